@@ -1,0 +1,207 @@
+"""Say what a slice asks the world to do, as values.
+
+The interpreter returns one `Slice`. Whoever commits it writes the rows; nothing here knows how. Rows to insert and delete in
+`wf_waits` are `opened` and `closed`; every wait of kind timer, retry and call also needs its delayed signal, by
+`SIGNAL_OF_WAIT`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from engine.kernel.signals import Json, SignalType
+from engine.kernel.snapshot import Snapshot
+from engine.kernel.transitions import InstanceStatus, StepStatus
+
+
+class WaitKind(StrEnum):
+    TASK = "task"
+    TIMER = "timer"
+    SIGNAL = "signal"
+    CHILD = "child"
+    RETRY = "retry"
+    CALL = "call"
+    ADD = "add"
+
+
+SIGNAL_OF_WAIT: Mapping[WaitKind, SignalType] = {
+    WaitKind.TIMER: SignalType.TIMER_DUE,
+    WaitKind.RETRY: SignalType.RETRY_DUE,
+    WaitKind.CALL: SignalType.CALL_DUE,
+}
+"""Which delayed signal wakes a wait; kinds that are absent wait for somebody."""
+
+
+class Closing(StrEnum):
+    """Why a wait is gone: it got its answer, its time ran out, or the flow withdrew it."""
+
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    name: str
+    title: str
+    reject: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTask:
+    """A human task, every expression evaluated. `excluded` are names of people who may not act (four eyes)."""
+
+    title: str
+    description: str = ""
+    instructions: str = ""
+    type: str = ""
+    route: str = ""
+    roles: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    assignee: str | None = None
+    min_level: int = 4
+    form: Mapping[str, Json] = field(default_factory=dict)
+    outcomes: tuple[Outcome, ...] = (Outcome("done", "Done"),)
+    payload: Mapping[str, Json] = field(default_factory=dict)
+    columns: Mapping[str, Json] = field(default_factory=dict)
+    comment: str = "optional"
+    priority: str = "normal"
+    due_at: datetime | None = None
+    follow_up_at: datetime | None = None
+    excluded: tuple[str, ...] = ()
+    familiar: tuple[str, ...] = ()
+    extra: Mapping[str, Json] = field(default_factory=dict)
+    """Attributes that later work reads (escalate, assign_by …), evaluated, by the language's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakeCall:
+    """An outside call: the intent. `key` is stable over attempts: instance, path, iteration, or the author's own."""
+
+    transport: str
+    request: Mapping[str, Json]
+    key: str
+    attempt: int
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One live leaf. `side` waits (timeouts, reminders, handlers) do not keep a case alive."""
+
+    token: int
+    kind: WaitKind
+    step: str
+    path: str
+    iteration: str = ""
+    run: int = 0
+    """The frame number of the step that waits: its row in the step runs."""
+    due_at: datetime | None = None
+    name: str | None = None
+    key: str | None = None
+    side: bool = False
+    task: OpenTask | None = None
+    call: MakeCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWait:
+    token: int
+    kind: WaitKind
+    how: Closing
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Something raised towards the outside of this instance: a signal by key, or an event."""
+
+    kind: str
+    name: str
+    key: str | None
+    payload: Json
+    ttl: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartChild:
+    """A workflow to start: `token` waits for its end, None for continue_with."""
+
+    token: int | None
+    name: str
+    version: str
+    input: Json
+    step: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelChild:
+    token: int
+
+
+Effect = Emit | StartChild | CancelChild
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    error_class: str
+    code: str
+    message: str
+    step: str | None = None
+    attempt: int = 1
+    cause: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """One entry of the trace: the step run `run`, attempt `attempt`, has now this status. The last entry of a run wins."""
+
+    run: int
+    step: str
+    kind: str
+    path: str
+    iteration: str
+    attempt: int
+    status: StepStatus
+    at: datetime
+    began: bool
+    """True for the entry that begins the attempt."""
+    input: Json = None
+    output: Json = None
+    error: ErrorRecord | None = None
+    reason: str | None = None
+    """Why it was skipped, withdrawn or tried again, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A write to business state: top-level key, before and after (absent is None), and the run that wrote it."""
+
+    run: int
+    step: str
+    key: str
+    old: Json
+    new: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one run to wait produced."""
+
+    snapshot: Snapshot
+    status: InstanceStatus
+    applied: tuple[bool, ...]
+    """For each happening handed in, in order: true = applied, false = stale."""
+    opened: tuple[Wait, ...] = ()
+    closed: tuple[ClosedWait, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    trace: tuple[StepRun, ...] = ()
+    changes: tuple[Change, ...] = ()
+    reference: str | None = None
+    outcome: str | None = None
+    output: Json = None
+    error: ErrorRecord | None = None
+    more: bool = False
+    """True when the slice ended early and needs an InternalContinue."""

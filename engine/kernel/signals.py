@@ -1,0 +1,121 @@
+"""Name everything that can happen to an instance.
+
+A *signal* is the durable message, a row of the queue; a *happening* is its meaning for the machine. Most happenings name a
+waiting token: the number of a leaf frame. One whose token is no live leaf is stale: it is recorded and changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+Json = Any
+
+
+class SignalType(StrEnum):
+    """The types of rows that the queue holds."""
+
+    TASK_COMPLETED = "TaskCompleted"
+    TIMER_DUE = "TimerDue"
+    RETRY_DUE = "RetryDue"
+    CALL_DUE = "CallDue"
+    EXTERNAL_SIGNAL = "ExternalSignal"
+    SUB_WORKFLOW_COMPLETED = "SubWorkflowCompleted"
+    INTERNAL_CONTINUE = "InternalContinue"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Begin the case: the first happening of every instance. `input` already satisfies the definition's input schema."""
+
+    input: Json
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCompleted:
+    """A person answered. `values` already satisfy the form; `by` is the person's name; outcome one of the task's."""
+
+    token: int
+    outcome: str
+    by: str | None
+    values: Mapping[str, Json] = field(default_factory=dict)
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimerDue:
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDue:
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallSucceeded:
+    """The outside answered. `value` becomes the step's result."""
+
+    token: int
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """The outside refused or did not answer; `error_class` is one of errors.ErrorClass."""
+
+    token: int
+    error_class: str
+    code: str
+    message: str
+    value: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSignal:
+    name: str
+    key: str | None
+    payload: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnded:
+    token: int
+    status: str
+    outcome: str | None
+    output: Json
+    error: Json
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Go on where a slice stopped early; `now` of the interrupted happening travels in the snapshot."""
+
+
+Happening = (
+    Started | TaskCompleted | TimerDue | RetryDue | CallSucceeded | CallFailed | NamedSignal | ChildEnded | Continue
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFacts:
+    """What expressions see as `instance`, and what never changes while it runs (but the reference)."""
+
+    id: str
+    template: str
+    version: int
+    started_by: str | None
+    started_at: datetime
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What the machine borrows for one slice: the moment, and when to stop early. No clock, no randomness of its own."""
+
+    now: datetime
+    max_steps: int = 500
+    stop: Any = None
+    """A function without arguments; true ends the slice early with a Continue. None: never."""
