@@ -1,0 +1,61 @@
+"""Give a test run its own PostgreSQL and Valkey, before Django's settings are read.
+
+Loaded by name from pyproject (``-p tests.servers``): a conftest would come too late. Servers that the environment names are used instead;
+with xdist only the controller starts them, and every worker gets its own Valkey database and key prefix (its own PostgreSQL database
+comes from pytest-django).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from workflowplatform.services.embedded import start_missing_servers
+from workflowplatform.services.paths import DataFolder
+from workflowplatform.services.processes import Household
+
+TEST_ENVIRONMENT = {
+    "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
+    "SECRET_KEY": "only-for-tests-" + "k" * 50,
+    "WORKFLOW_LOOPBACK": "1",
+}
+
+
+@pytest.hookimpl(tryfirst=True, wrapper=True)
+def pytest_load_initial_conftests() -> Generator[None, None, None]:
+    """Prepare the environment around everything that reads settings."""
+    os.environ.update(TEST_ENVIRONMENT)
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker:
+        _separate_worker(int(worker.removeprefix("gw")) + 1)
+    else:
+        _start_servers()
+    return (yield)
+
+
+def _start_servers() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="wftest-"))
+    folder.chmod(0o755)
+    # Last in, first out: the servers stop before their folder goes. A run that ends in an error passes here too.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["WORKFLOW_DATA"] = str(folder)
+    if {"DATABASE_URL", "REDIS_URL"} <= os.environ.keys():
+        return
+    data = DataFolder(folder)
+    data.prepare()
+    household = Household()
+    atexit.register(household.stop_all)
+    os.environ.update(start_missing_servers(household, data=data, environment=os.environ, careless=True))
+
+
+def _separate_worker(number: int) -> None:
+    address = os.environ["REDIS_URL"]
+    if address.startswith("unix://"):
+        os.environ["REDIS_URL"] = f"{address.partition('?')[0]}?db={number}"
+    os.environ["WORKFLOW_REDIS_PREFIX"] = f"gw{number}:"

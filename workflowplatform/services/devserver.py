@@ -1,0 +1,47 @@
+"""Run PostgreSQL and Valkey alone in the foreground: ``python -m workflowplatform.services.devserver --data DIR``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+from workflowplatform.services import paths, running
+from workflowplatform.services.embedded import start_missing_servers
+from workflowplatform.services.processes import Household
+from workflowplatform.services.refusals import CannotStart
+
+
+def main() -> int:
+    """Start both, print their addresses, wait to be told to stop."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", help="the data folder (default: var/)")
+    parser.add_argument("--careless", action="store_true", help="fsync off: for tests only")
+    options = parser.parse_args()
+    try:
+        return _serve(paths.data_folder(options.data), careless=options.careless)
+    except CannotStart as refusal:
+        sys.stderr.write(f"{refusal}\n")
+        return 1
+
+
+def _serve(data: paths.DataFolder, *, careless: bool) -> int:
+    stops = {signal.SIGINT, signal.SIGTERM}
+    data.prepare()
+    with running.own_folder(data):
+        household = Household()
+        signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+        try:
+            addresses = start_missing_servers(household, data=data, environment={}, careless=careless)
+            running.write_record(data, **addresses)
+            sys.stdout.write("".join(f"{name}={value}\n" for name, value in addresses.items()))
+            sys.stdout.flush()
+            signal.sigwait(stops)
+        finally:
+            household.stop_all()
+            running.forget_record(data)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
