@@ -1,0 +1,70 @@
+"""Every refusal the platform gives, each with a stable code, a sentence and its facts.
+
+Wrong status, no permission and not found are different things. Doors map the classes by one table each; the sentences speak
+to the person who asked.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.kernel.forms import FieldError
+from engine.kernel.normalizer import Finding
+
+
+class WorkflowError(Exception):
+    """A refusal: `code` for programs, the message for people, facts for both."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, code: str | None = None, **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.facts = facts
+
+
+class NotFound(WorkflowError):
+    """There is no such thing for this actor, whether or not it exists for another."""
+
+    code = "not_found"
+
+    def __init__(self, message: str = "There is nothing here under this name or id.") -> None:
+        super().__init__(message)
+
+
+class Refused(WorkflowError):
+    """The actor may see it but may not do this; the message names the rule."""
+
+    code = "refused"
+
+
+class Conflict(WorkflowError):
+    """Somebody was faster, or the thing is in another status by now."""
+
+    code = "status"
+
+
+class Invalid(WorkflowError):
+    """What was sent does not fit; one entry a field."""
+
+    code = "invalid"
+
+    def __init__(self, message: str, errors: Sequence[FieldError] = (), *, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.errors = tuple(errors)
+
+
+class Unprocessable(WorkflowError):
+    """The document was understood and has findings that must be mended first."""
+
+    code = "findings"
+
+    def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
+        super().__init__(message)
+        self.findings = tuple(findings)
+
+
+class VersionConflict(WorkflowError):
+    """Another slice of the same instance was committed in between; reload and try again."""
+
+    code = "version"

@@ -1,0 +1,62 @@
+"""Python functions that templates may call by name.
+
+A host project lists modules in `WORKFLOW_FUNCTIONS`; importing one registers what it decorates::
+
+    @workflow_function("add_vat")
+    def add_vat(*, amount: float) -> dict[str, float]: ...
+
+A function takes keyword arguments (the step's `args`) and returns JSON. It is called by a worker with no transaction open, at
+least once; `BusinessError` fails the step with that code, any other exception counts as a transport failure and is retried as
+the author says.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+
+Function = Callable[..., Any]
+
+_registered: dict[str, Function] = {}
+
+
+class BusinessError(Exception):
+    """Raise this in a function to fail the step with a business error under a code."""
+
+    def __init__(self, code: str, message: str = "") -> None:
+        super().__init__(message or code)
+        self.code = code
+
+
+class AlreadyRegistered(Exception):
+    """Two functions claim one name."""
+
+
+def workflow_function(name: str) -> Callable[[Function], Function]:
+    """Register a function under the name that templates use."""
+
+    def register(function: Function) -> Function:
+        if _registered.get(name, function) is not function:
+            raise AlreadyRegistered(f"{name} is registered twice: by {_registered[name].__module__} and {function.__module__}")
+        _registered[name] = function
+        return function
+
+    return register
+
+
+def registered_functions() -> Mapping[str, Function]:
+    """Return all functions by name."""
+    return _registered
+
+
+def load_functions() -> None:
+    """Import the modules that the settings name."""
+    for module in settings.WORKFLOW_FUNCTIONS:
+        importlib.import_module(module)
+
+
+@workflow_function("echo")
+def echo(**values: Any) -> dict[str, Any]:
+    """Return what was given: for trying out a template."""
+    return values

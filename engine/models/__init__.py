@@ -1,0 +1,30 @@
+"""Nouns: fields, constraints and querysets that speak the domain. Verbs live in engine.services."""
+
+from engine.models.audit import Audit
+from engine.models.effect import Effect
+from engine.models.idempotency import IdempotencyKey
+from engine.models.instance import Instance, RuntimeState
+from engine.models.signal import DeadLetter, Signal, SignalReceipt
+from engine.models.step_run import StepRun
+from engine.models.task import PRIORITIES, Task, TaskCandidate, TaskEvent
+from engine.models.template import Template, TemplateVersion
+from engine.models.wait import Wait
+
+__all__ = [
+    "PRIORITIES",
+    "Audit",
+    "DeadLetter",
+    "Effect",
+    "IdempotencyKey",
+    "Instance",
+    "RuntimeState",
+    "Signal",
+    "SignalReceipt",
+    "StepRun",
+    "Task",
+    "TaskCandidate",
+    "TaskEvent",
+    "Template",
+    "TemplateVersion",
+    "Wait",
+]

@@ -1,0 +1,37 @@
+"""The audit: who at which level did what to which subject, chained so that a change shows."""
+
+from django.db import models
+
+from engine.models.base import TenantRow
+
+
+class Audit(TenantRow):
+    """One act. Rows of a subject form a chain: each hash covers the one before.
+
+    The table also has `xid`, filled by the database, over which readers keep a horizon.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    subject_kind = models.CharField(max_length=10)
+    subject_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    at = models.DateTimeField()
+    actor_id = models.UUIDField(null=True)
+    actor_name = models.CharField(max_length=100, blank=True)
+    actor_level = models.PositiveSmallIntegerField(default=0)
+    action = models.CharField(max_length=40)
+    step = models.CharField(max_length=100, null=True)  # noqa: DJ001
+    iteration = models.TextField(null=True)  # noqa: DJ001
+    attempt = models.PositiveIntegerField(null=True)
+    cause = models.TextField(blank=True)
+    old = models.JSONField(null=True)
+    new = models.JSONField(null=True)
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        db_table = "wf_audit"
+        ordering = ("id",)
+        constraints = (models.UniqueConstraint(fields=("subject_id", "seq"), name="audit_chain"),)
+
+    def __str__(self) -> str:
+        return f"{self.action} by {self.actor_name}"

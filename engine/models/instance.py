@@ -1,0 +1,100 @@
+"""Instances: the summary that people see, and beside it the engine's own truth."""
+
+from django.db import models
+from django.db.models import Q
+
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
+from engine.models.base import IdRow, TenantRow
+from engine.models.template import Template, TemplateVersion
+from workflowplatform.accounts.models import AuditedSubject
+
+
+class InstanceQuerySet(models.QuerySet["Instance"]):
+    def live(self) -> "InstanceQuerySet":
+        return self.exclude(status__in=TERMINAL_INSTANCE)
+
+    def ended(self) -> "InstanceQuerySet":
+        return self.filter(status__in=TERMINAL_INSTANCE)
+
+
+class Instance(IdRow, AuditedSubject):
+    """A running or ended case, as people see it. The coordinator alone writes it."""
+
+    template = models.ForeignKey(Template, on_delete=models.PROTECT, related_name="instances", db_constraint=False)
+    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="instances", db_constraint=False)
+    reference = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001  absent and empty differ
+    status = models.CharField(max_length=10, choices=[(status.value, status.value) for status in InstanceStatus])
+    result = models.CharField(max_length=11, choices=[(result.value, result.value) for result in Result])
+    outcome = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001
+    input = models.JSONField(null=True, blank=True)
+    state = models.JSONField(default=dict, blank=True)
+    output = models.JSONField(null=True, blank=True)
+    error = models.JSONField(null=True, blank=True)
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children", db_constraint=False
+    )
+    started_by_id = models.UUIDField(null=True, blank=True)
+    started_by_name = models.CharField(max_length=100, blank=True)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    updated_at = models.DateTimeField()
+
+    objects = InstanceQuerySet.as_manager()
+
+    class Meta:
+        db_table = "wf_instances"
+        ordering = ("-id",)
+        indexes = (
+            models.Index(fields=("tenant", "status", "-id"), name="instances_by_status"),
+            models.Index(fields=("tenant", "template", "-id"), name="instances_by_template"),
+            models.Index(fields=("tenant", "reference"), name="instances_by_reference"),
+            models.Index(fields=("started_by_id", "-id"), name="instances_by_starter"),
+        )
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "id"), name="instance_in_tenant"),
+            models.CheckConstraint(
+                condition=Q(status__in=[status.value for status in InstanceStatus]), name="instance_status_known"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.reference or f"{self.template} of {self.started_at:%d %b %Y}"
+
+    @property
+    def is_over(self) -> bool:
+        return InstanceStatus(self.status) in TERMINAL_INSTANCE
+
+
+class RuntimeState(TenantRow):
+    """The engine's truth about an instance. Its row lock is the claim; its version the write check."""
+
+    instance = models.OneToOneField(
+        Instance, primary_key=True, on_delete=models.CASCADE, related_name="runtime", db_constraint=False
+    )
+    state_version = models.BigIntegerField(default=1)
+    snapshot_schema_version = models.PositiveSmallIntegerField()
+    snapshot = models.JSONField()
+    runtime_provider = models.CharField(max_length=20, default="kernel")
+    runtime_instance_id = models.UUIDField(null=True)
+    runtime_status = models.CharField(max_length=10)
+    business_reference = models.CharField(max_length=200, null=True)  # noqa: DJ001
+    waiting_kind = models.CharField(max_length=10, null=True)  # noqa: DJ001
+    waiting_token = models.BigIntegerField(null=True)
+    waiting_until = models.DateTimeField(null=True)
+    active_task_id = models.UUIDField(null=True)
+    resume_pointer = models.JSONField(null=True)
+    last_signal_id = models.UUIDField(null=True)
+    last_error_code = models.CharField(max_length=100, null=True)  # noqa: DJ001
+    last_error_json = models.JSONField(null=True)
+    last_executed_by = models.CharField(max_length=100, null=True)  # noqa: DJ001
+    last_executed_on = models.CharField(max_length=200, null=True)  # noqa: DJ001
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    completed_at = models.DateTimeField(null=True)
+    purge_after = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "wf_runtime_states"
+
+    def __str__(self) -> str:
+        return f"runtime of {self.instance_id} at version {self.state_version}"

@@ -1,0 +1,81 @@
+"""Templates: what authors write, in numbered versions."""
+
+from django.db import models
+from django.db.models import Q
+
+from engine.kernel.transitions import VersionStatus
+from engine.models.base import IdRow
+from workflowplatform.accounts.models import AuditedSubject
+
+
+class Template(IdRow, AuditedSubject):
+    """A workflow under its name; what it means stands in its versions."""
+
+    name = models.SlugField(max_length=100)
+    title = models.CharField(max_length=200, blank=True)
+    description = models.TextField(blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "wf_templates"
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "name"), name="template_name_once_a_tenant"),
+            models.UniqueConstraint(fields=("tenant", "id"), name="template_in_tenant"),
+        )
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+
+class VersionQuerySet(models.QuerySet["TemplateVersion"]):
+    def in_force(self) -> "VersionQuerySet":
+        """Keep the versions that hold their template's place: active or paused."""
+        return self.filter(status__in=(VersionStatus.ACTIVE, VersionStatus.PAUSED))
+
+    def active(self) -> "VersionQuerySet":
+        return self.filter(status=VersionStatus.ACTIVE)
+
+    def drafts(self) -> "VersionQuerySet":
+        return self.filter(status=VersionStatus.DRAFT)
+
+
+class TemplateVersion(IdRow):
+    """One version of a template. A draft changes; once activated its definition is frozen for ever."""
+
+    template = models.ForeignKey(Template, on_delete=models.PROTECT, related_name="versions", db_constraint=False)
+    number = models.PositiveIntegerField()
+    status = models.CharField(
+        max_length=10, choices=[(status.value, status.value) for status in VersionStatus], default=VersionStatus.DRAFT
+    )
+    source = models.TextField(help_text="YAML")
+    canonical = models.JSONField(null=True, blank=True, editable=False)
+    sha256 = models.CharField(max_length=64, blank=True, editable=False)
+    findings = models.JSONField(default=list, blank=True, editable=False)
+    revision = models.PositiveIntegerField(default=1, editable=False)
+    created_by_name = models.CharField(max_length=100, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    activated_by_name = models.CharField(max_length=100, blank=True, editable=False)
+    activated_at = models.DateTimeField(null=True, blank=True, editable=False)
+    archived_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = VersionQuerySet.as_manager()
+
+    class Meta:
+        db_table = "wf_template_versions"
+        ordering = ("template__name", "-number")
+        constraints = (
+            models.UniqueConstraint(fields=("template", "number"), name="version_number_once_a_template"),
+            models.UniqueConstraint(fields=("tenant", "id"), name="version_in_tenant"),
+            models.UniqueConstraint(
+                fields=("template",), condition=Q(status__in=("active", "paused")), name="one_version_in_force"
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=[status.value for status in VersionStatus]), name="version_status_known"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.template} {self.number}"

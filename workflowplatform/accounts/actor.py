@@ -1,0 +1,48 @@
+"""Say who acts, as a value that access and services understand."""
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from workflowplatform.accounts.levels import TO_CROSS_TENANTS
+from workflowplatform.accounts.models import Membership, Tenant, User
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person at the moment of an act: the level is read now and stored with what is done."""
+
+    person_id: UUID | None
+    name: str
+    level: int
+    tenant_id: UUID
+    home_tenant_id: UUID
+    roles: frozenset[UUID] = frozenset()
+
+    @property
+    def crosses(self) -> bool:
+        """Tell whether the actor works in a tenant that is not their own."""
+        return self.tenant_id != self.home_tenant_id
+
+    def within(self, tenant: Tenant) -> "Actor":
+        """Return the same person working in another tenant; only level 6 may."""
+        if tenant.pk != self.home_tenant_id and self.level < TO_CROSS_TENANTS:
+            raise PermissionError("only level 6 crosses tenants")
+        return replace(self, tenant_id=tenant.pk, roles=frozenset() if tenant.pk != self.home_tenant_id else self.roles)
+
+
+def actor_of(user: User) -> Actor:
+    """Read who this is now: level, tenant and roles as the database has them."""
+    held = Membership.objects.filter(user_id=user.pk).values_list("role_id", flat=True)
+    return Actor(
+        person_id=user.pk,
+        name=user.username,
+        level=user.level,
+        tenant_id=user.tenant_id,
+        home_tenant_id=user.tenant_id,
+        roles=frozenset(held),
+    )
+
+
+def engine_actor(tenant_id: UUID) -> Actor:
+    """Name the engine itself as the actor: what a worker does on nobody's behalf."""
+    return Actor(person_id=None, name="engine", level=0, tenant_id=tenant_id, home_tenant_id=tenant_id)

@@ -1,0 +1,45 @@
+"""Put the actor on the request, in the tenant that the person works in."""
+
+import zoneinfo
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+
+from workflowplatform.accounts.actor import Actor, actor_of
+from workflowplatform.accounts.models import Tenant, User
+
+CHOSEN_TENANT = "chosen_tenant"
+"""The session key under which a level-6 person's chosen tenant is kept."""
+
+
+def actor_of_request(request: HttpRequest) -> Actor | None:
+    """Return who acts, or None for a stranger."""
+    user = request.user
+    if not isinstance(user, User):
+        return None
+    actor = actor_of(user)
+    chosen = request.session.get(CHOSEN_TENANT) if hasattr(request, "session") else None
+    if chosen and actor.level >= 6:
+        tenant = Tenant.objects.filter(pk=chosen).first()
+        return actor.within(tenant) if tenant else actor
+    return actor
+
+
+class ActorMiddleware:
+    """Set `request.actor` lazily and the person's time zone."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.actor = SimpleLazyObject(lambda: actor_of_request(request))  # type: ignore[attr-defined]
+        with timezone.override(self._zone(request)):
+            return self.get_response(request)
+
+    def _zone(self, request: HttpRequest) -> zoneinfo.ZoneInfo | None:
+        try:
+            return zoneinfo.ZoneInfo(getattr(request.user, "time_zone", "UTC"))
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+            return None

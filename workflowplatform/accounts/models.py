@@ -1,0 +1,173 @@
+"""Who there is: tenants, people with a level, the roles they hold, and the tokens their programs use."""
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
+from knox.models import AbstractAuthToken
+
+from workflowplatform.accounts.levels import TO_SEE_TENANT, Level
+from workflowplatform.ids import uuid7
+
+slug = RegexValidator(r"^[a-z][a-z0-9_-]*$", _("Use small letters, digits, - and _, beginning with a letter."))
+username = RegexValidator(r"^[a-z0-9][a-z0-9._@+-]*$", _("Use small letters, digits and . _ @ + -"))
+
+
+class AuditedSubject(models.Model):
+    """Something whose acts are chained: the last sequence number and hash travel in its row."""
+
+    audit_seq = models.BigIntegerField(default=0, editable=False)
+    audit_hash = models.CharField(max_length=64, default="", editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Tenant(AuditedSubject):
+    """An organisation. Nothing of one is ever seen by another."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=63, unique=True, validators=[slug])
+    title = models.CharField(max_length=200, blank=True)
+    concurrent_limit = models.PositiveIntegerField(null=True, blank=True)
+    http_allow = models.JSONField(
+        null=True, blank=True, help_text=_("Origins that calls may reach, such as https://api.example.com. Empty: any public one.")
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "wf_tenants"
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+
+class PeopleManager(BaseUserManager["User"]):
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """Find a person by name, whatever the case typed."""
+        return self.get(username=(username or "").lower())
+
+
+class User(AbstractBaseUser, AuditedSubject):
+    """A person: one tenant, one level, any number of roles. The admin's flags are computed from the level."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="people")
+    username = models.CharField(_("name"), max_length=100, unique=True, validators=[username])
+    full_name = models.CharField(max_length=200, blank=True)
+    email = models.EmailField(blank=True)
+    level = models.PositiveSmallIntegerField(
+        choices=[(int(level), f"{int(level)} {level.name.lower()}") for level in Level], default=int(Level.USER)
+    )
+    is_active = models.BooleanField(default=True)
+    time_zone = models.CharField(max_length=64, default="UTC")
+    theme = models.CharField(max_length=5, default="auto", choices=[("auto", "auto"), ("light", "light"), ("dark", "dark")])
+    roles: "models.ManyToManyField[Role, Membership]" = models.ManyToManyField("Role", through="Membership", related_name="people")
+    invited_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[PeopleManager] = PeopleManager()
+
+    USERNAME_FIELD = "username"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        db_table = "wf_people"
+        ordering = ("username",)
+        verbose_name = _("person")
+        verbose_name_plural = _("people")
+        constraints = (
+            models.CheckConstraint(condition=Q(level__gte=1, level__lte=6), name="person_level_1_to_6"),
+            models.CheckConstraint(condition=Q(username=Lower(F("username"))), name="person_name_in_small_letters"),
+            models.UniqueConstraint(fields=("tenant", "id"), name="person_in_tenant"),
+        )
+
+    def __str__(self) -> str:
+        return self.display_name
+
+    @property
+    def display_name(self) -> str:
+        return self.full_name or self.username.capitalize()
+
+    @property
+    def is_staff(self) -> bool:
+        return self.is_active and self.level >= TO_SEE_TENANT
+
+    @property
+    def is_superuser(self) -> bool:
+        """Answer no for everyone: levels decide, Django's permissions are unused."""
+        return False
+
+    def has_perm(self, perm: str, obj: object = None) -> bool:
+        """Answer Django's own checks: the admin asks TenantAdmin's level table, not this."""
+        return False
+
+    def has_perms(self, perm_list: Any, obj: object = None) -> bool:
+        return False
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return self.is_staff
+
+    def get_full_name(self) -> str:
+        return self.display_name
+
+    def get_short_name(self) -> str:
+        return self.username
+
+
+class Role(models.Model):
+    """A name by which work is offered to several people of a tenant."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="roles")
+    name = models.CharField(max_length=63, validators=[slug])
+    title = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        db_table = "wf_roles"
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "name"), name="role_name_once_a_tenant"),
+            models.UniqueConstraint(fields=("tenant", "id"), name="role_in_tenant"),
+        )
+
+    def __str__(self) -> str:
+        return self.title or self.name.capitalize()
+
+
+class Membership(models.Model):
+    """A person holds a role; both of one tenant, which the database checks."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", db_constraint=False)
+    role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="memberships", db_constraint=False)
+
+    class Meta:
+        db_table = "wf_memberships"
+        constraints = (models.UniqueConstraint(fields=("user", "role"), name="role_held_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} · {self.role}"
+
+
+class Token(AbstractAuthToken):
+    """What a program signs in with: hashed, named, expiring, of one person and so of one tenant."""
+
+    name = models.CharField(max_length=100, blank=True)
+    scopes = models.JSONField(default=list, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        db_table = "wf_tokens"
+        ordering = ("-created",)
+
+    def __str__(self) -> str:
+        return f"{self.name or 'token'} of {self.user}"

@@ -1,0 +1,206 @@
+"""Settings: everything that the environment decides is read here, once.
+
+Production is the default: DEBUG is off, cookies are secure, HTTPS is expected. `manage.py up` and the tests say otherwise by the
+environment.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from workflowplatform.services.database_url import from_url
+from workflowplatform.services.running import find_running
+from workflowplatform.services.secret_key import kept_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(os.environ.get("WORKFLOW_DATA", BASE_DIR / "var"))
+
+
+def flag(name: str, default: bool = False) -> bool:
+    """Read a yes/no variable."""
+    return os.environ.get(name, str(int(default))).strip().lower() in {"1", "true", "yes", "on"}
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """Read a comma-separated variable."""
+    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
+
+
+_found = {} if {"DATABASE_URL", "REDIS_URL"} <= os.environ.keys() else find_running(DATA_DIR)
+DATABASE_URL = os.environ.get("DATABASE_URL") or _found.get("DATABASE_URL", "")
+REDIS_URL = os.environ.get("REDIS_URL") or _found.get("REDIS_URL", "redis://127.0.0.1:6379/0")
+
+DEBUG = flag("DEBUG")
+SECRET_KEY = os.environ.get("SECRET_KEY") or kept_secret_key(DATA_DIR)
+ALLOWED_HOSTS = words("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = words("CSRF_TRUSTED_ORIGINS")
+LOOPBACK_ONLY = flag("WORKFLOW_LOOPBACK")
+"""Set by `manage.py up`: served over plain HTTP to this machine only."""
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "knox",
+    "django_rq",
+    "axes",
+    "csp",
+    "django_htmx",
+    "workflowplatform",
+    "workflowplatform.accounts",
+    "engine",
+    "tasks_inbox",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "workflowplatform.accounts.middleware.ActorMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "workflowplatform.urls"
+WSGI_APPLICATION = "workflowplatform.wsgi.application"
+ASGI_APPLICATION = "workflowplatform.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES: dict[str, Any] = {"default": from_url(DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "/accounts/login/"
+LOGIN_REDIRECT_URL = "/inbox/"
+LOGOUT_REDIRECT_URL = "/accounts/login/"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_VERBOSE = False
+
+KNOX_TOKEN_MODEL = "accounts.Token"
+REST_KNOX = {"AUTH_HEADER_PREFIX": "Token", "TOKEN_TTL": None, "TOKEN_MODEL": "accounts.Token"}
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = LOOPBACK_ONLY or DEBUG
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if LOOPBACK_ONLY or DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+EMAIL_URL_HOST = os.environ.get("EMAIL_HOST", "")
+EMAIL_BACKEND = (
+    "django.core.mail.backends.smtp.EmailBackend" if EMAIL_URL_HOST else "django.core.mail.backends.console.EmailBackend"
+)
+EMAIL_HOST = EMAIL_URL_HOST or "localhost"
+EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "25"))
+EMAIL_HOST_USER = os.environ.get("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = os.environ.get("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS = flag("EMAIL_USE_TLS")
+DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "workflow@localhost")
+
+_secure = not (DEBUG or LOOPBACK_ONLY)
+SESSION_COOKIE_SECURE = _secure
+CSRF_COOKIE_SECURE = _secure
+SESSION_COOKIE_HTTPONLY = True
+SECURE_SSL_REDIRECT = _secure and flag("SECURE_SSL_REDIRECT", True)
+SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure
+SECURE_HSTS_PRELOAD = _secure
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("WORKFLOW_BEHIND_PROXY") else None
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "engine.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "EXCEPTION_HANDLER": "engine.api.errors.answer_error",
+    "UNAUTHENTICATED_USER": None,
+}
+
+WORKFLOW_QUEUE = os.environ.get("WORKFLOW_REDIS_PREFIX", "") + "workflow"
+RQ_QUEUES = {WORKFLOW_QUEUE: {"URL": REDIS_URL}}
+RQ = {"WORKER_CLASS": "engine.dispatch.rq.DrainWorker", "JOB_CLASS": "rq.job.Job"}
+
+WORKFLOW_DISPATCHER = os.environ.get("WORKFLOW_DISPATCHER", "rq")
+WORKFLOW_HTTP_ALLOW = words("WORKFLOW_HTTP_ALLOW")
+WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions")
+"""Modules whose import registers python functions that `call: {python: …}` may name."""
+WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
+WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))
+WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))
+WORKFLOW_SLICE_STEPS = int(os.environ.get("WORKFLOW_SLICE_STEPS", "500"))
+WORKFLOW_PREPARE = flag("WORKFLOW_PREPARE", True)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO")},
+    "loggers": {"axes": {"level": "WARNING"}, "rq.worker": {"level": "WARNING"}, "httpx": {"level": "WARNING"}},
+}
