@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from workflowplatform.services.embedded import start_missing_servers
+from workflowplatform.services.embedded import Embedded
 from workflowplatform.services.paths import DataFolder
 from workflowplatform.services.processes import Household
 
@@ -51,7 +51,9 @@ def _start_servers() -> None:
     data.prepare()
     household = Household()
     atexit.register(household.stop_all)
-    os.environ.update(start_missing_servers(household, data=data, environment=os.environ, careless=True))
+    embedded = Embedded(household, data, careless=True)
+    embedded.start_missing(os.environ)
+    os.environ.update(embedded.addresses)
 
 
 def _separate_worker(number: int) -> None:

@@ -7,8 +7,8 @@ import signal
 import sys
 
 from workflowplatform.services import paths, running
-from workflowplatform.services.embedded import start_missing_servers
-from workflowplatform.services.processes import Household
+from workflowplatform.services.embedded import Embedded
+from workflowplatform.services.processes import STOPS, Household
 from workflowplatform.services.refusals import CannotStart
 
 
@@ -26,17 +26,18 @@ def main() -> int:
 
 
 def _serve(data: paths.DataFolder, *, careless: bool) -> int:
-    stops = {signal.SIGINT, signal.SIGTERM}
     data.prepare()
     with running.own_folder(data):
         household = Household()
-        signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         try:
-            addresses = start_missing_servers(household, data=data, environment={}, careless=careless)
+            embedded = Embedded(household, data, careless=careless)
+            embedded.start_missing({})
+            addresses = embedded.addresses
             running.write_record(data, **addresses)
             sys.stdout.write("".join(f"{name}={value}\n" for name, value in addresses.items()))
             sys.stdout.flush()
-            signal.sigwait(stops)
+            signal.sigwait(STOPS)
         finally:
             household.stop_all()
             running.forget_record(data)

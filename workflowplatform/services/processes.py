@@ -21,6 +21,7 @@ from typing import IO
 from workflowplatform.services import paths
 
 PR_SET_PDEATHSIG = 1
+STOPS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 # Loaded here, while the interpreter's own folders are still readable: after dropping rights they may not be.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
 
@@ -61,17 +62,20 @@ class Household:
         unprivileged: bool = False,
         farewell: signal.Signals = signal.SIGTERM,
         folder: Path | None = None,
+        handed_over: Sequence[int] = (),
     ) -> Child:
-        """Start one child and tell the keeper about it."""
+        """Start one child and tell the keeper about it; no signal to us can come between the two."""
         output = log.open("ab") if log else None
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         try:
-            process = _spawn(command, output, environment, unprivileged, farewell, folder)
+            process = _spawn(command, output, environment, unprivileged, farewell, folder, handed_over)
+            child = Child(name=name, process=process, farewell=farewell)
+            self.children.append(child)
+            self._tell(f"+ {process.pid} {int(farewell)}")
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             if output:
                 output.close()
-        child = Child(name=name, process=process, farewell=farewell)
-        self.children.append(child)
-        self._tell(f"+ {process.pid} {int(farewell)}")
         return child
 
     def keep_folder(self, folder: Path) -> Path:
@@ -140,6 +144,7 @@ def _spawn(
     unprivileged: bool,
     farewell: signal.Signals,
     folder: Path | None,
+    handed_over: Sequence[int],
 ) -> subprocess.Popen[bytes]:
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("Children are started by the main thread: PR_SET_PDEATHSIG follows the thread that forks.")
@@ -150,6 +155,7 @@ def _spawn(
         stderr=subprocess.STDOUT if output else None,
         env=dict(environment) if environment is not None else None,
         cwd=folder,
+        pass_fds=tuple(handed_over),
         start_new_session=True,
         preexec_fn=_die_with(os.getpid(), farewell),
         **(drop_rights() if unprivileged else {}),
