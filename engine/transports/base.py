@@ -1,0 +1,59 @@
+"""Make outside calls: one function for every transport, one closed set of outcomes.
+
+Whatever the other side or a registered function does, `make_call` returns `Succeeded` or `Failed` and never raises. It is
+called with no transaction open and touches no table. Messages name what happened, never what was sent or received.
+
+How a call can fail:
+
+=============  =====================  ==========================================================================
+class          code                   when
+=============  =====================  ==========================================================================
+transport      http_408 … http_5xx    the other side is not able to answer now
+transport      no_answer              unreachable, broken off, or slower than the time allowed
+transport      bad_answer             an answer that cannot be kept: too large, not JSON, too many redirects
+transport      exception              a registered function raised something of its own
+business       http_4xx               the other side says no
+business       (the function's own)   a registered function raised BusinessError
+authorization  address_refused        the address guard or the tenant's list forbids it
+definition     bad_request            what the step evaluates to cannot be sent
+definition     unknown_transport      nothing here speaks that
+definition     unknown_function       no function is registered under that name
+=============  =====================  ==========================================================================
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.transports.answers import fit_to_keep
+from engine.transports.email import send_email
+from engine.transports.http import send_http
+from engine.transports.outcomes import Call, CallResult, Failed, Json, Succeeded
+from engine.transports.python import call_function
+
+__all__ = ["TRANSPORTS", "Call", "CallResult", "Failed", "Succeeded", "make_call"]
+
+Transport = Callable[[Call], CallResult]
+
+TRANSPORTS: Mapping[str, Transport] = {
+    "http": send_http,
+    "python": call_function,
+    "email": send_email,
+}
+
+
+def make_call(
+    transport: str,
+    request: Mapping[str, Json],
+    *,
+    key: str,
+    timeout_seconds: float,
+    http_allow: Sequence[str] | None = None,
+) -> CallResult:
+    """Make one attempt of an outside call and say how it ended."""
+    send = TRANSPORTS.get(transport)
+    if send is None:
+        return Failed("definition", "unknown_transport", f"There is no transport named {transport}.")
+    try:
+        return fit_to_keep(send(Call(request, key, timeout_seconds, http_allow)))
+    # User code may do anything, sys.exit() included; a worker outlives it.
+    except (Exception, SystemExit) as error:
+        return Failed("transport", "exception", f"The call raised {type(error).__name__}.")

@@ -1,0 +1,26 @@
+"""Send a letter through Django's mail settings."""
+
+from email.utils import make_msgid
+
+from django.core.mail import EmailMessage
+
+from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
+
+
+def send_email(call: Call) -> CallResult:
+    """Send one message; the result is its id. A repeat carries the same key, which mail servers do not look at."""
+    to = call.request.get("to")
+    receivers = [to] if isinstance(to, str) else list(to or [])
+    if not receivers or not all(isinstance(address, str) and "@" in address for address in receivers):
+        return Failed("definition", "bad_request", "The letter has no receiver.")
+    letter = EmailMessage(
+        subject=" ".join(str(call.request.get("subject") or "").split()),
+        body=str(call.request.get("text") or ""),
+        to=receivers,
+        headers={"Message-ID": make_msgid(), "X-Idempotency-Key": call.key},
+    )
+    try:
+        letter.send()
+    except OSError as error:
+        return Failed("transport", "no_answer", f"The mail server did not take it: {type(error).__name__}.")
+    return Succeeded({"id": letter.extra_headers["Message-ID"]})

@@ -1,0 +1,220 @@
+"""Call an address over HTTP, through the address guard.
+
+No proxy, cookie jar or .netrc of the machine takes part. Redirects are followed at most three times, each looked at as the
+first address was; whatever the author put into headers stays with the origin it was written for.
+"""
+
+import json
+import ssl
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from urllib.parse import quote
+
+import certifi
+import httpcore
+import httpx
+from django.conf import settings
+
+from engine.transports.addresses import AddressRefused, may_be_private, origin_of
+from engine.transports.answers import LARGEST
+from engine.transports.network import Deadline, GuardedNetwork
+from engine.transports.outcomes import Call, CallResult, Failed, Json, Succeeded
+
+MOST_REDIRECTS = 3
+LATER_STATUSES = frozenset({408, 425, 429})
+"""Refusals that a later attempt may overcome, beside all of 5xx."""
+OURS_TO_SET = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "upgrade"})
+TRAVELLING = frozenset(
+    {"host", "accept", "accept-encoding", "content-length", "content-type", "user-agent", "connection"}
+)
+"""Headers that go along when a redirect leads to another origin."""
+USER_AGENT = "workflow-platform"
+
+
+class BadRequest(Exception):
+    """What the step evaluates to cannot be sent."""
+
+
+class BadAnswer(Exception):
+    """What came back cannot be kept."""
+
+
+def send_http(call: Call) -> CallResult:
+    """Send one request and class the answer by its status."""
+    try:
+        return outcome_of(*_exchange(call))
+    except AddressRefused as refused:
+        return Failed("authorization", "address_refused", str(refused))
+    except BadRequest as bad:
+        return Failed("definition", "bad_request", str(bad))
+    except BadAnswer as bad:
+        return Failed("transport", "bad_answer", str(bad))
+    except httpcore.LocalProtocolError:
+        return Failed("definition", "bad_request", "The method or a header is not valid HTTP.")
+    except httpcore.TimeoutException:
+        return Failed("transport", "no_answer", f"There was no answer within {call.timeout_seconds:g} s.")
+    except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError) as error:
+        return Failed("transport", "no_answer", f"The connection failed: {type(error).__name__}.")
+
+
+def outcome_of(response: httpx.Response, body: bytes) -> CallResult:
+    """Say what a status means for the step."""
+    status = response.status_code
+    value = {"status": status, "headers": _headers_of(response), "body": read_body(response, body)}
+    if 200 <= status < 400:
+        return Succeeded(value)
+    error_class = "transport" if status in LATER_STATUSES or not 400 <= status < 500 else "business"
+    return Failed(
+        error_class, f"http_{status}", f"The answer was {status} {response.reason_phrase}".rstrip() + ".", value
+    )
+
+
+def _exchange(call: Call) -> tuple[httpx.Response, bytes]:
+    """Send, follow, and read the last answer, all under one deadline."""
+    deadline = Deadline(call.timeout_seconds)
+    with httpx.Client(transport=GuardedTransport(call, deadline), trust_env=False) as client:
+        request = build_request(client, call)
+        for _ in range(MOST_REDIRECTS + 1):
+            response = client.send(request, stream=True, follow_redirects=False)
+            try:
+                if response.next_request is None:
+                    return response, _read(response)
+                request = _follow(request, response.next_request)
+            finally:
+                response.close()
+    raise BadAnswer(f"The address redirects more than {MOST_REDIRECTS} times.")
+
+
+def build_request(client: httpx.Client, call: Call) -> httpx.Request:
+    """Build what the author wrote: a text body as it is, anything else as JSON."""
+    asked = call.request
+    headers = _headers_to_send(asked.get("headers") or {}, call.key)
+    body = asked.get("body")
+    try:
+        return client.build_request(
+            str(asked.get("method") or "GET").upper(),
+            str(asked.get("url") or ""),
+            headers=headers,
+            content=body if isinstance(body, str) else None,
+            json=None if isinstance(body, str) else body,
+        )
+    except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
+        raise BadRequest("The address, a header or the body is not valid.") from error
+
+
+def _headers_to_send(written: Mapping[str, Json], key: str) -> dict[str, str]:
+    if not isinstance(written, Mapping):
+        raise BadRequest("Headers are names with values.")
+    headers = {str(name).lower(): str(value) for name, value in written.items()}
+    if forbidden := OURS_TO_SET & headers.keys():
+        raise BadRequest(f"The header {min(forbidden)} is not the author's to set.")
+    # An Idempotency-Key that the author wrote wins; ours is made of printable ASCII, as headers must be.
+    return {
+        "user-agent": USER_AGENT,
+        "accept-encoding": "identity",
+        "idempotency-key": quote(key, safe="!#$&'()*+,/:;=?@[]^`{|}~ "),
+        **headers,
+    }
+
+
+def _follow(before: httpx.Request, after: httpx.Request) -> httpx.Request:
+    """Look at a redirect: never from https to http, and another origin gets none of the author's headers."""
+    old, new = origin_of(before.url), origin_of(after.url)
+    if (old.scheme, new.scheme) == ("https", "http"):
+        raise AddressRefused("The address redirects from https to http.")
+    if old != new:
+        for name in set(after.headers) - TRAVELLING:
+            del after.headers[name]
+    return after
+
+
+def _read(response: httpx.Response) -> bytes:
+    body = bytearray()
+    for chunk in response.iter_raw():
+        body += chunk
+        if len(body) > LARGEST:
+            raise BadAnswer("The answer is larger than 1 MB.")
+    return _unpacked(bytes(body), response.headers.get("content-encoding", "identity").lower())
+
+
+def _unpacked(body: bytes, encoding: str) -> bytes:
+    """Unpack an answer that came compressed though it was not asked to, no further than the limit."""
+    if encoding in {"", "identity"} or not body:
+        return body
+    if encoding not in {"gzip", "deflate"}:
+        raise BadAnswer("The answer is packed in a way that was not asked for.")
+    try:
+        unpacked = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, LARGEST + 1)
+    except zlib.error as error:
+        raise BadAnswer("The answer cannot be unpacked.") from error
+    if len(unpacked) > LARGEST:
+        raise BadAnswer("The answer is larger than 1 MB.")
+    return unpacked
+
+
+def read_body(response: httpx.Response, body: bytes) -> Json:
+    """Return JSON as values, anything else as text, nothing as null."""
+    if not body:
+        return None
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            pass
+    return body.decode(response.charset_encoding or "utf-8", "replace").replace("\0", "\ufffd")
+
+
+def _headers_of(response: httpx.Response) -> dict[str, str]:
+    return {name.lower(): value for name, value in response.headers.items()}
+
+
+@lru_cache(maxsize=1)
+def tls() -> ssl.SSLContext:
+    """Return what TLS trusts: the public authorities, and those the machine adds."""
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.load_default_certs()
+    return context
+
+
+class GuardedTransport(httpx.BaseTransport):
+    """The way of every single request, redirects included: check the origin, then connect through the guarded network."""
+
+    def __init__(self, call: Call, deadline: Deadline) -> None:
+        self._tenant, self._deadline = call.http_allow, deadline
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        private = may_be_private(request.url, operator=settings.WORKFLOW_HTTP_ALLOW, tenant=self._tenant)
+        pool = httpcore.ConnectionPool(
+            ssl_context=tls(), network_backend=GuardedNetwork(self._deadline, private=private)
+        )
+        answer = pool.handle_request(_raw(request))
+        return httpx.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=_Body(pool, answer),
+            extensions=answer.extensions,
+            request=request,
+        )
+
+
+def _raw(request: httpx.Request) -> httpcore.Request:
+    url = httpcore.URL(
+        scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port, target=request.url.raw_path
+    )
+    return httpcore.Request(request.method, url, headers=request.headers.raw, content=request.stream)
+
+
+class _Body(httpx.SyncByteStream):
+    """An answer's bytes; closing it closes the connection, which is used once."""
+
+    def __init__(self, pool: httpcore.ConnectionPool, answer: httpcore.Response) -> None:
+        self._pool, self._answer = pool, answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._answer.iter_stream()
+
+    def close(self) -> None:
+        self._answer.close()
+        self._pool.close()

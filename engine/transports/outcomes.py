@@ -1,0 +1,41 @@
+"""Say what an outside call is and how it can end, as values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One attempt of an outside call, every expression evaluated.
+
+    `key` is the same for every attempt, so that the other side can tell a repeat. `http_allow` is the tenant's list of
+    origins: None means any public one.
+    """
+
+    request: Mapping[str, Json]
+    key: str
+    timeout_seconds: float
+    http_allow: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The outside answered; `value` becomes the step's result."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The outside refused, did not answer, or was never asked; `error_class` is one of the language's."""
+
+    error_class: str
+    code: str
+    message: str
+    value: Json = None
+
+
+CallResult = Succeeded | Failed
