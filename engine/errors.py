@@ -7,8 +7,8 @@ to the person who asked.
 from collections.abc import Sequence
 from typing import Any
 
+from engine.kernel.findings import Finding
 from engine.kernel.forms import FieldError
-from engine.kernel.normalizer import Finding
 
 
 class WorkflowError(Exception):

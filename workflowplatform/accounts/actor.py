@@ -46,3 +46,10 @@ def actor_of(user: User) -> Actor:
 def engine_actor(tenant_id: UUID) -> Actor:
     """Name the engine itself as the actor: what a worker does on nobody's behalf."""
     return Actor(person_id=None, name="engine", level=0, tenant_id=tenant_id, home_tenant_id=tenant_id)
+
+
+def operator_actor(tenant_id: UUID) -> Actor:
+    """Name whoever sits at the server's command line: nobody the platform knows, and bound by no level."""
+    return Actor(
+        person_id=None, name="operator", level=int(TO_CROSS_TENANTS), tenant_id=tenant_id, home_tenant_id=tenant_id
+    )

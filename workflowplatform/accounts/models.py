@@ -1,12 +1,15 @@
 """Who there is: tenants, people with a level, the roles they hold, and the tokens their programs use."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
 
@@ -35,7 +38,9 @@ class Tenant(AuditedSubject):
     title = models.CharField(max_length=200, blank=True)
     concurrent_limit = models.PositiveIntegerField(null=True, blank=True)
     http_allow = models.JSONField(
-        null=True, blank=True, help_text=_("Origins that calls may reach, such as https://api.example.com. Empty: any public one.")
+        null=True,
+        blank=True,
+        help_text=_("Origins that calls may reach, such as https://api.example.com. Empty: any public one."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -66,8 +71,13 @@ class User(AbstractBaseUser, AuditedSubject):
     )
     is_active = models.BooleanField(default=True)
     time_zone = models.CharField(max_length=64, default="UTC")
-    theme = models.CharField(max_length=5, default="auto", choices=[("auto", "auto"), ("light", "light"), ("dark", "dark")])
-    roles: "models.ManyToManyField[Role, Membership]" = models.ManyToManyField("Role", through="Membership", related_name="people")
+    theme = models.CharField(
+        max_length=5, default="auto", choices=[("auto", "auto"), ("light", "light"), ("dark", "dark")]
+    )
+    roles: "models.ManyToManyField[Role, Membership]" = models.ManyToManyField(
+        "Role", through="Membership", related_name="people"
+    )
+    session_epoch = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     invited_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -113,6 +123,18 @@ class User(AbstractBaseUser, AuditedSubject):
 
     def has_module_perms(self, app_label: str) -> bool:
         return self.is_staff
+
+    def get_session_auth_hash(self) -> str:
+        """Bind sessions to the password and to the epoch: a new epoch ends them all."""
+        return self._session_hash()
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        for secret in settings.SECRET_KEY_FALLBACKS:
+            yield self._session_hash(secret=secret)
+
+    def _session_hash(self, secret: str | None = None) -> str:
+        text = f"{self.session_epoch}:{self.password}"
+        return salted_hmac("accounts.session", text, secret=secret, algorithm="sha256").hexdigest()
 
     def get_full_name(self) -> str:
         return self.display_name

@@ -1,0 +1,382 @@
+"""Verbs about who there is: tenants, roles, people, their levels and their tokens.
+
+The rules, for every door: level 5 manages the people of the own tenant; nobody gives a level above their own, nor changes
+somebody above it; only level 6 makes tenants and enters another one, and entering is audited there. An act without an actor
+is the operator's, at the command line. What concerns a person stands in that person's chain, the rest in the tenant's.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from smtplib import SMTPException
+from typing import Any, TypeVar
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+
+from engine.audit import Act, record
+from engine.errors import Invalid, NotFound, Refused
+from engine.kernel.forms import FieldError
+from workflowplatform.accounts.actor import Actor, operator_actor
+from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
+from workflowplatform.accounts.models import Membership, Role, Tenant, Token, User
+
+DEFAULT_ROLES = {"finance": "Finance", "hr": "HR", "support": "Support", "management": "Management"}
+
+log = logging.getLogger(__name__)
+
+Row = TypeVar("Row", Tenant, User)
+
+
+# Tenants and roles
+
+
+@transaction.atomic
+def create_tenant(*, actor: Actor | None, name: str, title: str = "") -> Tenant:
+    """Found a tenant with its default roles."""
+    if actor is not None:
+        _refuse_below(actor, TO_CROSS_TENANTS, "make tenants")
+    tenant = Tenant(name=name, title=title)
+    _insert(tenant)
+    acting = actor or operator_actor(tenant.pk)
+    record(tenant, Act("create_tenant", new={"name": name, "title": title}), actor=acting)
+    for role, words in DEFAULT_ROLES.items():
+        _insert(Role(tenant=tenant, name=role, title=words))
+    return tenant
+
+
+@transaction.atomic
+def change_tenant(
+    *,
+    actor: Actor | None,
+    tenant: Tenant,
+    title: str,
+    concurrent_limit: int | None = None,
+    http_allow: list[str] | None = None,
+) -> Tenant:
+    """Change what a tenant is called and what it may use."""
+    if actor is not None:
+        _refuse_below(actor, TO_CROSS_TENANTS, "change tenants")
+    changes = {"title": title, "concurrent_limit": concurrent_limit, "http_allow": http_allow}
+    return _change(tenant, "change_tenant", changes, actor=actor or operator_actor(tenant.pk))
+
+
+@transaction.atomic
+def choose_tenant(*, actor: Actor, tenant: Tenant) -> Actor:
+    """Enter a tenant as level 6, or go home; the crossing stands in the entered tenant's chain."""
+    if tenant.pk != actor.home_tenant_id:
+        _refuse_below(actor, TO_CROSS_TENANTS, "work in another tenant")
+        record(tenant, Act("enter_tenant"), actor=actor)
+    return actor.within(tenant)
+
+
+@transaction.atomic
+def create_role(*, actor: Actor | None, tenant: Tenant, name: str, title: str = "") -> Role:
+    """Add a role by which work can be offered."""
+    acting = _manager(actor, tenant)
+    role = Role(tenant=tenant, name=name, title=title)
+    _insert(role)
+    record(tenant, Act("create_role", new={"name": name, "title": title}), actor=acting)
+    return role
+
+
+@transaction.atomic
+def rename_role(*, actor: Actor, role: Role, title: str) -> Role:
+    """Change the words people read for a role; its name, which templates use, stays."""
+    acting = _manager(actor, role.tenant)
+    old, role.title = role.title, title
+    _clean(role)
+    role.save(update_fields=["title"])
+    record(role.tenant, Act("rename_role", old={"title": old}, new={"name": role.name, "title": title}), actor=acting)
+    return role
+
+
+# People
+
+
+@transaction.atomic
+def create_person(
+    *,
+    actor: Actor | None,
+    tenant: Tenant,
+    name: str,
+    level: int,
+    roles: Iterable[str] = (),
+    password: str | None = None,
+    email: str = "",
+    full_name: str = "",
+) -> User:
+    """Add a person to a tenant. Without a password they come in by an invitation or by token only."""
+    acting = _manager(actor, tenant)
+    _refuse_level_above(acting, level)
+    person = User(tenant=tenant, username=name.lower(), level=level, email=email, full_name=full_name)
+    _set_password(person, password)
+    _insert(person)
+    held = _roles_named(tenant, roles)
+    Membership.objects.bulk_create(Membership(tenant=tenant, user=person, role=role) for role in held)
+    facts = {"name": person.username, "level": level, "roles": [role.name for role in held], "email": email}
+    record(person, Act("create_person", new=facts), actor=acting)
+    return person
+
+
+@transaction.atomic
+def invite_person(*, actor: Actor | None, person: User, link_to: Callable[[User], str]) -> User:
+    """Send somebody a link by which they choose a password. `link_to` makes the absolute link; each door knows its host."""
+    acting, person = _to_manage(actor, person)
+    if not person.email:
+        raise Invalid(
+            "An invitation needs an address.", [FieldError("email", "required", "Enter an address to write to.")]
+        )
+    if not person.is_active:
+        raise Refused(f"{person.display_name} is deactivated. Reactivate them first.", code="inactive")
+    person.invited_at = timezone.now()
+    person.save(update_fields=["invited_at"])
+    record(person, Act("invite_person", new={"email": person.email}), actor=acting)
+    transaction.on_commit(lambda: _send_invitation(person, link_to(person)))
+    return person
+
+
+def _send_invitation(person: User, link: str) -> None:
+    from workflowplatform.accounts.mails import send_invitation  # noqa: PLC0415  the mail's pages belong to a door
+
+    try:
+        send_invitation(person, link)
+    except (SMTPException, OSError):
+        # The person stays and can be invited again; the server's answer may hold the address, so only the id is logged.
+        log.exception("invitation not sent", extra={"person": str(person.pk)})
+
+
+@transaction.atomic
+def change_details(*, actor: Actor, person: User, full_name: str, email: str) -> User:
+    """Change how somebody is called and where mails go."""
+    acting, person = _to_manage(actor, person)
+    return _change(person, "change_details", {"full_name": full_name, "email": email}, actor=acting)
+
+
+@transaction.atomic
+def change_level(*, actor: Actor | None, person: User, level: int) -> User:
+    """Raise or lower somebody's level, never above the actor's own, and never the actor's own."""
+    acting, person = _to_manage(actor, person)
+    if level == person.level:
+        return person
+    _refuse_self(acting, person, "change your own level")
+    _refuse_level_above(acting, level)
+    return _change(person, "change_level", {"level": level}, actor=acting)
+
+
+@transaction.atomic
+def grant_role(*, actor: Actor | None, person: User, role: str) -> User:
+    """Give somebody a role of their tenant."""
+    acting, person = _to_manage(actor, person)
+    (found,) = _roles_named(person.tenant, [role])
+    _, fresh = Membership.objects.get_or_create(user=person, role=found, defaults={"tenant": person.tenant})
+    if fresh:
+        record(person, Act("grant_role", new={"role": role}), actor=acting)
+    return person
+
+
+@transaction.atomic
+def revoke_role(*, actor: Actor | None, person: User, role: str) -> User:
+    """Take a role from somebody; what they have claimed stays theirs."""
+    acting, person = _to_manage(actor, person)
+    gone, _ = Membership.objects.filter(user=person, role__name=role).delete()
+    if gone:
+        record(person, Act("revoke_role", old={"role": role}), actor=acting)
+    return person
+
+
+@transaction.atomic
+def deactivate_person(*, actor: Actor | None, person: User) -> User:
+    """Shut somebody out: sessions end, tokens are revoked, claimed tasks go back to everybody who may take them."""
+    acting, person = _to_manage(actor, person)
+    _refuse_self(acting, person, "deactivate yourself")
+    if not person.is_active:
+        return person
+    released = _release_tasks(acting, person)
+    revoked, _ = Token.objects.filter(user=person).delete()
+    person.is_active = False
+    person.session_epoch += 1
+    person.save(update_fields=["is_active", "session_epoch"])
+    record(person, Act("deactivate_person", new={"tasks_released": released, "tokens_revoked": revoked}), actor=acting)
+    return person
+
+
+def _release_tasks(acting: Actor, person: User) -> int:
+    from engine.services.tasks import release_tasks_of  # noqa: PLC0415
+
+    return release_tasks_of(actor=acting, person=person, cause="deactivated")
+
+
+@transaction.atomic
+def reactivate_person(*, actor: Actor | None, person: User) -> User:
+    """Let somebody in again, with the password they had; tokens and old sessions do not come back."""
+    acting, person = _to_manage(actor, person)
+    if person.is_active:
+        return person
+    return _change(person, "reactivate_person", {"is_active": True}, actor=acting)
+
+
+# Tokens
+
+
+@transaction.atomic
+def create_token(
+    *,
+    actor: Actor | None,
+    person: User,
+    name: str = "",
+    scopes: Iterable[str] = (),
+    expires_in: timedelta | None = None,
+) -> tuple[Token, str]:
+    """Make a token for a program that acts as this person. Its text is returned once and kept nowhere."""
+    acting, person = _to_manage(actor, person, self_too=True)
+    if not person.is_active:
+        raise Refused(f"{person.display_name} is deactivated and can have no token.", code="inactive")
+    if list(scopes):
+        raise Invalid(
+            "Tokens cannot be narrowed yet.", [FieldError("scopes", "not_yet", "Leave the scopes empty for now.")]
+        )
+    if expires_in is not None and expires_in <= timedelta(0):
+        raise Invalid("A token ends in the future.", [FieldError("expires_in", "past", "Enter a time ahead.")])
+    token, plain = Token.objects.create(person, expiry=expires_in, name=name, tenant=person.tenant)
+    record(person, Act("create_token", new={"name": name, "key": token.token_key}), actor=acting)
+    return token, plain
+
+
+@transaction.atomic
+def revoke_token(*, actor: Actor | None, token: Token) -> None:
+    """End a token at once."""
+    acting, person = _to_manage(actor, token.user, self_too=True)
+    gone, _ = Token.objects.filter(pk=token.pk).delete()
+    if gone:
+        record(person, Act("revoke_token", old={"name": token.name, "key": token.token_key}), actor=acting)
+
+
+# The rules, once
+
+
+def _manager(actor: Actor | None, tenant: Tenant) -> Actor:
+    """Return who manages this tenant's people, or refuse. Another tenant does not exist for the actor."""
+    if actor is None:
+        return operator_actor(tenant.pk)
+    if actor.tenant_id != tenant.pk:
+        raise NotFound
+    _refuse_below(actor, TO_MANAGE_PEOPLE, "manage people")
+    return actor
+
+
+def _to_manage(actor: Actor | None, person: User, *, self_too: bool = False) -> tuple[Actor, User]:
+    """Lock a person whom the actor may change and read them afresh. Inserts that refer to the row are not held up."""
+    fresh = (
+        User.objects.select_for_update(no_key=True, of=("self",)).select_related("tenant").filter(pk=person.pk).first()
+    )
+    if fresh is None or (actor is not None and actor.tenant_id != fresh.tenant_id):
+        raise NotFound
+    if actor is not None and self_too and actor.person_id == fresh.pk:
+        return actor, fresh
+    acting = _manager(actor, fresh.tenant)
+    if fresh.level > acting.level:
+        raise Refused(f"{fresh.display_name} has a higher level than you.", code="level", level=fresh.level)
+    return acting, fresh
+
+
+def _refuse_below(actor: Actor, level: Level, doing: str) -> None:
+    if actor.level < level:
+        raise Refused(
+            f"Only level {level:d} and above may {doing}; yours is {actor.level}.", code="level", level=int(level)
+        )
+
+
+def _refuse_level_above(actor: Actor, level: int) -> None:
+    if level not in set(Level):
+        words = f"There is no level {level}; use 1 to 6."
+        raise Invalid(words, [FieldError("level", "unknown", words)])
+    if level > actor.level:
+        raise Refused(f"Nobody gives a level above their own, and yours is {actor.level}.", code="level", level=level)
+
+
+def _refuse_self(actor: Actor, person: User, doing: str) -> None:
+    if actor.person_id == person.pk:
+        raise Refused(f"You cannot {doing}; ask somebody else to.", code="self")
+
+
+# Rows
+
+
+def _roles_named(tenant: Tenant, names: Iterable[str]) -> list[Role]:
+    wanted = list(dict.fromkeys(names))
+    found = {role.name: role for role in Role.objects.filter(tenant=tenant, name__in=wanted)}
+    errors = [FieldError("roles", "unknown", f"There is no role {name}.") for name in wanted if name not in found]
+    if errors:
+        raise Invalid(errors[0].message, errors)
+    return [found[name] for name in wanted]
+
+
+def _set_password(person: User, password: str | None) -> None:
+    if password is None:
+        person.set_unusable_password()
+        return
+    try:
+        validate_password(password, person)
+    except ValidationError as refusal:
+        raise _invalid(ValidationError({"password": refusal.messages})) from refusal
+    person.set_password(password)
+
+
+def _change(row: Row, action: str, changes: dict[str, Any], *, actor: Actor) -> Row:
+    """Write what differs and record the difference; nothing differing is nothing done."""
+    old = {name: getattr(row, name) for name, value in changes.items() if getattr(row, name) != value}
+    if not old:
+        return row
+    for name in old:
+        setattr(row, name, changes[name])
+    _clean(row)
+    row.save(update_fields=list(old))
+    record(row, Act(action, old=old, new={name: changes[name] for name in old}), actor=actor)
+    return row
+
+
+def _clean(row: models.Model) -> None:
+    try:
+        row.full_clean()
+    except ValidationError as refusal:
+        raise _invalid(refusal) from refusal
+
+
+def _insert(row: models.Model) -> None:
+    """Check and insert; a name taken in between is told like one taken before."""
+    _clean(row)
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError as refusal:
+        raise _invalid(ValidationError({"name": ["This name is taken."]})) from refusal
+
+
+def _invalid(refusal: ValidationError) -> Invalid:
+    """Say Django's field errors in the platform's own form, under the names that the verbs use."""
+    fields = refusal.message_dict
+    errors = [
+        FieldError("name" if field in {"username", "__all__"} else field, "invalid", message)
+        for field, messages in fields.items()
+        for message in messages
+    ]
+    return Invalid(" ".join(error.message for error in errors), errors)
+
+
+def person_named(name: str) -> User:
+    """Find a person by name over all tenants, for the operator."""
+    person = User.objects.select_related("tenant").filter(username=name.lower()).first()
+    if person is None:
+        raise NotFound(f"There is no person {name}.")
+    return person
+
+
+def tenant_named(name: str) -> Tenant:
+    """Find a tenant by name, for the operator."""
+    tenant = Tenant.objects.filter(name=name).first()
+    if tenant is None:
+        raise NotFound(f"There is no tenant {name}.")
+    return tenant

@@ -1,0 +1,105 @@
+"""The characters of every test: two tenants that must never see each other, and one person above both.
+
+Acme: Gwen (god), Ada and Adam (admins who hold the default roles between them), Uri (user). Globex: Sam (god) and Stan (admin), who see
+nothing of Acme's. Zoe (supergod) lives in a tenant of her own. Nobody has a password: tests sign them in with `force_login`.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+
+from engine.services.people import create_person, create_tenant
+from workflowplatform.accounts.actor import Actor, actor_of
+from workflowplatform.accounts.models import Tenant, User
+
+PEOPLE: dict[str, dict[str, tuple[int, tuple[str, ...]]]] = {
+    "acme": {
+        "gwen": (5, ()),
+        "ada": (4, ("finance", "support")),
+        "adam": (4, ("hr", "management")),
+        "uri": (2, ()),
+    },
+    "globex": {"sam": (5, ()), "stan": (4, ("finance",))},
+    "house": {"zoe": (6, ())},
+}
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Everybody, by name; `actor` reads a person's level and roles at the moment of asking."""
+
+    acme: Tenant
+    globex: Tenant
+    house: Tenant
+    gwen: User
+    ada: User
+    adam: User
+    uri: User
+    sam: User
+    stan: User
+    zoe: User
+
+    def actor(self, name: str) -> Actor:
+        """Return who acts when this person acts now."""
+        return actor_of(User.objects.get(username=name))
+
+
+def assemble_cast() -> Cast:
+    """Create all tenants and people as the product itself would."""
+    tenants = {name: create_tenant(actor=None, name=name, title=name.capitalize()) for name in PEOPLE}
+    people = {
+        name: create_person(
+            actor=None, tenant=tenants[tenant], name=name, level=level, roles=roles, email=f"{name}@{tenant}.example"
+        )
+        for tenant, members in PEOPLE.items()
+        for name, (level, roles) in members.items()
+    }
+    return Cast(**tenants, **people)
+
+
+@pytest.fixture
+def cast(db: None) -> Cast:
+    """Give all characters, in a transaction that is rolled back."""
+    return assemble_cast()
+
+
+@pytest.fixture
+def committed_cast(transactional: None) -> Cast:
+    """Give all characters, committed: for races, workers and browsers."""
+    return assemble_cast()
+
+
+@pytest.fixture
+def gwen(cast: Cast) -> Actor:
+    """Acme's god, as the one who acts."""
+    return cast.actor("gwen")
+
+
+@pytest.fixture
+def ada(cast: Cast) -> Actor:
+    """Acme's admin for finance and support."""
+    return cast.actor("ada")
+
+
+@pytest.fixture
+def adam(cast: Cast) -> Actor:
+    """Acme's admin for hr and management."""
+    return cast.actor("adam")
+
+
+@pytest.fixture
+def uri(cast: Cast) -> Actor:
+    """Acme's user, level 2, without a role."""
+    return cast.actor("uri")
+
+
+@pytest.fixture
+def sam(cast: Cast) -> Actor:
+    """Globex's god: sees nothing of Acme's."""
+    return cast.actor("sam")
+
+
+@pytest.fixture
+def zoe(cast: Cast) -> Actor:
+    """The supergod, at home in her own tenant."""
+    return cast.actor("zoe")
