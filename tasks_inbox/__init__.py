@@ -1,0 +1,1 @@
+"""The inbox: the pages on which people start, claim and complete work."""

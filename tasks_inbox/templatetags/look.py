@@ -1,0 +1,139 @@
+"""Draw the small parts of a page: icons, times, priorities, people, statuses."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from django import template
+from django.template.loader import get_template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasks_inbox import values
+from tasks_inbox.times import due_words, exact_words, moment_words, span_words
+
+register = template.Library()
+
+AVATAR_COLOURS = 5
+
+TONE_OF_STATUS = {
+    "open": "", "skipped": "", "paused": "", "archived": "", "cancelled": "", "pending": "",
+    "claimed": "accent", "running": "accent",
+    "suspended": "warning", "retrying": "warning", "queued": "warning",
+    "completed": "good", "active": "good", "success": "good",
+    "expired": "danger", "failed": "danger", "incident": "danger", "timed_out": "danger",
+    "draft": "outline",
+}  # fmt: skip
+
+WORD_OF_STATUS = {
+    "open": gettext_lazy("Open"),
+    "claimed": gettext_lazy("Claimed"),
+    "suspended": gettext_lazy("Suspended"),
+    "completed": gettext_lazy("Completed"),
+    "skipped": gettext_lazy("Skipped"),
+    "cancelled": gettext_lazy("Cancelled"),
+    "expired": gettext_lazy("Expired"),
+    "queued": gettext_lazy("Queued"),
+    "running": gettext_lazy("Running"),
+    "incident": gettext_lazy("Incident"),
+    "failed": gettext_lazy("Failed"),
+}
+
+ICON_OF_STATUS = {"incident": "alert-triangle"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a priority looks: normal has no mark at all."""
+
+    icon: str
+    word: Any
+
+
+PRIORITY_MARKS = {
+    "critical": Mark("chevrons-up", gettext_lazy("Critical")),
+    "high": Mark("chevron-up", gettext_lazy("High")),
+    "low": Mark("chevron-down", gettext_lazy("Low")),
+}
+
+
+@cache
+def shape(name: str) -> SafeString:
+    """Read the shape of an icon once; the files hold only shapes, so they are safe as they are."""
+    return mark_safe(get_template(f"icons/{name}.svg").render().strip())  # noqa: S308
+
+
+@register.simple_tag
+def icon(name: str, look: str = "") -> SafeString:
+    """Draw an icon beside a word; it is hidden from readers, since the word says it."""
+    classes = "wf-icon" + (f" wf-icon--{look}" if look else "")
+    return format_html('<svg class="{}" viewBox="0 0 24 24" aria-hidden="true">{}</svg>', classes, shape(name))
+
+
+@register.simple_tag
+def moment(at: datetime | None) -> SafeString | str:
+    """Say when, with the exact time in title and machine form."""
+    return _time_tag(at, moment_words(at, timezone.now())) if at else ""
+
+
+@register.simple_tag
+def due(due_at: datetime | None) -> SafeString | str:
+    """Say when it is due: red with a mark when late, amber when soon."""
+    if due_at is None:
+        return ""
+    said = due_words(due_at, timezone.now())
+    mark = {"late": icon("alert-circle"), "soon": icon("clock")}.get(said.tone, "")
+    return format_html('<span class="wf-due wf-due--{}">{}{}</span>', said.tone, mark, _time_tag(due_at, said.words))
+
+
+def _time_tag(at: datetime, words: str) -> SafeString:
+    return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(), exact_words(at), words)
+
+
+@register.filter
+def span(length: timedelta) -> str:
+    """Say how long something took."""
+    return span_words(length)
+
+
+@register.simple_tag
+def priority(name: str, word: bool = False) -> SafeString | str:
+    """Draw the mark of a priority, its word shown or hidden."""
+    mark = PRIORITY_MARKS.get(name)
+    if mark is None:
+        return ""
+    said = mark.word if word else format_html('<span class="wf-hidden">{}</span>', _("%(priority)s priority") % {"priority": mark.word})
+    return format_html('<span class="wf-priority wf-priority--{}">{}{}</span>', name, icon(mark.icon, "bold"), said)
+
+
+@register.simple_tag
+def avatar(name: str, look: str = "") -> SafeString:
+    """Draw a person's two letters; the colour is only a help to the eye."""
+    letters = "".join(part[0] for part in name.split()[:2]) if " " in name else name[:2]
+    classes = f"wf-avatar wf-avatar--{sum(map(ord, name)) % AVATAR_COLOURS}" + (f" wf-avatar--{look}" if look else "")
+    return format_html('<span class="{}" aria-hidden="true">{}</span>', classes, letters.upper())
+
+
+@register.simple_tag
+def status(word: str) -> SafeString:
+    """Draw a status as a tag: word, colour and for incidents an icon."""
+    tone = TONE_OF_STATUS[word]
+    mark = icon(ICON_OF_STATUS[word], "small") if word in ICON_OF_STATUS else ""
+    classes = "wf-tag" + (f" wf-tag--{tone}" if tone else "")
+    return format_html('<span class="{}">{}{}</span>', classes, mark, WORD_OF_STATUS.get(word, word))
+
+
+@register.filter
+def shown(value: Any) -> str:
+    """Write a JSON value as a person reads it; the page escapes it."""
+    return values.shown(value)
+
+
+@register.filter
+def first_name(name: str) -> str:
+    """Write a person's sign-in name as a name."""
+    return name[:1].upper() + name[1:]

@@ -1,0 +1,92 @@
+"""Show JSON values to people: as text, as facts and as tables. What stands here is never trusted as HTML."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from django.utils.dateformat import format as date_format
+from django.utils.translation import gettext as _
+
+from engine.kernel.signals import Json
+
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+NOTHING = "–"
+LONG = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One read-only value: a line of text, or a table when it is a list of records."""
+
+    label: str
+    text: str
+    wide: bool = False
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple["Cell", ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    text: str
+    is_number: bool
+
+
+def label_of(key: str, schema: Mapping[str, Any] | None = None) -> str:
+    """Name a key for people: its title in the schema, else the key in words."""
+    title = (schema or {}).get("title")
+    if isinstance(title, str) and title:
+        return title
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + (words[1:].lower() if words[1:] != words[1:].upper() else words[1:]) if words else key
+
+
+def shown(value: Json) -> str:
+    """Write a value as a person reads it."""
+    if value is None or value == "" or value == [] or value == {}:
+        return NOTHING
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, str):
+        return _date(value) or value
+    if isinstance(value, list):
+        return ", ".join(shown(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{label_of(key)}: {shown(item)}" for key, item in value.items())
+    return str(value)
+
+
+def _date(text: str) -> str | None:
+    if not ISO_DATE.fullmatch(text):
+        return None
+    try:
+        return date_format(date.fromisoformat(text), "D j M Y")
+    except ValueError:
+        return None
+
+
+def facts_of(record: Json, schemas: Mapping[str, Any] | None = None, without: frozenset[str] = frozenset()) -> list[Fact]:
+    """List a record's values for reading; nested records are laid out flat, lists of records as tables."""
+    if not isinstance(record, Mapping):
+        return []
+    known = schemas or {}
+    facts = [_fact(label_of(key, known.get(key)), value) for key, value in record.items() if key not in without]
+    return [fact for fact in facts if not fact.rows] + [fact for fact in facts if fact.rows]
+
+
+def _fact(label: str, value: Json) -> Fact:
+    if isinstance(value, list) and value and all(isinstance(item, dict) and item for item in value):
+        return _table(label, value)
+    text = shown(value)
+    return Fact(label, text, wide=len(text) > LONG or "\n" in text)
+
+
+def _table(label: str, records: list[Any]) -> Fact:
+    keys = list(dict.fromkeys(key for record in records for key in record))
+    rows = tuple(tuple(_cell(record.get(key)) for key in keys) for record in records)
+    return Fact(label, "", wide=True, columns=tuple(label_of(key) for key in keys), rows=rows)
+
+
+def _cell(value: Json) -> Cell:
+    return Cell(shown(value), isinstance(value, int | float) and not isinstance(value, bool))

@@ -1,0 +1,91 @@
+"""The forms of the account pages, in the look of the product."""
+
+import zoneinfo
+from typing import Any
+
+from django import forms
+from django.contrib.auth import forms as auth_forms
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from workflowplatform.accounts import mails
+from workflowplatform.accounts.models import User
+
+ZONES = sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone and not zone.startswith("Etc/")) + ["UTC"]
+
+
+class Looks(forms.BaseForm):
+    """Give every field the product's classes and list fields as the shared partial draws them."""
+
+    use_required_attribute = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "wf-select" if isinstance(field.widget, forms.Select) else "wf-input"
+            field.wide = True  # type: ignore[attr-defined]
+
+    def blocks(self) -> list[dict[str, Any]]:
+        """List the fields as blocks to draw."""
+        return [{"field": bound, "label": bound.label} for bound in self.visible_fields()]
+
+    def wrong_fields(self) -> list[forms.BoundField]:
+        """List the fields with an error, for the summary that leads to them."""
+        return [bound for bound in self.visible_fields() if bound.errors]
+
+
+class SignInForm(Looks, auth_forms.AuthenticationForm):
+    """Sign in by name; names are unique over all tenants."""
+
+    error_messages = {  # noqa: RUF012
+        "invalid_login": _("Name and password do not fit together. Upper and lower case matter in the password."),
+        "inactive": _("This person has been deactivated."),
+    }
+
+    def __init__(self, request: HttpRequest | None = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        self.fields["username"].label = _("Name")
+
+    def clean_username(self) -> str:
+        """Find people whatever the case they type."""
+        return str(self.cleaned_data["username"]).strip().lower()
+
+
+class ChangePasswordForm(Looks, auth_forms.PasswordChangeForm):
+    pass
+
+
+class SetPasswordForm(Looks, auth_forms.SetPasswordForm):
+    pass
+
+
+class ResetForm(Looks, auth_forms.PasswordResetForm):
+    """Ask for a link by mail. The answer is the same whether or not the address is known."""
+
+    def send_mail(
+        self,
+        subject_template_name: str,
+        email_template_name: str,
+        context: dict[str, Any],
+        from_email: str | None,
+        to_email: str,
+        html_email_template_name: str | None = None,
+    ) -> None:
+        base = f"{context['protocol']}://{context['domain']}"
+        mails.send_reset(context["user"], base_url=base, uid=context["uid"], token=context["token"])
+
+
+class SettingsForm(Looks, forms.ModelForm):  # type: ignore[type-arg]
+    """How a person wants to see the product."""
+
+    time_zone = forms.ChoiceField(label=_("Time zone"), choices=[(zone, zone.replace("_", " ")) for zone in ZONES])
+
+    class Meta:
+        model = User
+        fields = ("theme", "time_zone")
+        labels = {"theme": _("Look")}  # noqa: RUF012
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        words = [("auto", _("As my device")), ("light", _("Light")), ("dark", _("Dark"))]
+        self.fields["theme"].choices = words  # type: ignore[attr-defined]
