@@ -1,8 +1,9 @@
 """Give a test run its own PostgreSQL and Valkey, before Django's settings are read.
 
-Loaded by name from pyproject (``-p tests.servers``): a conftest would come too late. Servers that the environment names are used instead;
-with xdist only the controller starts them, and every worker gets its own Valkey database and key prefix (its own PostgreSQL database
-comes from pytest-django).
+Loaded by name from pyproject (``-p tests.servers``): a conftest would come too late. DATABASE_URL and REDIS_URL of
+the caller are never used, they may be a product's; bin/test says with WORKFLOW_TEST_SERVERS that those it names are
+for tests. With xdist only the controller starts them, and every worker gets its own Valkey database and key prefix
+(its own PostgreSQL database comes from pytest-django).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
         _separate_worker(int(worker.removeprefix("gw")) + 1)
-    else:
+    elif "WORKFLOW_TEST_SERVERS" not in os.environ:
         _start_servers()
     return (yield)
 
@@ -45,15 +46,13 @@ def _start_servers() -> None:
     # Last in, first out: the servers stop before their folder goes. A run that ends in an error passes here too.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["WORKFLOW_DATA"] = str(folder)
-    if {"DATABASE_URL", "REDIS_URL"} <= os.environ.keys():
-        return
     data = DataFolder(folder)
     data.prepare()
     household = Household()
     atexit.register(household.stop_all)
     embedded = Embedded(household, data, careless=True)
-    embedded.start_missing(os.environ)
-    os.environ.update(embedded.addresses)
+    embedded.start_missing({})
+    os.environ.update(embedded.addresses, WORKFLOW_TEST_SERVERS="1")
 
 
 def _separate_worker(number: int) -> None:

@@ -1,10 +1,12 @@
 """Stop servers whose owner died without a word.
 
-The owner holds the writing end of a pipe and never writes a farewell: when it dies, however it dies, the pipe closes and the keeper
-ends what it was told about. Linux has PR_SET_PDEATHSIG for the same purpose; this works on macOS too, and it insists. Run as a plain
-script by a bare interpreter (``-I -S``), so that it costs little; it imports nothing of ours.
+The owner holds the writing end of a pipe and never writes a farewell: when it dies, however it dies, the pipe closes
+and the keeper ends what it was told about. Linux has PR_SET_PDEATHSIG for the same purpose; this works on macOS too,
+and it insists. Run as a plain script by a bare interpreter (``-I -S``), so that it costs little; it imports nothing
+of ours.
 
-Lines on the pipe: ``+ PID SIGNAL`` keep, ``- PID`` forget, ``d FOLDER`` remove this folder at the end, ``quit`` all is stopped.
+Lines on the pipe: ``+ PID SIGNAL`` keep, ``- PID`` forget, ``d FOLDER`` remove this folder at the end, ``quit`` all
+is stopped.
 """
 
 from __future__ import annotations

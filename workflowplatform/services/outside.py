@@ -32,11 +32,14 @@ def _refuse_silent_database(url: str) -> None:
         raise CannotStart(str(error)) from error
     except psycopg.Error as error:
         raise CannotStart(
-            f"DATABASE_URL does not answer (database {entry['NAME']} at {entry['HOST'] or 'the local socket'}: {_first_line(error)}): "
+            f"DATABASE_URL does not answer (database {entry['NAME']} at {entry['HOST'] or 'the local socket'}: "
+            f"{_first_line(error)}): "
             "start that server or correct the address, or unset DATABASE_URL to use the embedded PostgreSQL."
         ) from error
     if version < OLDEST_POSTGRESQL:
-        raise CannotStart(f"DATABASE_URL is a PostgreSQL {version // 10000}, but 15 or newer is needed: name another server.")
+        raise CannotStart(
+            f"DATABASE_URL is a PostgreSQL {version // 10000}, but 15 or newer is needed: name another server."
+        )
 
 
 def _first_line(error: psycopg.Error) -> str:

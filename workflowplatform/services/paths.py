@@ -1,7 +1,8 @@
 """Name the places a running product keeps its things in.
 
-Data lives in one folder (``var/`` unless told otherwise). Sockets live elsewhere: a unix socket's path may hold 107 bytes at most,
-and a clone may lie deeper than that, so each start makes a short private folder under the temporary one and records it.
+Data lives in one folder (``var/`` unless told otherwise). Sockets live elsewhere: a unix socket's path may hold 107
+bytes at most, and a clone may lie deeper than that, so each start makes a short private folder under the temporary
+one and records it.
 """
 
 from __future__ import annotations

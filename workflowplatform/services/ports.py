@@ -13,7 +13,7 @@ LAST_PORT = 65535
 
 
 def listen(first: int, *, patience: float = 0.0) -> socket.socket:
-    """Answer a listening socket on the first free port from here on; wait a little for the first where that is promising."""
+    """Listen on the first free port from here on; wait a little for the first where that is promising."""
     deadline = time.monotonic() + patience
     while (taken := _try(first)) is None and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -21,7 +21,9 @@ def listen(first: int, *, patience: float = 0.0) -> socket.socket:
     for port in range(first + 1, last + 1):
         taken = taken or _try(port)
     if taken is None:
-        raise CannotStart(f"Every port from {first} to {last} is taken on {HOST}: free one, or name another with --port N.")
+        raise CannotStart(
+            f"Every port from {first} to {last} is taken on {HOST}: free one, or name another with --port N."
+        )
     return taken
 
 

@@ -1,8 +1,9 @@
 """Run a private PostgreSQL from the binaries inside the wheel, on a unix socket only.
 
-The wheel is used as a box of binaries: its Python interface would add users when run by root. Root hands the server to ``nobody``; when
-``nobody`` cannot walk into the environment, the binaries move to a place it can, together with the sibling ``.libs`` folder they link to.
-Only the account that started the server may connect (peer), as an owner of the database who is no superuser.
+The wheel is used as a box of binaries: its Python interface would add users when run by root. Root hands the server
+to ``nobody``; when ``nobody`` cannot walk into the environment, the binaries move to a place it can, together with
+the sibling ``.libs`` folder they link to. Only the account that started the server may connect (peer), as an owner of
+the database who is no superuser.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ DEFAULT_MAJOR = "16"
 ROLE = DATABASE = "workflow"
 SUPERUSER = "postgres"
 START_SECONDS = 60.0
-SETTINGS = {"listen_addresses": "", "unix_socket_permissions": "0700", "max_connections": "200", "log_min_messages": "warning"}
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "log_min_messages": "warning",
+}
 # A test's database is thrown away with its folder: it may lose a power cut's last second, never a product's.
 CARELESS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum_naptime": "10min"}
 
@@ -56,9 +62,20 @@ def start_postgres(
     _end_leftover(cluster)
     _admit_owner(cluster)
     settings = SETTINGS | {"unix_socket_directories": str(sockets)} | (CARELESS if careless else {})
-    command = [binaries / "postgres", "-D", cluster, *(f"--{name}={value}" for name, value in settings.items())]
+    command: list[str | Path] = [
+        binaries / "postgres",
+        "-D",
+        cluster,
+        *(f"--{name}={value}" for name, value in settings.items()),
+    ]
     child = household.start(
-        "postgres", command, log=log, unprivileged=True, farewell=signal.SIGINT, folder=cluster, environment=_environment()
+        "postgres",
+        command,
+        log=log,
+        unprivileged=True,
+        farewell=signal.SIGINT,
+        folder=cluster,
+        environment=_environment(),
     )
     _await_answer(child, sockets, log, cluster)
     _make_database(sockets)
@@ -67,13 +84,21 @@ def start_postgres(
 
 def find_binaries() -> Path:
     """Find the folder with initdb and postgres: inside the wheel, else on the machine."""
+    return _wheel_binaries(os.environ.get("WORKFLOW_POSTGRES_MAJOR", DEFAULT_MAJOR)) or _system_binaries()
+
+
+def available_majors() -> list[str]:
+    """Name the majors that the wheel holds."""
+    return [major for major in INSTALLATIONS if _wheel_binaries(major)]
+
+
+def _wheel_binaries(major: str) -> Path | None:
     spec = importlib.util.find_spec(WHEEL)
-    major = os.environ.get("WORKFLOW_POSTGRES_MAJOR", DEFAULT_MAJOR)
     for place in spec.submodule_search_locations or () if spec else ():
         folder = Path(place) / INSTALLATIONS.get(major, INSTALLATIONS[DEFAULT_MAJOR]) / "bin"
         if (folder / "postgres").exists():
             return folder
-    return _system_binaries()
+    return None
 
 
 def _system_binaries() -> Path:
@@ -83,7 +108,8 @@ def _system_binaries() -> Path:
         if (folder / "initdb").exists():
             return folder
     raise CannotStart(
-        "No PostgreSQL binaries fit this machine: install PostgreSQL 15 or newer, or set DATABASE_URL to a server you run."
+        "No PostgreSQL binaries fit this machine: "
+        "install PostgreSQL 15 or newer, or set DATABASE_URL to a server you run."
     )
 
 
@@ -119,14 +145,30 @@ def _make_cluster(binaries: Path, cluster: Path, log: Path) -> None:
     half = cluster.with_name("postgres.half")
     shutil.rmtree(half, ignore_errors=True)
     paths.make_private_folder(half)
-    command = [binaries / "initdb", "-D", half, "-U", SUPERUSER, "-A", "peer", "-E", "UTF8", "--locale=C", f"--lc-ctype={_ctype()}", "--no-sync"]
+    command = [
+        binaries / "initdb",
+        "-D",
+        half,
+        "-U",
+        SUPERUSER,
+        "-A",
+        "peer",
+        "-E",
+        "UTF8",
+        "--locale=C",
+        f"--lc-ctype={_ctype()}",
+        "--no-sync",
+    ]
     done = subprocess.run(  # type: ignore[call-overload]
         [str(part) for part in command], capture_output=True, cwd="/", env=_environment(), **processes.drop_rights()
     )
     if done.returncode:
         log.write_bytes(done.stdout + done.stderr)
         shutil.rmtree(half, ignore_errors=True)
-        raise CannotStart(f"PostgreSQL could not make its cluster in {cluster.parent}: read {log}, or set DATABASE_URL to a server you run.")
+        raise CannotStart(
+            f"PostgreSQL could not make its cluster in {cluster.parent}: "
+            f"read {log}, or set DATABASE_URL to a server you run."
+        )
     half.rename(cluster)
 
 
@@ -176,9 +218,10 @@ def _end_leftover(cluster: Path) -> None:
         time.sleep(0.1)
     if pid:
         raise CannotStart(
-            f"A PostgreSQL server (process {pid}) still uses {cluster}: stop it, or name another folder with --data DIR."
+            f"A PostgreSQL server (process {pid}) still uses {cluster}: "
+            "stop it, or name another folder with --data DIR."
         )
-    # Its number may belong to anybody by now (a restarted container counts from 1 again), and PostgreSQL would believe it.
+    # Its number may belong to anybody by now (a restarted container counts from 1 again); PostgreSQL would believe it.
     (cluster / "postmaster.pid").unlink(missing_ok=True)
 
 

@@ -1,8 +1,9 @@
 """Start child processes that cannot outlive their owner, and stop them in order.
 
-Every child leads its own session, so that a Ctrl-C at the terminal reaches the owner alone and the order of stopping stays ours. A child
-first drops rights and only then asks for PR_SET_PDEATHSIG, because changing the user clears it; the request is bound to the thread that
-forks, so only the main thread may start children. The keeper (keeper.py) covers systems without that call.
+Every child leads its own session, so that a Ctrl-C at the terminal reaches the owner alone and the order of stopping
+stays ours. A child first drops rights and only then asks for PR_SET_PDEATHSIG, because changing the user clears it;
+the request is bound to the thread that forks, so only the main thread may start children. The keeper (keeper.py)
+covers systems without that call.
 """
 
 from __future__ import annotations

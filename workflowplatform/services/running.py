@@ -1,6 +1,7 @@
 """Remember what runs on a data folder, so that a second terminal finds it and a second start is refused.
 
-The lock decides whether somebody runs: the kernel frees it however the owner dies. The record only says how to reach them.
+The lock decides whether somebody runs: the kernel frees it however the owner dies. The record only says how to reach
+them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def own_folder(data: DataFolder) -> IO[bytes]:
     handle.close()
     where = read_record(data).get("url")
     raise CannotStart(
-        f"The product already runs on {data.root}{f' at {where}' if where else ''}: use it, stop it, or name another folder with --data DIR."
+        f"The product already runs on {data.root}{f' at {where}' if where else ''}: "
+        "use it, stop it, or name another folder with --data DIR."
     )
 
 

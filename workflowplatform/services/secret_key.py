@@ -19,7 +19,8 @@ def kept_secret_key(data_dir: Path) -> str:
         return file.read_text().strip()
     except OSError as error:
         raise CannotStart(
-            f"SECRET_KEY cannot be kept in {file} ({error.strerror}): make {file.parent} writable for you, or set SECRET_KEY."
+            f"SECRET_KEY cannot be kept in {file} ({error.strerror}): "
+            f"make {file.parent} writable for you, or set SECRET_KEY."
         ) from error
 
 

@@ -1,7 +1,8 @@
 """Bring the whole product up and keep it up: ``manage.py up``.
 
-The order is servers, migrations, then web, workers and demo data side by side. This process imports no Django: it must work before there
-is a database, and it must stay small, because it only waits. Whatever ends it, its children end too (processes.py).
+The order is servers, migrations, then web, workers and demo data side by side. This process imports no Django: it
+must work before there is a database, and it must stay small, because it only waits. Whatever ends it, its children
+end too (processes.py).
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="up", description="Bring the whole product up and keep it up.")
-    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="the next free one is taken if it is not free (8000)")
+    parser.add_argument(
+        "--port", type=_port, default=8000, metavar="N", help="the next free one is taken if it is not free (8000)"
+    )
     parser.add_argument("--data", metavar="DIR", help="where everything is kept (var/)")
     parser.add_argument("--workers", type=_count, default=2, metavar="N", help="drain workers (2)")
     parser.add_argument("--no-demo", action="store_true", help="make no demo tenants, people and templates")
@@ -194,7 +197,9 @@ def _await_health(listener: socket.socket, services: Sequence[Service], data: pa
                 log = data.logs / f"{service.name}.log"
                 raise CannotStart(f"The {service.name} process does not stay up ({_last_line(log)}): read {log}.")
         if time.monotonic() > deadline:
-            raise CannotStart(f"The product does not answer at {HEALTH} after {READY_SECONDS:g} s: read the logs in {data.logs}.")
+            raise CannotStart(
+                f"The product does not answer at {HEALTH} after {READY_SECONDS:g} s: read the logs in {data.logs}."
+            )
         time.sleep(0.05)
 
 
@@ -211,7 +216,9 @@ def _healthy(port: int) -> bool:
 
 def _announce(address: str, data: paths.DataFolder, *, demo: bool) -> None:
     lines = [f"ready {address}"]
-    lines += people_table() if demo else ["Nobody exists yet: manage.py tenant create NAME, then manage.py person create …"]
+    lines += (
+        people_table() if demo else ["Nobody exists yet: manage.py tenant create NAME, then manage.py person create …"]
+    )
     lines.append(f"Logs: {data.logs} · Ctrl-C stops everything")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()

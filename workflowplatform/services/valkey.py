@@ -33,7 +33,14 @@ def start_valkey(household: processes.Household, *, data: paths.DataFolder, sock
     program = _reachable_program(data.server_home())
     log = data.logs / "valkey.log"
     socket = sockets / "redis.sock"
-    settings = {"port": "0", "unixsocket": str(socket), "unixsocketperm": "700", "dir": str(sockets), "save": "", "appendonly": "no"}
+    settings = {
+        "port": "0",
+        "unixsocket": str(socket),
+        "unixsocketperm": "700",
+        "dir": str(sockets),
+        "save": "",
+        "appendonly": "no",
+    }
     settings |= {"databases": str(DATABASES), "maxmemory-policy": "noeviction", "daemonize": "no"}
     command = [str(program), *(word for name, value in settings.items() for word in (f"--{name}", value))]
     child = household.start("valkey", command, log=log, unprivileged=True, folder=sockets, environment={"LC_ALL": "C"})
@@ -51,7 +58,9 @@ def find_program() -> Path:
     for name in NAMES:
         if found := shutil.which(name):
             return Path(found)
-    raise CannotStart("No Valkey binary fits this machine: install Valkey 7.2 or newer, or set REDIS_URL to a server you run.")
+    raise CannotStart(
+        "No Valkey binary fits this machine: install Valkey 7.2 or newer, or set REDIS_URL to a server you run."
+    )
 
 
 def _reachable_program(home: Path) -> Path:
@@ -79,4 +88,6 @@ def _await_answer(child: processes.Child, url: str, log: Path) -> None:
         else:
             client.close()
             return
-    raise CannotStart(f"Valkey does not start: its reason stands at the end of {log}; or set REDIS_URL to a server you run.")
+    raise CannotStart(
+        f"Valkey does not start: its reason stands at the end of {log}; or set REDIS_URL to a server you run."
+    )

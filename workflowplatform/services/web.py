@@ -1,6 +1,7 @@
-"""Serve the product with uvicorn on a socket that `up` already listens on: ``python -m workflowplatform.services.web FD``.
+"""Serve the product with uvicorn on a socket that `up` listens on: ``python -m workflowplatform.services.web FD``.
 
-The socket belongs to `up`, so no port is lost between finding and binding it, and a restart drops no waiting connection.
+The socket belongs to `up`, so no port is lost between finding and binding it, and a restart drops no waiting
+connection.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ def main() -> None:
     """Serve until told to stop; open streams get three seconds."""
     listener = socket.socket(fileno=int(sys.argv[1]))
     config = uvicorn.Config(
-        APPLICATION, lifespan="off", access_log=False, log_level="warning", timeout_graceful_shutdown=3, server_header=False
+        APPLICATION,
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=3,
+        server_header=False,
     )
     uvicorn.Server(config).run(sockets=[listener])
 
