@@ -1,0 +1,20 @@
+"""manage.py token PERSON"""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from engine.management.seeding import SeedingCommand
+from engine.services.people import create_token, person_named
+
+
+class Command(SeedingCommand):
+    help = "Print a new REST token of a person; it is shown this once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("person")
+        parser.add_argument("--name", default="command line", help="what the token is for")
+
+    def seed(self, **options: Any) -> str:
+        _, plain = create_token(actor=None, person=person_named(options["person"]), name=options["name"])
+        return plain
