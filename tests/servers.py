@@ -46,6 +46,7 @@ def _start_servers() -> None:
     # Last in, first out: the servers stop before their folder goes. A run that ends in an error passes here too.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["WORKFLOW_DATA"] = str(folder)
+    (folder / "static").mkdir()  # whitenoise warns without it
     data = DataFolder(folder)
     data.prepare()
     household = Household()

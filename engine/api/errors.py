@@ -1,0 +1,170 @@
+"""Answer every refusal as problem+json: `{type, title, status, code, detail, errors}`.
+
+One table turns the platform's own refusals into statuses, one the framework's. Whatever a refusal knows beside its sentence
+(who won a race, which findings) stands in the answer under its own name.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import OperationalError
+from django.http import Http404
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+
+from engine import errors
+from engine.kernel.forms import FieldError
+
+MEDIA_TYPE = "application/problem+json"
+
+TITLES: Mapping[int, str] = {
+    400: "What was sent does not fit",
+    401: "Sign in first",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not possible here",
+    406: "No such format",
+    409: "Too late, or the wrong moment",
+    413: "Too large",
+    415: "JSON is needed",
+    422: "Understood, but not acceptable",
+    429: "Too many requests",
+    503: "Not available now",
+}
+
+STATUSES: Mapping[type[errors.WorkflowError], int] = {
+    errors.NotFound: 404,
+    errors.Refused: 403,
+    errors.Conflict: 409,
+    errors.VersionConflict: 409,
+    errors.Invalid: 400,
+    errors.Unprocessable: 422,
+}
+
+FRAMEWORK_CODES: Mapping[type[exceptions.APIException], str] = {
+    exceptions.ParseError: "invalid",
+    exceptions.ValidationError: "invalid",
+    exceptions.NotAuthenticated: "not_authenticated",
+    exceptions.AuthenticationFailed: "not_authenticated",
+    exceptions.PermissionDenied: "refused",
+    exceptions.MethodNotAllowed: "method_not_allowed",
+    exceptions.NotAcceptable: "not_acceptable",
+    exceptions.UnsupportedMediaType: "unsupported_media_type",
+    exceptions.Throttled: "throttled",
+}
+
+
+class TooLarge(exceptions.APIException):
+    """The body is larger than the platform takes."""
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_code = "too_large"
+
+
+class KeyUsedBefore(exceptions.APIException):
+    """An Idempotency-Key came again with another body."""
+
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    default_code = "idempotency_key_reused"
+    default_detail = "This Idempotency-Key was used before with another body."
+
+
+def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Turn an exception into an answer; None leaves it to Django as the defect it is."""
+    if isinstance(error, errors.WorkflowError):
+        return _answer_refusal(error)
+    if isinstance(error, Http404):
+        return _answer_refusal(errors.NotFound())
+    return _answer_framework(_as_framework(error))
+
+
+def problem(
+    status: int, code: str, detail: str, field_errors: Sequence[FieldError] = (), **facts: Any
+) -> dict[str, Any]:
+    """Build the body of a refusal."""
+    listed = [{"path": error.path, "code": error.code, "message": error.message} for error in field_errors]
+    body = {"type": "about:blank", "title": TITLES[status], "status": status, "code": code, "detail": detail}
+    return {**facts, **body, "errors": listed}
+
+
+def _answer_refusal(error: errors.WorkflowError) -> Response:
+    code = _status_of(error)
+    body = problem(code, error.code, error.message, _errors_of(error), **_facts_of(error))
+    return Response(body, status=code, content_type=MEDIA_TYPE)
+
+
+def _status_of(error: errors.WorkflowError) -> int:
+    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+
+
+def _errors_of(error: errors.WorkflowError) -> Sequence[FieldError]:
+    if isinstance(error, errors.Unprocessable):
+        return [FieldError(finding.path, finding.code, finding.message) for finding in error.findings]
+    return error.errors if isinstance(error, errors.Invalid) else ()
+
+
+def _facts_of(error: errors.WorkflowError) -> dict[str, Any]:
+    if isinstance(error, errors.Unprocessable):
+        return {"findings": [finding.as_json() for finding in error.findings]}
+    return {
+        name: value if isinstance(value, str | int | float | None) else str(value)
+        for name, value in error.facts.items()
+    }
+
+
+def _as_framework(error: Exception) -> exceptions.APIException | None:
+    if isinstance(error, exceptions.APIException):
+        return error
+    if isinstance(error, RequestDataTooBig):
+        return TooLarge("The body is too large.")
+    if isinstance(error, PermissionDenied):
+        return exceptions.PermissionDenied()
+    if isinstance(error, SuspiciousOperation):
+        return exceptions.ParseError("The request is not well formed.")
+    return _Unavailable() if isinstance(error, OperationalError) else None
+
+
+class _Unavailable(exceptions.APIException):
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_code = "unavailable"
+    default_detail = "The database does not answer now. Try again shortly."
+
+
+def _answer_framework(error: exceptions.APIException | None) -> Response | None:
+    if error is None:
+        return None
+    if isinstance(error, exceptions.NotFound):
+        return _answer_refusal(errors.NotFound())
+    code = FRAMEWORK_CODES.get(type(error)) or str(error.default_code)
+    field_errors = list(_flat(error.detail)) if isinstance(error, exceptions.ValidationError) else []
+    detail = "Some fields do not fit." if field_errors else str(error.detail)
+    return Response(
+        problem(error.status_code, code, detail, field_errors),
+        status=error.status_code,
+        headers=_headers_of(error),
+        content_type=MEDIA_TYPE,
+    )
+
+
+def _headers_of(error: exceptions.APIException) -> dict[str, str]:
+    headers = {"WWW-Authenticate": getattr(error, "auth_header", None), "Retry-After": getattr(error, "wait", None)}
+    return {name: str(value) for name, value in headers.items() if value is not None}
+
+
+def _flat(detail: Any, path: str = "") -> Sequence[FieldError]:
+    """Write nested validation errors as one list; the path `""` is the whole body."""
+    if isinstance(detail, Mapping):
+        named = detail.items()
+    elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
+        named = enumerate(detail)
+    else:
+        listed = detail if isinstance(detail, list) else [detail]
+        return [FieldError(path, getattr(item, "code", "invalid"), str(item)) for item in listed]
+    return [error for name, inner in named for error in _flat(inner, _below(path, name))]
+
+
+def _below(path: str, name: object) -> str:
+    if name == "non_field_errors":
+        return path
+    return f"{path}.{name}" if path else str(name)

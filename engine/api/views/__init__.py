@@ -1,0 +1,1 @@
+"""Views translate: request → service or access → shape. No rule lives here."""

@@ -1,0 +1,29 @@
+"""Tell load balancers, `bin/up` and operators whether the platform serves."""
+
+import os
+
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine.api.views.base import ApiView
+from engine.services import health
+from workflowplatform.accounts.levels import Level
+from workflowplatform.version import VERSION
+
+
+class HealthView(ApiView):
+    """Open to everyone; details only for level 6, or where the operator opened them."""
+
+    permission_classes = (AllowAny,)
+
+    def get(self, request: Request) -> Response:
+        found = health.look()
+        body: dict[str, object] = {"status": found.status, "version": VERSION}
+        if self._may_see_details(request):
+            body |= {"database": found.database, "redis": found.redis}
+            body |= health.queue_facts() if found.serves else {}
+        return Response(body, status=200 if found.serves else 503)
+
+    def _may_see_details(self, request: Request) -> bool:
+        return os.environ.get("WORKFLOW_HEALTH_DETAILS") == "1" or getattr(request.user, "level", 0) >= Level.SUPERGOD
