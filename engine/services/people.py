@@ -6,7 +6,7 @@ is the operator's, at the command line. What concerns a person stands in that pe
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 from smtplib import SMTPException
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from engine.errors import Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
+from workflowplatform.accounts.mails import send_invitation
 from workflowplatform.accounts.models import Membership, Role, Tenant, Token, User
 
 DEFAULT_ROLES = {"finance": "Finance", "hr": "HR", "support": "Support", "management": "Management"}
@@ -122,8 +123,8 @@ def create_person(
 
 
 @transaction.atomic
-def invite_person(*, actor: Actor | None, person: User, link_to: Callable[[User], str]) -> User:
-    """Send somebody a link by which they choose a password. `link_to` makes the absolute link; each door knows its host."""
+def invite_person(*, actor: Actor | None, person: User, base_url: str) -> User:
+    """Send somebody a link by which they choose a password; `base_url` is where the door that invites stands."""
     acting, person = _to_manage(actor, person)
     if not person.email:
         raise Invalid(
@@ -134,15 +135,13 @@ def invite_person(*, actor: Actor | None, person: User, link_to: Callable[[User]
     person.invited_at = timezone.now()
     person.save(update_fields=["invited_at"])
     record(person, Act("invite_person", new={"email": person.email}), actor=acting)
-    transaction.on_commit(lambda: _send_invitation(person, link_to(person)))
+    transaction.on_commit(lambda: _send(person, base_url, acting))
     return person
 
 
-def _send_invitation(person: User, link: str) -> None:
-    from workflowplatform.accounts.mails import send_invitation  # noqa: PLC0415  the mail's pages belong to a door
-
+def _send(person: User, base_url: str, acting: Actor) -> None:
     try:
-        send_invitation(person, link)
+        send_invitation(person, base_url=base_url, inviter=acting.name.capitalize())
     except (SMTPException, OSError):
         # The person stays and can be invited again; the server's answer may hold the address, so only the id is logged.
         log.exception("invitation not sent", extra={"person": str(person.pk)})
@@ -194,19 +193,15 @@ def deactivate_person(*, actor: Actor | None, person: User) -> User:
     _refuse_self(acting, person, "deactivate yourself")
     if not person.is_active:
         return person
-    released = _release_tasks(acting, person)
+    from engine.services.tasks import release_all_of  # noqa: PLC0415
+
+    released = release_all_of(actor=acting, person_id=person.pk, reason=f"{person.display_name} was deactivated.")
     revoked, _ = Token.objects.filter(user=person).delete()
     person.is_active = False
     person.session_epoch += 1
     person.save(update_fields=["is_active", "session_epoch"])
     record(person, Act("deactivate_person", new={"tasks_released": released, "tokens_revoked": revoked}), actor=acting)
     return person
-
-
-def _release_tasks(acting: Actor, person: User) -> int:
-    from engine.services.tasks import release_tasks_of  # noqa: PLC0415
-
-    return release_tasks_of(actor=acting, person=person, cause="deactivated")
 
 
 @transaction.atomic

@@ -1,8 +1,13 @@
 """Who may change whom, and what each act leaves behind."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.contrib.auth import get_user
+from django.core.mail import EmailMessage
+from django.http import HttpRequest
+from django.test import Client
 
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import Audit
@@ -90,7 +95,7 @@ def test_nobody_changes_somebody_above_their_own_level(cast: Cast, gwen: Actor) 
         lambda: people.deactivate_person(actor=gwen, person=above),
         lambda: people.change_details(actor=gwen, person=above, full_name="", email="mine@acme.example"),
         lambda: people.create_token(actor=gwen, person=above),
-        lambda: people.invite_person(actor=gwen, person=above, link_to=str),
+        lambda: people.invite_person(actor=gwen, person=above, base_url="https://w.example"),
     ):
         with pytest.raises(Refused) as refusal:
             act()
@@ -200,3 +205,67 @@ def test_scopes_are_refused_until_they_narrow_something(cast: Cast) -> None:
     with pytest.raises(Invalid) as refusal:
         people.create_token(actor=None, person=cast.ada, scopes=["read"])
     assert refusal.value.errors[0].code == "not_yet"
+
+
+def test_invitation_is_mailed_after_commit_with_a_link_that_sets_a_password(
+    cast: Cast, gwen: Actor, mailoutbox: list[EmailMessage], django_capture_on_commit_callbacks: Any, client: Client
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        person = people.invite_person(actor=gwen, person=cast.uri, base_url="http://testserver")
+        assert mailoutbox == []
+    assert person.invited_at is not None
+    (mail,) = mailoutbox
+    assert mail.to == ["uri@acme.example"]
+    link = next(word for word in str(mail.body).split() if word.startswith("http://testserver/"))
+    page = client.get(link, follow=True)
+    client.post(
+        page.request["PATH_INFO"], {"new_password1": "a long enough word", "new_password2": "a long enough word"}
+    )
+    assert User.objects.get(username="uri").check_password("a long enough word")
+
+
+def test_invitation_without_an_address_is_a_field_error(cast: Cast, gwen: Actor) -> None:
+    person = people.create_person(actor=gwen, tenant=cast.acme, name="nina", level=2)
+    with pytest.raises(Invalid) as refusal:
+        people.invite_person(actor=gwen, person=person, base_url="http://testserver")
+    assert refusal.value.errors[0].path == "email"
+
+
+def test_mail_server_that_fails_leaves_the_person_to_be_invited_again(
+    cast: Cast, gwen: Actor, settings: Any, django_capture_on_commit_callbacks: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
+    with django_capture_on_commit_callbacks(execute=True):
+        people.invite_person(actor=gwen, person=cast.uri, base_url="http://testserver")
+    assert "invitation not sent" in caplog.text
+    assert "uri@acme.example" not in caplog.text
+
+
+def test_deactivation_ends_sessions_and_tokens_for_good(cast: Cast, gwen: Actor, client: Client) -> None:
+    client.force_login(cast.ada, backend="django.contrib.auth.backends.ModelBackend")
+    people.create_token(actor=None, person=cast.ada)
+    people.deactivate_person(actor=gwen, person=cast.ada)
+    assert not Token.objects.filter(user=cast.ada).exists()
+    people.reactivate_person(actor=gwen, person=cast.ada)
+    request = HttpRequest()
+    request.session = client.session
+    assert not get_user(request).is_authenticated
+    assert actions_on(cast.ada)[-2:] == ["deactivate_person", "reactivate_person"]
+
+
+def test_nobody_deactivates_themselves(cast: Cast, gwen: Actor) -> None:
+    with pytest.raises(Refused) as refusal:
+        people.deactivate_person(actor=gwen, person=cast.gwen)
+    assert refusal.value.code == "self"
+
+
+def test_a_deactivated_person_gets_no_token_and_no_invitation(cast: Cast, gwen: Actor) -> None:
+    people.deactivate_person(actor=gwen, person=cast.uri)
+    for act in (
+        lambda: people.create_token(actor=gwen, person=cast.uri),
+        lambda: people.invite_person(actor=gwen, person=cast.uri, base_url="http://testserver"),
+    ):
+        with pytest.raises(Refused) as refusal:
+            act()
+        assert refusal.value.code == "inactive"
