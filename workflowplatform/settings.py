@@ -182,9 +182,8 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
 }
 
-WORKFLOW_QUEUE = os.environ.get("WORKFLOW_REDIS_PREFIX", "") + "workflow"
-RQ_QUEUES = {WORKFLOW_QUEUE: {"URL": REDIS_URL}}
-RQ = {"WORKER_CLASS": "engine.dispatch.rq.DrainWorker", "JOB_CLASS": "rq.job.Job"}
+RQ_QUEUES = {"default": {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}}
+RQ = {"WORKER_CLASS": "engine.dispatch.rq.DrainWorker", "COMMIT_MODE": "auto"}
 
 WORKFLOW_DISPATCHER = os.environ.get("WORKFLOW_DISPATCHER", "rq")
 WORKFLOW_HTTP_ALLOW = words("WORKFLOW_HTTP_ALLOW")

@@ -1,0 +1,335 @@
+"""The only door to rows: who sees what, and who may do what, decided in one place.
+
+A row that an actor may not see does not exist for them (NotFound, the same for another tenant's and for nobody's). One that
+they see but may not act on is refused with the rule's name. Level is a floor, tenant a wall. The page that explains a task
+calls the very rules that decide.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from engine.errors import Conflict, NotFound, Refused, WorkflowError
+from engine.kernel.transitions import OPEN_TASK, TaskStatus, VersionStatus
+from engine.models import Audit, Instance, StepRun, Task, TaskCandidate, TaskEvent, Template, TemplateVersion
+from engine.models.instance import InstanceQuerySet
+from engine.models.task import TaskQuerySet
+from engine.models.template import VersionQuerySet
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENANT, Level
+from workflowplatform.accounts.models import Role, Token, User
+
+STATUS_WORDS = {
+    TaskStatus.COMPLETED: "was completed",
+    TaskStatus.SKIPPED: "was skipped",
+    TaskStatus.CANCELLED: "was withdrawn",
+    TaskStatus.EXPIRED: "has expired",
+}
+
+
+def require_level(actor: Actor, level: int, act: str) -> None:
+    """Refuse an act below its level."""
+    if actor.level < level:
+        raise Refused(f"To {act} you need level {int(level)}; you have level {actor.level}.", code="level", needed=int(level))
+
+
+# Templates
+
+
+def visible_templates(actor: Actor) -> QuerySet[Template]:
+    """Return the tenant's templates; below level 4 only those one may start."""
+    templates = Template.objects.filter(tenant_id=actor.tenant_id)
+    if actor.level >= TO_SEE_TENANT:
+        return templates
+    return templates.filter(pk__in=[version.template_id for version in startable_versions(actor)])
+
+
+def visible_versions(actor: Actor) -> VersionQuerySet:
+    """Return the tenant's versions, for those who operate or author."""
+    versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id).select_related("template")
+    return versions if actor.level >= TO_SEE_TENANT else versions.none()
+
+
+def template_of(actor: Actor, name: str) -> Template:
+    """Return a template by name, or NotFound."""
+    template = visible_templates(actor).filter(name=name).first()
+    if template is None:
+        raise NotFound
+    return template
+
+
+def version_of(actor: Actor, name: str, number: int) -> TemplateVersion:
+    """Return a version by template name and number, or NotFound."""
+    version = visible_versions(actor).filter(template__name=name, number=number).first()
+    if version is None:
+        raise NotFound
+    return version
+
+
+def version_to_author(actor: Actor, name: str, number: int) -> TemplateVersion:
+    """Return a version that the actor may change or move, locked."""
+    version = version_of(actor, name, number)
+    require_level(actor, TO_AUTHOR, "author templates")
+    return TemplateVersion.objects.select_for_update(no_key=True, of=("self",)).select_related("template").get(pk=version.pk)
+
+
+def startable_versions(actor: Actor) -> list[TemplateVersion]:
+    """Return the active versions that the actor may start by hand."""
+    active = TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id).select_related("template")
+    held = set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True))
+    return [version for version in active.order_by("template__title") if refuse_start(actor, version, held) is None]
+
+
+def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -> Refused | None:
+    """Say why the actor may not start this version, or None."""
+    starters = (version.canonical or {}).get("starters") or {}
+    floor = int(starters.get("min_level") or TO_OPERATE)
+    roles = set(starters.get("roles") or ())
+    if actor.level < floor:
+        return Refused(f"To start this you need level {floor}; you have level {actor.level}.", code="level", needed=floor)
+    if roles and not roles & held_roles:
+        return Refused(f"Only {_either(sorted(roles))} may start this.", code="not_candidate", roles=sorted(roles))
+    return None
+
+
+def version_to_start(actor: Actor, name: str, number: int | None = None) -> TemplateVersion:
+    """Return the version that a start by this actor runs."""
+    versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, template__name=name).select_related("template")
+    wanted = versions.filter(number=number) if number else versions.in_force()
+    version = wanted.first()
+    if version is None:
+        raise NotFound
+    held = set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True))
+    refusal = refuse_start(actor, version, held)
+    if refusal is not None:
+        raise refusal if actor.level >= TO_SEE_TENANT or version.status == VersionStatus.ACTIVE else NotFound()
+    if version.status != VersionStatus.ACTIVE:
+        raise Conflict(f"Version {version.number} is {version.status}; only an active one can be started.", code="status")
+    return version
+
+
+# Instances
+
+
+def visible_instances(actor: Actor) -> InstanceQuerySet:
+    """Return the tenant's instances; below level 4 those one started or has a task in."""
+    instances = Instance.objects.filter(tenant_id=actor.tenant_id).select_related("template", "version")
+    if actor.level >= TO_SEE_TENANT:
+        return instances
+    return instances.filter(started_by_id=actor.person_id)
+
+
+def instance_of(actor: Actor, instance_id: UUID) -> Instance:
+    """Return an instance, or NotFound."""
+    instance = visible_instances(actor).filter(pk=instance_id).first()
+    if instance is None:
+        raise NotFound
+    return instance
+
+
+def instance_to_operate(actor: Actor, instance_id: UUID) -> Instance:
+    """Return an instance that the actor may cancel, suspend or repair."""
+    instance = instance_of(actor, instance_id)
+    require_level(actor, TO_OPERATE, "operate an instance")
+    return instance
+
+
+def history_of(actor: Actor, instance_id: UUID) -> QuerySet[Audit]:
+    """Return the audit of an instance that the actor sees, oldest first."""
+    instance = instance_of(actor, instance_id)
+    return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=instance.pk).order_by("seq")
+
+
+def step_runs_of(actor: Actor, instance_id: UUID) -> QuerySet[StepRun]:
+    """Return the step runs of an instance that the actor sees, in the order begun."""
+    instance = instance_of(actor, instance_id)
+    return StepRun.objects.filter(tenant_id=actor.tenant_id, instance_id=instance.pk).order_by("run", "attempt")
+
+
+# Tasks
+
+
+def principals(actor: Actor) -> list[UUID]:
+    """Return everything by which a task can be offered to the actor: the person, the roles, the tenant."""
+    own = [actor.person_id] if actor.person_id else []
+    return [*own, *actor.roles, actor.tenant_id]
+
+
+def _offered(actor: Actor) -> Exists:
+    return Exists(TaskCandidate.objects.filter(task_id=OuterRef("pk"), principal__in=principals(actor)))
+
+
+def _may_act(actor: Actor) -> Q:
+    """The rule of claim and complete as a filter; `refuse_act` says the same of one task in words."""
+    return (
+        Q(min_level__lte=actor.level)
+        & ~Q(excluded__contains=[actor.name])
+        & (Q(assignee_id=actor.person_id) | (Q(assignee__isnull=True) & _offered(actor)))
+    )
+
+
+def visible_tasks(actor: Actor) -> TaskQuerySet:
+    """Return the tenant's tasks; below level 4 those one may act on or has done."""
+    tasks = Task.objects.filter(tenant_id=actor.tenant_id).select_related("instance", "version__template", "assignee")
+    if actor.level >= TO_SEE_TENANT:
+        return tasks
+    return tasks.filter(_may_act(actor) & Q(status__in=OPEN_TASK) | Q(completed_by_id=actor.person_id))
+
+
+def task_of(actor: Actor, task_id: UUID) -> Task:
+    """Return a task, or NotFound."""
+    task = visible_tasks(actor).filter(pk=task_id).first()
+    if task is None:
+        raise NotFound
+    return task
+
+
+def tasks_mine(actor: Actor) -> TaskQuerySet:
+    """Return the open tasks that are bound to the actor."""
+    return visible_tasks(actor).open().filter(assignee_id=actor.person_id).urgent_first()
+
+
+def tasks_available(actor: Actor) -> TaskQuerySet:
+    """Return the open tasks that the actor may claim."""
+    return visible_tasks(actor).filter(_may_act(actor), status=TaskStatus.OPEN, assignee__isnull=True).urgent_first()
+
+
+def tasks_team(actor: Actor) -> TaskQuerySet:
+    """Return all open tasks that the actor sees."""
+    return visible_tasks(actor).open().urgent_first()
+
+
+def tasks_done(actor: Actor) -> TaskQuerySet:
+    """Return what the actor completed, newest first."""
+    return visible_tasks(actor).filter(completed_by_id=actor.person_id).order_by("-completed_at", "-id")
+
+
+def events_of(actor: Actor, task_id: UUID) -> QuerySet[TaskEvent]:
+    """Return what happened to a task that the actor sees."""
+    return TaskEvent.objects.filter(tenant_id=actor.tenant_id, task_id=task_of(actor, task_id).pk).order_by("id")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One rule about a task, whether it lets the actor act, and the sentence that says so."""
+
+    ok: bool
+    code: str
+    text: str
+    error: WorkflowError | None = None
+
+
+def explain_task(actor: Actor, task: Task) -> list[Reason]:
+    """Say rule by rule why the actor sees this task and whether they may act on it."""
+    return list(_reasons(actor, task))
+
+
+def refuse_act(actor: Actor, task: Task) -> WorkflowError | None:
+    """Return the first rule that forbids the actor to claim or complete this task, or None."""
+    return next((reason.error for reason in _reasons(actor, task) if reason.error), None)
+
+
+def task_to_act(actor: Actor, task_id: UUID) -> Task:
+    """Return a task that the actor may claim or complete, else raise the rule that forbids it."""
+    task = task_of(actor, task_id)
+    refusal = refuse_act(actor, task)
+    if refusal is not None:
+        raise refusal
+    return task
+
+
+def _reasons(actor: Actor, task: Task) -> Iterator[Reason]:
+    yield _status_reason(task)
+    yield _level_reason(actor, task)
+    yield from _four_eyes_reason(actor, task)
+    yield _offer_reason(actor, task)
+
+
+def _status_reason(task: Task) -> Reason:
+    status = TaskStatus(task.status)
+    if status in STATUS_WORDS:
+        text = f"This task {STATUS_WORDS[status]}."
+        return Reason(False, "closed", text, Conflict(text, code="closed", status=task.status))
+    if status is TaskStatus.SUSPENDED:
+        text = "This task is suspended."
+        return Reason(False, "status", text, Conflict(text, code="status", status=task.status))
+    return Reason(True, "open", "It waits for an answer.")
+
+
+def _level_reason(actor: Actor, task: Task) -> Reason:
+    text = f"It asks for level {task.min_level}; you have level {actor.level}."
+    if actor.level >= task.min_level:
+        return Reason(True, "level", text)
+    return Reason(False, "level", text, Refused(text, code="level", needed=task.min_level))
+
+
+def _four_eyes_reason(actor: Actor, task: Task) -> Iterator[Reason]:
+    if not task.excluded:
+        return
+    others = _either([name.capitalize() for name in task.excluded])
+    if actor.name in task.excluded:
+        text = "Four eyes: you took part in this before, so someone else must do it."
+        yield Reason(False, "four_eyes", text, Refused(text, code="four_eyes"))
+    else:
+        yield Reason(True, "four_eyes", f"Four eyes: not {others}. You are not.")
+
+
+def _offer_reason(actor: Actor, task: Task) -> Reason:
+    if task.assignee_id is not None:
+        return _assignee_reason(actor, task)
+    if _is_offered(actor, task):
+        return Reason(True, "offered", f"It is offered to {_offered_to(task)}, and that includes you.")
+    text = f"It is offered to {_offered_to(task)}; you are not among them."
+    return Reason(False, "not_candidate", text, Refused(text, code="not_candidate", roles=task.effective_roles))
+
+
+def _is_offered(actor: Actor, task: Task) -> bool:
+    return TaskCandidate.objects.filter(task_id=task.pk, principal__in=principals(actor)).exists()
+
+
+def _assignee_reason(actor: Actor, task: Task) -> Reason:
+    claimed = task.status == TaskStatus.CLAIMED
+    if task.assignee_id == actor.person_id:
+        return Reason(True, "yours", "You claimed it, so it is yours." if claimed else "It is assigned to you.")
+    winner = task.assignee
+    assert winner
+    if claimed:
+        text = f"{winner.display_name} claimed this task."
+        error: WorkflowError = Conflict(
+            text, code="claimed", winner=winner.username, winner_name=winner.display_name, claimed_at=task.claimed_at
+        )
+        return Reason(False, "claimed", text, error)
+    text = f"It is assigned to {winner.display_name}."
+    return Reason(False, "not_candidate", text, Refused(text, code="not_candidate", assignee=winner.username))
+
+
+def _offered_to(task: Task) -> str:
+    names = [role.replace("_", " ").capitalize() for role in task.effective_roles]
+    names += [name.capitalize() for name in task.users]
+    return _either(names) if names else "everybody"
+
+
+def _either(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+# People
+
+
+def visible_people(actor: Actor) -> QuerySet[User]:
+    """Return the tenant's people, for those who operate; below level 4 only oneself."""
+    people = User.objects.filter(tenant_id=actor.tenant_id)
+    return people if actor.level >= TO_SEE_TENANT else people.filter(pk=actor.person_id)
+
+
+def visible_roles(actor: Actor) -> QuerySet[Role]:
+    """Return the tenant's roles."""
+    return Role.objects.filter(tenant_id=actor.tenant_id)
+
+
+def visible_tokens(actor: Actor) -> QuerySet[Token]:
+    """Return one's own tokens; from level 5 on the tenant's."""
+    tokens = Token.objects.filter(tenant_id=actor.tenant_id).select_related("user")
+    return tokens if actor.level >= Level.GOD else tokens.filter(user_id=actor.person_id)

@@ -1,0 +1,14 @@
+"""Keep compiled definitions at hand: one per version, for ever, since an activated definition never changes."""
+
+from functools import lru_cache
+from uuid import UUID
+
+from engine.kernel.definition import Definition, compile_definition
+from engine.models import TemplateVersion
+
+
+@lru_cache(maxsize=512)
+def definition_of(version_id: UUID) -> Definition:
+    """Return the compiled form of an activated version."""
+    canonical = TemplateVersion.objects.values_list("canonical", flat=True).get(pk=version_id)
+    return compile_definition(canonical)

@@ -1,0 +1,139 @@
+"""Wake drains through RQ. The queue of record is in PostgreSQL; Redis holds a flag and now and then one job.
+
+After a commit `wake` sets a flag that lives for five seconds, and only if that set it, enqueues one job with a fresh id. The
+drain deletes the flag before its first look, so that a signal committed later sets it again. A lost job or an emptied Redis
+costs one look's distance, never work.
+
+`DrainWorker` is what both `manage.py rqworker` and `manage.py worker` run: no fork per job, JSON only, and awake at the next
+due moment without any job.
+"""
+
+import logging
+import time
+from datetime import datetime
+from typing import Any
+
+import django_rq
+from django.conf import settings
+from django.db import close_old_connections, connection
+from redis import Redis
+from redis.exceptions import RedisError
+from rq import SimpleWorker
+from rq.exceptions import DequeueTimeout
+from rq.job import Job
+from rq.queue import Queue
+from rq.serializers import JSONSerializer
+from rq.worker import WorkerStatus
+
+from engine.audit import database_now
+from engine.dispatch.boundaries import Boundary, reached
+from engine.dispatch.drain import drain, seconds_to_next_look
+
+log = logging.getLogger(__name__)
+
+QUEUE = "default"
+FLAG = "workflow:wake"
+SLEEP_AHEAD = 0.1
+"""Redis ends blocking reads up to this much late: block until that long before, then sleep."""
+
+
+class RqDispatcher:
+    """Wake a worker by one job, however many signals were written."""
+
+    def wake(self) -> None:
+        """Enqueue a drain unless one is announced already."""
+        reached(Boundary.BEFORE_WAKE)
+        try:
+            self._announce()
+        except (RedisError, OSError):
+            log.warning("could not wake a worker; it will look by itself within %s s", settings.WORKFLOW_WAKE_SECONDS)
+
+    def _announce(self) -> None:
+        queue = django_rq.get_queue(QUEUE)
+        if queue.connection.set(FLAG, 1, nx=True, ex=5):
+            queue.enqueue(drain_job, result_ttl=0, failure_ttl=60, job_timeout=120)
+
+    def wake_at(self, due_at: datetime) -> None:
+        """Announce a delayed signal if an idle worker might otherwise sleep past it."""
+        if (due_at - database_now()).total_seconds() < settings.WORKFLOW_WAKE_SECONDS:
+            self.wake()
+
+
+dispatcher = RqDispatcher()
+
+
+def drain_job() -> None:
+    """Empty the queue; the one job that is ever enqueued."""
+    _lower_flag(django_rq.get_connection(QUEUE))
+    drained = drain()
+    if drained.signals or drained.calls:
+        log.info("drained", extra={"signals": drained.signals, "calls": drained.calls})
+
+
+def _lower_flag(redis: "Redis[Any]") -> None:
+    redis.delete(FLAG)
+
+
+class DrainWorker(SimpleWorker):
+    """An RQ worker that also looks by itself when the next signal falls due."""
+
+    def __init__(self, queues: Any, *args: Any, **kwargs: Any) -> None:
+        kwargs["serializer"] = JSONSerializer
+        super().__init__(queues, *args, **kwargs)
+        for queue in self.queues:
+            queue.serializer = self.serializer
+        self.log_job_description = False
+
+    def dequeue_job_and_maintain_ttl(
+        self, timeout: int | None, max_idle_time: int | None = None
+    ) -> tuple[Job, Queue] | None:
+        """Wait for a job or for the next due moment, whichever comes first; drain at each due moment."""
+        idle_since = time.monotonic()
+        self.set_state(WorkerStatus.IDLE)
+        while not self._stop_requested:
+            self._look()
+            found = self._next_job(timeout)
+            if found is not None or timeout is None:
+                return found
+            if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
+                return None
+        return None
+
+    def _look(self) -> None:
+        """Drain what is due, whether or not anybody announced it."""
+        close_old_connections()
+        drain()
+
+    def _next_job(self, timeout: int | None) -> tuple[Job, Queue] | None:
+        """Block for a job until shortly before the next due moment, then sleep the rest."""
+        ahead = min(seconds_to_next_look(), settings.WORKFLOW_WAKE_SECONDS)
+        try:
+            self.heartbeat()
+            found = self._pop(ahead - SLEEP_AHEAD if timeout is not None else None)
+        except (RedisError, OSError):
+            log.warning("Redis does not answer; looking by the clock")
+            time.sleep(ahead)
+            return None
+        if found is None and timeout is not None:
+            time.sleep(min(ahead, SLEEP_AHEAD))
+        return found
+
+    def _pop(self, seconds: float | None) -> tuple[Job, Queue] | None:
+        if seconds is not None and seconds <= 0:
+            seconds = None
+        try:
+            return self.queue_class.dequeue_any(
+                self._ordered_queues,
+                seconds,  # type: ignore[arg-type]
+                connection=self.connection,
+                job_class=self.job_class,
+                serializer=self.serializer,
+                death_penalty_class=self.death_penalty_class,
+            )
+        except DequeueTimeout:
+            return None
+
+    def teardown(self) -> None:
+        """Leave nothing open."""
+        super().teardown()
+        connection.close()

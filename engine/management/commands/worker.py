@@ -1,0 +1,89 @@
+"""Run drainers on any host: N worker processes under one supervisor."""
+
+import os
+import signal
+import socket
+import sys
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import connections
+from django_rq import get_worker
+
+from engine.dispatch.rq import QUEUE
+from workflowplatform.services.processes import die_with
+
+BACK_OFF_SECONDS = 1.0
+
+
+class Command(BaseCommand):
+    help = "Run workers that drain signals, timers and retries."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many (default: one a core)")
+        parser.add_argument("--name", default=socket.gethostname(), help="what this node is called")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        connections.close_all()
+        Supervisor(options["name"], max(1, options["processes"])).run()
+
+
+class Supervisor:
+    """Keep a number of workers alive: fork them from one warm parent, replace the dead, stop all on request."""
+
+    def __init__(self, name: str, processes: int) -> None:
+        self.name = name
+        self.processes = processes
+        self.children: dict[int, int] = {}
+        self.stopping = False
+
+    def run(self) -> None:
+        """Work until asked to stop."""
+        for asked in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(asked, self._stop)
+        for place in range(self.processes):
+            self._fork(place)
+        while self.children:
+            self._replace_one()
+
+    def _stop(self, signum: int, frame: Any) -> None:
+        self.stopping = True
+        for pid in self.children:
+            os.kill(pid, signal.SIGTERM)
+
+    def _fork(self, place: int) -> None:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            self.children[pid] = place
+            return
+        die_with(parent)
+        work(f"{self.name}.{place}.{os.getpid()}")
+
+    def _replace_one(self) -> None:
+        """Wait for a worker to end; put another in its place unless all are to stop."""
+        try:
+            pid, _ = os.wait()
+        except (InterruptedError, ChildProcessError):
+            return
+        place = self.children.pop(pid, 0)
+        if not self.stopping:
+            time.sleep(BACK_OFF_SECONDS)
+            self._fork(place)
+
+
+def work(name: str) -> None:
+    """Be one worker, and never return into the parent's code."""
+    code = 0
+    try:
+        for asked in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(asked, signal.SIG_DFL)
+        get_worker(QUEUE, name=name).work(logging_level="WARNING")
+    except BaseException:  # the process ends here whatever happened; the supervisor starts another
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    finally:
+        sys.stdout.flush()
+        os._exit(code)

@@ -1,0 +1,48 @@
+"""Announce committed signals to whoever drains them.
+
+The rows of `wf_signals` are the queue; a dispatcher only wakes a drain and may forget. It is reached by the name in the settings,
+so that nothing here knows what is above.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.db import transaction
+
+
+class Dispatcher(Protocol):
+    """What the outbox asks of a dispatcher."""
+
+    def wake(self) -> None:
+        """Make a drain look at the queue soon. Never raises: a lost wake-up costs seconds, not work."""
+
+    def wake_at(self, due_at: datetime) -> None:
+        """Make sure that a drain looks at the queue when this moment comes."""
+
+
+@cache
+def dispatcher(name: str) -> Dispatcher:
+    """Return the dispatcher of that name: `engine.dispatch.<name>.dispatcher`."""
+    found: Dispatcher = import_module(f"engine.dispatch.{name}").dispatcher
+    return found
+
+
+def announce_on_commit(rows: Iterable[dict[str, Any]], now: datetime) -> None:
+    """After the commit, wake a drain for the signals just written: at once, or when the first falls due."""
+    dues = [row["due_at"] for row in rows]
+    if not dues:
+        return
+    earliest = min(dues)
+    transaction.on_commit(lambda: _announce(earliest, now))
+
+
+def _announce(earliest: datetime, now: datetime) -> None:
+    chosen = dispatcher(settings.WORKFLOW_DISPATCHER)
+    if earliest <= now:
+        chosen.wake()
+    else:
+        chosen.wake_at(earliest)

@@ -1,0 +1,61 @@
+"""Start instances and end them by hand."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from engine import access, coordinator
+from engine.definitions import definition_of
+from engine.errors import Invalid
+from engine.kernel.forms import FieldError, check_values
+from engine.models import Instance, Task
+from workflowplatform.accounts.actor import Actor
+
+MAX_REFERENCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StartedInstance:
+    """A new instance and the tasks that it opened."""
+
+    instance: Instance
+    tasks: tuple[Task, ...]
+
+
+@transaction.atomic
+def start_instance(
+    *, actor: Actor, template: str, input: Any, reference: str | None = None, version: int | None = None
+) -> StartedInstance:
+    """Start an instance and run it, here and now, up to its first wait or outside call."""
+    chosen = access.version_to_start(actor, template, version)
+    definition = definition_of(chosen.pk)
+    values, errors = check_values(definition.input_schema, {} if input is None else input)
+    _refuse_errors((*errors, *_reference_errors(reference)))
+    advanced = coordinator.start(
+        actor=actor, version=chosen, template=chosen.template.name, input=values, reference=reference
+    )
+    return StartedInstance(instance_now(advanced.instance_id), next_tasks(actor, advanced.instance_id))
+
+
+def _reference_errors(reference: str | None) -> tuple[FieldError, ...]:
+    if reference is not None and not 0 < len(reference) <= MAX_REFERENCE:
+        return (FieldError("reference", "length", f"A reference has 1 to {MAX_REFERENCE} characters."),)
+    return ()
+
+
+def _refuse_errors(errors: tuple[FieldError, ...]) -> None:
+    if errors:
+        count = "1 field needs" if len(errors) == 1 else f"{len(errors)} fields need"
+        raise Invalid(f"{count} your attention.", errors)
+
+
+def instance_now(instance_id: UUID) -> Instance:
+    """Return the instance as it is after the act just done."""
+    return Instance.objects.select_related("template", "version").get(pk=instance_id)
+
+
+def next_tasks(actor: Actor, instance_id: UUID) -> tuple[Task, ...]:
+    """Return the instance's open tasks that the actor sees, urgent first."""
+    return tuple(access.tasks_team(actor).filter(instance_id=instance_id))

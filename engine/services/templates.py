@@ -1,0 +1,237 @@
+"""Author templates: save drafts, check them, and move versions through their life."""
+
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from engine import access
+from engine.audit import Act, record
+from engine.errors import Conflict, Invalid, Unprocessable
+from engine.functions import registered_functions
+from engine.kernel.forms import FieldError
+from engine.kernel.normalizer import Normalized, TenantFacts, normalize
+from engine.kernel.transitions import VERSION_MOVES, VersionStatus
+from engine.models import Template, TemplateVersion
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_AUTHOR
+from workflowplatform.accounts.models import Role, User
+
+
+def tenant_facts(actor: Actor) -> TenantFacts:
+    """Say what the actor's tenant has, for the checks that need to know."""
+    return TenantFacts(
+        roles=frozenset(Role.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
+        people=frozenset(User.objects.filter(tenant_id=actor.tenant_id, is_active=True).values_list("username", flat=True)),
+        workflows=frozenset(
+            TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id).values_list("template__name", flat=True)
+        ),
+        functions=frozenset(registered_functions()),
+    )
+
+
+def check_source(*, actor: Actor, source: str) -> Normalized:
+    """Return the canonical form and the findings of a document, without saving it."""
+    access.require_level(actor, TO_AUTHOR, "author templates")
+    return normalize(source, tenant_facts(actor))
+
+
+@transaction.atomic
+def save_draft(
+    *, actor: Actor, source: str, name: str | None = None, number: int | None = None, revision: int | None = None
+) -> TemplateVersion:
+    """Save a document as a draft with its findings: a new version, or the draft named by name and number.
+
+    `revision` is the one the author began from; if somebody saved in between, nothing is overwritten.
+    """
+    checked = check_source(actor=actor, source=source)
+    if name is None or number is None:
+        return _create_draft(actor, source, checked)
+    return _change_draft(actor, access.version_to_author(actor, name, number), source, checked, revision)
+
+
+def _create_draft(actor: Actor, source: str, checked: Normalized) -> TemplateVersion:
+    if not checked.name:
+        message = "The document needs a line such as `workflow: expense-approval`: its name."
+        raise Invalid(message, [FieldError("source", "workflow_missing", message)])
+    template, created = Template.objects.get_or_create(tenant_id=actor.tenant_id, name=checked.name)
+    Template.objects.select_for_update(no_key=True).get(pk=template.pk)
+    last = template.versions.aggregate(last=Max("number"))["last"] or 0
+    version = TemplateVersion.objects.create(
+        tenant_id=actor.tenant_id,
+        template=template,
+        number=last + 1,
+        created_by_name=actor.name,
+        **_content(source, checked),
+    )
+    _describe(template, version, unless_in_force=True)
+    record(template, Act("create_template", new={"version": version.number, "created": created}), actor=actor)
+    return version
+
+
+def _change_draft(
+    actor: Actor, version: TemplateVersion, source: str, checked: Normalized, revision: int | None
+) -> TemplateVersion:
+    _require_draft(version)
+    if revision is not None and revision != version.revision:
+        raise Conflict(
+            f"Somebody saved this draft at {version.updated_at:%H:%M}. Compare, then save again; nothing was overwritten.",
+            code="revision",
+            revision=version.revision,
+        )
+    if checked.name and checked.name != version.template.name:
+        message = f"This is a draft of {version.template.name}; the document says {checked.name}. Names do not change."
+        raise Invalid(message, [FieldError("source", "workflow_renamed", message)])
+    for field, value in _content(source, checked).items():
+        setattr(version, field, value)
+    version.revision += 1
+    version.save()
+    _describe(version.template, version, unless_in_force=True)
+    record(version.template, Act("change_template", new={"version": version.number, "sha256": version.sha256}), actor=actor)
+    return version
+
+
+def _content(source: str, checked: Normalized) -> dict[str, Any]:
+    return {
+        "source": source,
+        "canonical": checked.canonical,
+        "sha256": checked.sha256 or "",
+        "findings": [finding.as_json() for finding in checked.findings],
+    }
+
+
+def _describe(template: Template, version: TemplateVersion, *, unless_in_force: bool = False) -> None:
+    """Copy title, description and tags to the template, where lists show them; a draft does so only before the first activation."""
+    if unless_in_force and template.versions.in_force().exists():  # type: ignore[attr-defined]
+        return
+    canonical = version.canonical or {}
+    template.title = canonical.get("title") or template.title or template.name
+    template.description = canonical.get("description") or ""
+    template.tags = canonical.get("tags") or []
+    template.save(update_fields=["title", "description", "tags"])
+
+
+@transaction.atomic
+def new_draft(*, actor: Actor, name: str, number: int) -> TemplateVersion:
+    """Begin the next version from an existing one."""
+    version = access.version_to_author(actor, name, number)
+    return save_draft(actor=actor, source=version.source)
+
+
+@transaction.atomic
+def delete_draft(*, actor: Actor, name: str, number: int) -> None:
+    """Throw a draft away; with its last version the template goes too."""
+    version = access.version_to_author(actor, name, number)
+    _require_draft(version)
+    template = version.template
+    record(template, Act("delete_draft", old={"version": version.number}), actor=actor)
+    version.delete()
+    if not template.versions.exists():
+        template.delete()
+
+
+@transaction.atomic
+def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
+    """Put a clean draft in force; the version in force before it is archived in the same transaction."""
+    version = access.version_to_author(actor, name, number)
+    _require_move(version, VersionStatus.ACTIVE)
+    if version.status == VersionStatus.DRAFT:
+        _freeze(actor, version)
+        _retire_others(actor, version)
+    old = version.status
+    version.status = VersionStatus.ACTIVE
+    version.activated_at = timezone.now()
+    version.activated_by_name = actor.name
+    _save_move(version)
+    _describe(version.template, version)
+    record(version.template, Act("activate_template", old=old, new={"version": version.number}), actor=actor)
+    return version
+
+
+def _freeze(actor: Actor, version: TemplateVersion) -> None:
+    """Check once more, now, with what the tenant has today; keep the findings, refuse errors."""
+    checked = normalize(version.source, tenant_facts(actor))
+    errors = [finding for finding in checked.findings if finding.severity == "error"]
+    if errors:
+        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+        raise Unprocessable(f"Mend {count} to activate.", checked.findings)
+    for field, value in _content(version.source, checked).items():
+        setattr(version, field, value)
+
+
+def _retire_others(actor: Actor, version: TemplateVersion) -> None:
+    for other in version.template.versions.in_force().exclude(pk=version.pk):  # type: ignore[attr-defined]
+        _archive(actor, other)
+
+
+def _archive(actor: Actor, version: TemplateVersion) -> None:
+    old = version.status
+    version.status = VersionStatus.ARCHIVED
+    version.archived_at = timezone.now()
+    version.save()
+    record(version.template, Act("archive_template", old=old, new={"version": version.number}), actor=actor)
+
+
+def _save_move(version: TemplateVersion) -> None:
+    try:
+        with transaction.atomic():
+            version.save()
+    except IntegrityError as error:
+        raise Conflict("Another version was put in force at the same moment.", code="status") from error
+
+
+@transaction.atomic
+def pause_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
+    """Let nothing new start; running instances go on."""
+    return _move(actor, name, number, VersionStatus.PAUSED, "pause_template")
+
+
+@transaction.atomic
+def resume_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
+    """Let a paused version start instances again."""
+    version = access.version_to_author(actor, name, number)
+    if version.status != VersionStatus.PAUSED:
+        raise _wrong_status(version, "resumed")
+    return _move(actor, name, number, VersionStatus.ACTIVE, "resume_template")
+
+
+@transaction.atomic
+def archive_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
+    """Take a version out of force for good; its instances stay on it."""
+    version = access.version_to_author(actor, name, number)
+    _require_move(version, VersionStatus.ARCHIVED)
+    _archive(actor, version)
+    return version
+
+
+def _move(actor: Actor, name: str, number: int, status: VersionStatus, action: str) -> TemplateVersion:
+    version = access.version_to_author(actor, name, number)
+    _require_move(version, status)
+    old = version.status
+    version.status = status
+    version.save()
+    record(version.template, Act(action, old=old, new={"version": version.number}), actor=actor)
+    return version
+
+
+PAST_WORDS = {
+    VersionStatus.ACTIVE: "activated",
+    VersionStatus.PAUSED: "paused",
+    VersionStatus.ARCHIVED: "archived",
+    VersionStatus.DRAFT: "changed",
+}
+
+
+def _require_move(version: TemplateVersion, status: VersionStatus) -> None:
+    if status not in VERSION_MOVES[VersionStatus(version.status)]:
+        raise _wrong_status(version, PAST_WORDS[status])
+
+
+def _require_draft(version: TemplateVersion) -> None:
+    if version.status != VersionStatus.DRAFT:
+        raise _wrong_status(version, "changed")
+
+
+def _wrong_status(version: TemplateVersion, act: str) -> Conflict:
+    return Conflict(f"Version {version.number} is {version.status}; it cannot be {act}.", code="status", status=version.status)
