@@ -139,6 +139,7 @@ def drain_once(drained: Drained) -> bool:
     except Exception:
         log.exception("a batch failed; taking its instances one by one")
         intents, count = _take_one_by_one(drained)
+        count = max(count, 1)
     drained.signals += count
     drained.calls += len(intents)
     _make_calls(intents)
@@ -288,7 +289,7 @@ def _take_one_by_one(drained: Drained) -> tuple[list[Intent], int]:
             continue
         intents += taken
         count += applied
-    return intents, count + drained.failed
+    return intents, count
 
 
 @transaction.atomic

@@ -9,20 +9,23 @@ due moment without any job.
 """
 
 import logging
+import random
+import signal
 import time
 from datetime import datetime
 from typing import Any
 
 import django_rq
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
 from redis import Redis
 from redis.exceptions import RedisError
 from rq import SimpleWorker
-from rq.exceptions import DequeueTimeout
+from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.queue import Queue
 from rq.serializers import JSONSerializer
+from rq.utils import now
 from rq.worker import WorkerStatus
 
 from engine.audit import database_now
@@ -83,6 +86,19 @@ class DrainWorker(SimpleWorker):
         for queue in self.queues:
             queue.serializer = self.serializer
         self.log_job_description = False
+        self._waiting = False
+
+    def request_stop(self, signum: Any, frame: Any) -> None:
+        """Stop at once when idle, else after the slice in hand; a second request is cold."""
+        self._shutdown_requested_date = now()
+        self._install_force_stop()
+        self._stop_requested = True
+        if self._waiting:
+            raise StopRequested
+
+    def _install_force_stop(self) -> None:
+        for asked in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(asked, self.request_force_stop)
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
@@ -97,26 +113,41 @@ class DrainWorker(SimpleWorker):
                 return found
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
                 return None
-        return None
+        raise StopRequested
 
     def _look(self) -> None:
-        """Drain what is due, whether or not anybody announced it."""
+        """Drain what is due, whether or not anybody announced it; outlive a database that is away for a while."""
         close_old_connections()
-        drain()
+        try:
+            drain()
+        except (OperationalError, InterfaceError) as error:
+            log.warning("the database did not answer; looking again: %s", type(error).__name__)
+            connection.close()
+            time.sleep(random.uniform(0.05, 0.5))
 
     def _next_job(self, timeout: int | None) -> tuple[Job, Queue] | None:
         """Block for a job until shortly before the next due moment, then sleep the rest."""
-        ahead = min(seconds_to_next_look(), settings.WORKFLOW_WAKE_SECONDS)
+        ahead = self._seconds_ahead()
+        self._waiting = True
         try:
             self.heartbeat()
             found = self._pop(ahead - SLEEP_AHEAD if timeout is not None else None)
+            if found is None and timeout is not None:
+                time.sleep(min(ahead, SLEEP_AHEAD))
         except (RedisError, OSError):
             log.warning("Redis does not answer; looking by the clock")
             time.sleep(ahead)
             return None
-        if found is None and timeout is not None:
-            time.sleep(min(ahead, SLEEP_AHEAD))
+        finally:
+            self._waiting = False
         return found
+
+    def _seconds_ahead(self) -> float:
+        try:
+            return min(seconds_to_next_look(), settings.WORKFLOW_WAKE_SECONDS)
+        except (OperationalError, InterfaceError):
+            connection.close()
+            return 1.0
 
     def _pop(self, seconds: float | None) -> tuple[Job, Queue] | None:
         if seconds is not None and seconds <= 0:

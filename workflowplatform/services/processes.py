@@ -158,12 +158,12 @@ def _spawn(
         cwd=folder,
         pass_fds=tuple(handed_over),
         start_new_session=True,
-        preexec_fn=_die_with(os.getpid(), farewell),
+        preexec_fn=die_with(os.getpid(), farewell),
         **(drop_rights() if unprivileged else {}),
     )
 
 
-def _die_with(owner: int, farewell: signal.Signals) -> Callable[[], None]:
+def die_with(owner: int, farewell: signal.Signals) -> Callable[[], None]:
     """Make the function a child runs last: end with the owner, even if it died just now."""
 
     def ask_for_signal() -> None:

@@ -59,7 +59,7 @@ class Supervisor:
         if pid:
             self.children[pid] = place
             return
-        die_with(parent)
+        die_with(parent, signal.SIGTERM)()
         work(f"{self.name}.{place}.{os.getpid()}")
 
     def _replace_one(self) -> None:
