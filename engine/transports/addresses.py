@@ -1,8 +1,8 @@
 """Decide where a call may go: the address guard.
 
-A name is resolved once; if *any* of its addresses is not public the call is refused, and the connection is made to the very
-addresses that were looked at, so that a name which answers differently the next time gains nothing. Private addresses are
-reached only where the operator names the origin; a tenant's own list narrows and never widens.
+A name is resolved once; if *any* of its addresses is not public the call is refused, and the connection is made to the
+very addresses that were looked at, so that a name which answers differently the next time gains nothing. Private
+addresses are reached only where the operator names the origin; a tenant's own list narrows and never widens.
 """
 
 import ipaddress
@@ -63,7 +63,7 @@ def _origin_named(name: str) -> Origin | None:
 
 
 def may_be_private(url: httpx.URL, *, operator: Sequence[str], tenant: Sequence[str] | None) -> bool:
-    """Refuse an origin that the tenant's list leaves out; else tell whether the operator opened it to private addresses."""
+    """Refuse what the tenant's list leaves out; else tell whether the operator opened it to private addresses."""
     origin = origin_of(url)
     if tenant is not None and origin not in named_origins(tenant):
         raise AddressRefused(f"{origin.host} is not on the list of addresses that calls of this tenant may reach.")

@@ -1,7 +1,7 @@
 """Make outside calls: one function for every transport, one closed set of outcomes.
 
-Whatever the other side or a registered function does, `make_call` returns `Succeeded` or `Failed` and never raises. It is
-called with no transaction open and touches no table. Messages name what happened, never what was sent or received.
+Whatever the other side or a registered function does, `make_call` returns `Succeeded` or `Failed` and never raises. It
+is called with no transaction open and touches no table. Messages name what happened, never what was sent or received.
 
 How a call can fail:
 
@@ -55,5 +55,5 @@ def make_call(
     try:
         return fit_to_keep(send(Call(request, key, timeout_seconds, http_allow)))
     # User code may do anything, sys.exit() included; a worker outlives it.
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         return Failed("transport", "exception", f"The call raised {type(error).__name__}.")

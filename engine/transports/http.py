@@ -1,7 +1,7 @@
 """Call an address over HTTP, through the address guard.
 
-No proxy, cookie jar or .netrc of the machine takes part. Redirects are followed at most three times, each looked at as the
-first address was; whatever the author put into headers stays with the origin it was written for.
+No proxy, cookie jar or .netrc of the machine takes part. Redirects are followed at most three times, each looked at as
+the first address was; whatever the author put into headers stays with the origin it was written for.
 """
 
 import json
@@ -179,7 +179,7 @@ def tls() -> ssl.SSLContext:
 
 
 class GuardedTransport(httpx.BaseTransport):
-    """The way of every single request, redirects included: check the origin, then connect through the guarded network."""
+    """The way of every request, redirects included: check the origin, then connect through the guarded network."""
 
     def __init__(self, call: Call, deadline: Deadline) -> None:
         self._tenant, self._deadline = call.http_allow, deadline

@@ -1,0 +1,109 @@
+"""An outside world of its own: a small web server on loopback that answers as its path says and remembers what came."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Outside:
+    """Where the server stands, and every request it got: method, path, headers, body."""
+
+    port: int
+    requests: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    outside: Outside
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.outside.requests.append((self.command, self.path, headers, body))
+        act, _, rest = self.path.lstrip("/").partition("/")
+        getattr(self, f"act_{act}")(rest)
+
+    do_GET = do_POST = do_PUT = _answer  # noqa: N815
+
+    def send(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"content-type": kind, "content-length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def act_status(self, rest: str) -> None:
+        self.send(int(rest), b'{"said": "so"}')
+
+    def act_json(self, rest: str) -> None:
+        self.send(200, json.dumps({"ok": True}).encode())
+
+    def act_raw(self, rest: str) -> None:
+        self.send(200, {"nan": b'{"n": NaN}', "nul": b'"a\\u0000b"', "big": b"90071992547409939"}[rest])
+
+    def act_text(self, rest: str) -> None:
+        self.send(200, "grüß\0e".encode(), "text/plain; charset=utf-8")
+
+    def act_large(self, rest: str) -> None:
+        self.send(200, b"x" * 1_100_000, "text/plain")
+
+    def act_bomb(self, rest: str) -> None:
+        self.send(200, gzip.compress(b"0" * 50_000_000), "text/plain", **{"content-encoding": "gzip"})
+
+    def act_packed(self, rest: str) -> None:
+        self.send(200, gzip.compress(b'{"packed": true}'), **{"content-encoding": "gzip"})
+
+    def act_slow(self, rest: str) -> None:
+        time.sleep(float(rest))
+        self.send(200, b"{}")
+
+    def act_drip(self, rest: str) -> None:
+        self.send_response(200)
+        self.end_headers()
+        with suppress(OSError):
+            for _ in range(40):
+                self.wfile.write(b".")
+                time.sleep(0.1)
+
+    def act_cut(self, rest: str) -> None:
+        self.close_connection = True
+
+    def act_loop(self, rest: str) -> None:
+        self.send(302, b"", location=f"/loop/{int(rest or 0) + 1}")
+
+    def act_to(self, rest: str) -> None:
+        """Redirect to the address after /to/."""
+        self.send(307, b"", location=rest)
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def outside_world() -> Generator[Outside]:
+    """Run the server in a thread for as long as the block lasts."""
+    handler = type("Handler", (_Handler,), {})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    outside = Outside(server.server_port)
+    handler.outside = outside  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield outside
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
