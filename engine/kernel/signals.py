@@ -94,8 +94,43 @@ class Continue:
     """Go on where a slice stopped early; `now` of the interrupted happening travels in the snapshot."""
 
 
+@dataclass(frozen=True, slots=True)
+class CaseCancelled:
+    """Somebody ends the case: everything open is withdrawn."""
+
+    reason: str = ""
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRetried:
+    """An operator runs a failed step of an incident again: the run named, or the first that is stuck."""
+
+    run: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepSkipped:
+    """An operator passes over a failed step of an incident, with a result in its place if one is given."""
+
+    run: int | None = None
+    output: Json = None
+    reason: str = ""
+
+
 Happening = (
-    Started | TaskCompleted | TimerDue | RetryDue | CallSucceeded | CallFailed | NamedSignal | ChildEnded | Continue
+    Started
+    | TaskCompleted
+    | TimerDue
+    | RetryDue
+    | CallSucceeded
+    | CallFailed
+    | NamedSignal
+    | ChildEnded
+    | Continue
+    | CaseCancelled
+    | StepRetried
+    | StepSkipped
 )
 
 

@@ -1,0 +1,199 @@
+"""Compile a canonical definition into what the interpreter walks: immutable, made once a version, shared by all slices."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.kernel.expressions import Expression
+from engine.kernel.interpolation import compile_value
+from engine.kernel.language import ATTRIBUTES, BESIDE, HEAD, IN_GRAPH, KINDS, Field, Shape
+from engine.kernel.normalizer import bodies
+from engine.kernel.signals import Json
+
+ROOT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: its kind, its place, its compiled attributes and the lists of steps inside it."""
+
+    id: str
+    kind: str
+    path: str
+    own_id: bool
+    parent: str | None
+    home: str
+    """The key of the list that it stands in."""
+    spec: Mapping[str, Any]
+    lists: Mapping[str, str]
+    """Name of an inner list (`then`, a branch's name, `on_error.0`) → its key in the definition."""
+    raw: Mapping[str, Json]
+
+    @property
+    def body(self) -> Any:
+        """Give the compiled value of the kind's own key."""
+        return self.spec[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class StepList:
+    """A list of steps, by id."""
+
+    key: str
+    path: str
+    owner: str
+    steps: tuple[Step, ...]
+    place: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Starters:
+    min_level: int
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A compiled workflow."""
+
+    name: str
+    title: str
+    canonical: Mapping[str, Json]
+    input_schema: dict[str, Json] | None
+    starters: Starters
+    head: Mapping[str, Any]
+    steps: Mapping[str, Step]
+    lists: Mapping[str, StepList]
+
+    @property
+    def root(self) -> Step:
+        """Give the step that is the whole case."""
+        return self.steps[ROOT]
+
+
+def compile_definition(canonical: dict[str, Json]) -> Definition:
+    """Compile what the normaliser made."""
+    compiling = _Compiling(frozenset(_own_names(canonical["steps"])))
+    root = compiling.root(canonical)
+    starters = canonical.get("starters", {})
+    return Definition(
+        name=canonical["workflow"],
+        title=canonical["title"],
+        canonical=canonical,
+        input_schema=canonical.get("input"),
+        starters=Starters(starters.get("min_level", 4), tuple(starters.get("roles", ()))),
+        head=root.spec,
+        steps=compiling.steps,
+        lists=compiling.lists,
+    )
+
+
+def _own_names(value: Json) -> set[str]:
+    """Collect the names that authors chose with `as`."""
+    if isinstance(value, list):
+        return {name for item in value for name in _own_names(item)}
+    if not isinstance(value, dict):
+        return set()
+    own = {value["as"]} if isinstance(value.get("as"), str) else set()
+    return own | {name for item in value.values() for name in _own_names(item)}
+
+
+class _Compiling:
+    """The tables while they are filled."""
+
+    def __init__(self, extra: frozenset[str]) -> None:
+        self.extra = extra
+        self.steps: dict[str, Step] = {}
+        self.lists: dict[str, StepList] = {}
+
+    def root(self, canonical: Mapping[str, Json]) -> Step:
+        spec = self.fields(HEAD.fields, canonical)
+        lists = {"steps": self.list_of(canonical["steps"], ROOT, "steps", "")}
+        for place, handler in enumerate(canonical.get("on", ())):
+            lists[f"on.{place}"] = self.list_of(handler["steps"], ROOT, f"on.{place}", f"on.{place}")
+        root = Step(ROOT, "group", "", False, None, "", {**spec, "group": {}}, lists, canonical)
+        self.steps[ROOT] = root
+        return root
+
+    def list_of(self, steps: list[dict[str, Json]], owner: str, name: str, path: str) -> str:
+        key = f"{owner}:{name}"
+        made = tuple(self.step(step, owner, key) for step in steps)
+        place = {step.id: number for number, step in enumerate(made)}
+        self.lists[key] = StepList(key, path, owner, made, place)
+        return key
+
+    def step(self, raw: dict[str, Json], parent: str, home: str) -> Step:
+        kind = next(key for key in raw if key in KINDS)
+        fields = {**ATTRIBUTES, **IN_GRAPH, **BESIDE.get(kind, {}), kind: KINDS[kind]}
+        spec = self.fields(fields, raw)
+        lists = {
+            name: self.list_of(inner, raw["id"], name, raw["path"] if name == "steps" else f"{raw['path']}/{name}")
+            for name, inner in bodies(raw, kind)
+        }
+        step = Step(raw["id"], kind, raw["path"], "auto_id" not in raw, parent, home, spec, lists, raw)
+        self.steps[step.id] = step
+        return step
+
+    def fields(self, fields: Mapping[str, Field], raw: Mapping[str, Json]) -> dict[str, Any]:
+        return {key: self.value(fields[key], value) for key, value in raw.items() if key in fields}
+
+    def value(self, field: Field, raw: Json) -> Any:
+        """Compile one value by its reader."""
+        return COMPILERS.get(field.reader, _as_is)(self, field, raw)
+
+
+_Compiler = Callable[[_Compiling, Field, Json], Any]
+
+
+def _as_is(_compiling: _Compiling, _field: Field, raw: Json) -> Any:
+    return raw
+
+
+def _expression(compiling: _Compiling, _field: Field, raw: Json) -> Any:
+    return Expression(raw, compiling.extra)
+
+
+def _value(compiling: _Compiling, _field: Field, raw: Json) -> Any:
+    return compile_value(raw, compiling.extra)
+
+
+def _shape(compiling: _Compiling, field: Field, raw: Json) -> Any:
+    shape: Shape | None = field.shape
+    assert shape is not None
+    return compiling.fields(shape.fields, raw)
+
+
+def _each(compiling: _Compiling, field: Field, raw: Json) -> Any:
+    assert field.each is not None
+    return [compiling.value(field.each, item) for item in raw]
+
+
+def _shapes(compiling: _Compiling, field: Field, raw: Json) -> Any:
+    return [_shape(compiling, field, item) for item in raw]
+
+
+def _mapped(compiling: _Compiling, field: Field, raw: Json) -> Any:
+    assert field.each is not None
+    if field.each.reader in ("value", "cell"):
+        return compile_value(raw, compiling.extra)
+    return {key: compiling.value(field.each, item) for key, item in raw.items()}
+
+
+COMPILERS: Mapping[str, _Compiler] = {
+    "condition": _expression,
+    "value": _value,
+    "textvalue": _value,
+    "duration": _value,
+    "moment": _value,
+    "when_due": _value,
+    "principals": _value,
+    "state_keys": _value,
+    "map": _mapped,
+    "shape": _shape,
+    "loop": _shape,
+    "cancel": _shape,
+    "list": _each,
+    "branches": _shapes,
+    "handlers": _shapes,
+}
+"""How a field's canonical value is compiled, by its reader; the rest is taken as it is."""

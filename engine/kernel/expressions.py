@@ -1,0 +1,333 @@
+"""Compute expressions: the only door to the CEL library.
+
+The library returns errors as values, bounds iterations but not memory, and forgets the order of maps. So everything goes through
+`Expression`: compiled once, refused when it nests comprehensions too deep or is too long, its result turned into plain JSON,
+checked for size and for numbers JSON cannot carry. A bare path (`start.amount`) is read without the library.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Protocol
+
+from cel_expr_python import cel
+
+from engine.kernel.errors import expression_error
+from engine.kernel.functions import FUNCTIONS, MISSING, NAMESPACES, STANDARD, extensions
+from engine.kernel.periods import spell_moment
+from engine.kernel.signals import Json
+from engine.kernel.snapshot import copied
+
+NAMES = (
+    "start", "state", "result", "status", "task", "signal", "item", "index", "error", "instance", "secret", "now",
+    "done", "failed", "open", "total", "results",
+)  # fmt: skip
+LONGEST_EXPRESSION = 4_096
+LONGEST_TEXT = 64 * 1024
+LARGEST_RESULT = 256 * 1024
+DEEPEST_RESULT = 64
+MOST_COMPREHENSIONS_DEEP = 2
+MOST_COMPREHENSIONS = 6
+SAFE_INTEGER = 2**53
+
+_PATH = re.compile(r"[a-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_LITERALS = frozenset({"true", "false", "null", "in"})
+_MACROS = frozenset({"map", "filter", "all", "exists", "exists_one", "bind"})
+_TOKEN = re.compile(
+    r"""(?P<string>[bB]?[rR][bB]?(?:\"\"\".*?\"\"\"|'''.*?'''|"[^"\n]*"|'[^'\n]*')"""
+    r"""|[bB]?(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
+    r"""|(?P<skip>\s+|//[^\n]*)|(?P<number>\d[\w.]*)|(?P<name>[A-Za-z_]\w*)|(?P<other>.)""",
+    re.DOTALL,
+)
+
+
+class Scope(Protocol):
+    """What an expression may look at."""
+
+    def lookup(self, root: str) -> Json:
+        """Give the value of a root name, or MISSING."""
+
+    def activation(self, environment: Any) -> Any:
+        """Give the library's form of all names."""
+
+
+class ExpressionRefused(ValueError):
+    """The expression cannot be compiled; `offset` is where, counted in characters."""
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name that an expression uses: `result.review.note` has root `result` and path (review, note)."""
+
+    root: str
+    path: tuple[str, ...]
+    offset: int
+    guarded: bool
+    """Inside has() or get(), where a missing part is no error."""
+
+
+@lru_cache(maxsize=256)
+def environment(extra: frozenset[str]) -> Any:
+    """Make the library's environment: the language's names plus an author's own loop names."""
+    variables = {name: cel.Type.DYN for name in (*NAMES, *sorted(extra))}
+    return cel.NewEnv(variables={**variables, "now": cel.Type.TIMESTAMP}, extensions=extensions())
+
+
+class Expression:
+    """One compiled expression."""
+
+    __slots__ = ("text", "roots", "_path", "_program", "_environment")
+
+    def __init__(self, text: str, extra: frozenset[str] = frozenset()) -> None:
+        self.text = text
+        self.roots = frozenset(reference.root for reference in check_text(text))
+        self._environment = environment(extra)
+        self._program = compile_program(text, extra)
+        bare = _PATH.fullmatch(text.strip()) and text.strip() not in _LITERALS
+        self._path = tuple(text.strip().split(".")) if bare and not text.strip().startswith("now") else None
+
+    def value(self, scope: Scope) -> Json:
+        """Compute the JSON value; raise a StepError of class `expression` when that fails."""
+        if self._path is not None:
+            return copied(self._walk(scope, self._path))
+        return _as_json(self._evaluate(scope).plain_value(), self.text)
+
+    def holds(self, scope: Scope) -> bool:
+        """Compute a condition: true or false and nothing else."""
+        found = self._walk(scope, self._path) if self._path is not None else self._evaluate(scope).value()
+        if found is True or found is False:
+            return bool(found)
+        raise expression_error(f"`{_short(self.text)}` must be true or false, not {kind_of(found)}")
+
+    def _evaluate(self, scope: Scope) -> Any:
+        try:
+            found = self._program.eval(scope.activation(self._environment))
+        except RuntimeError as problem:
+            raise expression_error(f"`{_short(self.text)}`: {_sentence(str(problem))}") from None
+        if found.type() == cel.Type.ERROR:
+            raise expression_error(f"`{_short(self.text)}`: {_sentence(str(found.value()))}{self._types(scope)}")
+        return found
+
+    def _types(self, scope: Scope) -> str:
+        found = ", ".join(f"{root} is {kind_of(scope.lookup(root))}" for root in sorted(self.roots))
+        return f" ({found})" if found else ""
+
+    def _walk(self, scope: Scope, path: tuple[str, ...]) -> Json:
+        value = scope.lookup(path[0])
+        for place, part in enumerate(path):
+            if place:
+                value = value.get(part, MISSING) if isinstance(value, dict) else MISSING
+            if value is MISSING:
+                raise expression_error(f"`{self.text}`: there is no {'.'.join(path[: place + 1])}")
+        return value
+
+
+def compile_program(text: str, extra: frozenset[str] = frozenset()) -> Any:
+    """Parse an expression; types are looked at when it runs, so that mixed values are allowed."""
+    try:
+        return environment(extra).compile(own_names(text), disable_check=True)
+    except RuntimeError as problem:
+        raise ExpressionRefused(_sentence(str(problem)), _offset(str(problem))) from None
+
+
+def own_names(text: str) -> str:
+    """Spell calls of our functions as the environment declares them."""
+    tokens = [*_tokens(text), _Token("other", "", len(text))]
+    for place in range(len(tokens) - 2, -1, -1):
+        token = tokens[place]
+        free = place == 0 or tokens[place - 1].text != "."
+        if free and token.kind == "name" and token.text in FUNCTIONS and tokens[place + 1].text == "(":
+            text = f"{text[: token.offset]}wf_{text[token.offset :]}"
+    return text
+
+
+def check_text(text: str) -> tuple[Reference, ...]:
+    """Refuse what is too long, too deep or calls what does not exist; give the names used."""
+    if len(text) > LONGEST_EXPRESSION:
+        raise ExpressionRefused(f"an expression has at most {LONGEST_EXPRESSION} characters")
+    if "\x00" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ExpressionRefused("an expression may not hold NUL or half characters")
+    scan = _Scan(text)
+    return scan.references()
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    offset: int
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup != "skip":
+            yield _Token(str(match.lastgroup), match.group(), match.start())
+
+
+class _Scan:
+    """Read an expression's names from left to right, counting parentheses of macros, has() and get()."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = [*_tokens(text), _Token("other", "", len(text))]
+        self.own: set[str] = set()
+        self.calls: list[str] = []
+        self.macros = 0
+
+    def references(self) -> tuple[Reference, ...]:
+        """Give the names used, own names of macros left out."""
+        found = [reference for place in range(len(self.tokens) - 1) for reference in self._look(place)]
+        return tuple(reference for reference in found if reference.root not in self.own)
+
+    def _look(self, place: int) -> list[Reference]:
+        token = self.tokens[place]
+        if token.text == "(":
+            self._enter(place)
+        elif token.text == ")" and self.calls:
+            self.calls.pop()
+        elif token.kind == "name" and not self._after_dot(place):
+            return self._name(place)
+        elif token.text == "?" and place and self.tokens[place - 1].text in (".", "["):
+            raise ExpressionRefused("`.?` is not part of the language; use get(value, 'a.b', default)", token.offset)
+        return []
+
+    def _after_dot(self, place: int) -> bool:
+        return place > 0 and self.tokens[place - 1].text == "."
+
+    def _enter(self, place: int) -> None:
+        before = self.tokens[place - 1] if place else None
+        called = before.text if before is not None and before.kind == "name" else ""
+        macro = called in _MACROS and place > 1 and self._after_dot(place - 1)
+        if macro:
+            self.macros += 1
+            self.own.add(self.tokens[place + 1].text)
+        self.calls.append("macro" if macro else called)
+        if self.calls.count("macro") > MOST_COMPREHENSIONS_DEEP or self.macros > MOST_COMPREHENSIONS:
+            raise ExpressionRefused(
+                f"map, filter, all and exists nest at most {MOST_COMPREHENSIONS_DEEP} deep, "
+                f"{MOST_COMPREHENSIONS} in one expression",
+                self.tokens[place].offset,
+            )
+
+    def _name(self, place: int) -> list[Reference]:
+        token = self.tokens[place]
+        if token.text in _LITERALS or self.tokens[place + 1].text == "{":
+            return []
+        if self.tokens[place + 1].text == "(":
+            return self._call(token)
+        if token.text in NAMESPACES and self.tokens[place + 1].text == ".":
+            self._enter_namespace(place)
+            return []
+        return [Reference(token.text, self._path(place), token.offset, bool({"has", "get"} & set(self.calls)))]
+
+    def _enter_namespace(self, place: int) -> None:
+        if self.tokens[place].text == "cel" and self.tokens[place + 3].text == "(":
+            self.own.add(self.tokens[place + 4].text)
+
+    def _call(self, token: _Token) -> list[Reference]:
+        if token.text not in FUNCTIONS and token.text not in STANDARD:
+            raise ExpressionRefused(f"there is no function {token.text}()", token.offset)
+        return []
+
+    def _path(self, place: int) -> tuple[str, ...]:
+        path = []
+        while self.tokens[place + 1].text == "." and self.tokens[place + 2].kind == "name":
+            if self.tokens[place + 3].text == "(":
+                break
+            path.append(self.tokens[place + 2].text)
+            place += 2
+        return tuple(path)
+
+
+def _as_json(value: Any, text: str) -> Json:
+    budget = [LARGEST_RESULT]
+    try:
+        return _converted(value, budget, 0)
+    except ValueError as problem:
+        raise expression_error(f"`{_short(text)}`: {problem}") from None
+
+
+def _converted(value: Any, budget: list[int], depth: int) -> Json:
+    """Turn what the library gives into JSON, keys in order, within the budget."""
+    convert = _CONVERT.get(type(value))
+    if convert is None:
+        raise ValueError(f"{type(value).__name__} cannot be kept as a value")
+    budget[0] -= 8
+    if depth > DEEPEST_RESULT or budget[0] < 0:
+        raise ValueError("the result is too large")
+    return convert(value, budget, depth + 1)
+
+
+def _text(value: str, budget: list[int], _depth: int) -> str:
+    budget[0] -= len(value)
+    if len(value) > LONGEST_TEXT:
+        raise ValueError(f"a text has at most {LONGEST_TEXT} characters")
+    if "\x00" in value:
+        raise ValueError("a text may not hold NUL")
+    return value
+
+
+def _integer(value: int, _budget: list[int], _depth: int) -> int:
+    if abs(value) > SAFE_INTEGER:
+        raise ValueError("integers beyond 2^53 are not exact in JSON")
+    return value
+
+
+def _float(value: float, _budget: list[int], _depth: int) -> float:
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError("the result is not a number that JSON knows")
+    return value
+
+
+def _map(value: dict[Any, Any], budget: list[int], depth: int) -> dict[str, Json]:
+    if not all(isinstance(key, str) for key in value):
+        raise ValueError("an object's keys must be text")
+    return {_text(key, budget, depth): _converted(value[key], budget, depth) for key in sorted(value)}
+
+
+_CONVERT: Mapping[type, Any] = {
+    type(None): lambda value, budget, depth: None,
+    bool: lambda value, budget, depth: value,
+    int: _integer,
+    float: _float,
+    str: _text,
+    datetime: lambda value, budget, depth: spell_moment(value),
+    timedelta: lambda value, budget, depth: f"PT{value.total_seconds():g}S",
+    list: lambda value, budget, depth: [_converted(item, budget, depth) for item in value],
+    dict: _map,
+}
+
+
+def kind_of(value: Json) -> str:
+    """Name a value's kind for a sentence."""
+    if value is MISSING:
+        return "absent"
+    return _KINDS.get(type(value), "a value of another kind")
+
+
+_KINDS = {
+    type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
+    dict: "an object", datetime: "a moment",
+}  # fmt: skip
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else text[:117] + "…"
+
+
+def _sentence(message: str) -> str:
+    """Take the library's code words off a message."""
+    first = message.split("\n", 1)[0]
+    first = re.sub(r"^[A-Z_]+: ", "", first)
+    first = re.sub(r"^ERROR: <input>:-?\d+:-?\d+: ", "", first)
+    return re.sub(r" ?\(in container ''\)| \[[A-Z_]+\]$", "", first)
+
+
+def _offset(message: str) -> int:
+    found = re.search(r"<input>:1:(\d+)", message)
+    return int(found.group(1)) - 1 if found else 0

@@ -1,0 +1,192 @@
+"""Check what people and systems hand in: JSON that can be kept, and values that satisfy a JSON Schema.
+
+Defaults are filled in before validation. Messages are sentences for the person who filled in the form.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jsonschema_rs
+
+from engine.kernel.expressions import SAFE_INTEGER
+from engine.kernel.signals import Json
+from engine.kernel.snapshot import copied
+
+DEEPEST_VALUE = 64
+MOST_ERRORS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one field; `path` is `lines.0.amount`, empty for the whole."""
+
+    path: str
+    code: str
+    message: str
+
+
+def check_values(schema: Mapping[str, Json] | None, values: Json) -> tuple[Json, tuple[FieldError, ...]]:
+    """Fill in defaults, then validate; give the values to keep and every field error."""
+    unsafe = refuse_unsafe_json(values)
+    if unsafe or schema is None:
+        return values, unsafe
+    filled = fill_defaults(schema, copied(values))
+    problems = _validator(_frozen(schema)).iter_errors(filled)
+    errors = [error for problem, _ in zip(problems, range(MOST_ERRORS), strict=False) for error in _explain(problem)]
+    return filled, tuple(errors)
+
+
+def schema_problem(schema: Json) -> str | None:
+    """Say why something is no JSON Schema 2020-12, or None."""
+    try:
+        jsonschema_rs.meta.validate(schema)
+        _make_validator(schema)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, RecursionError) as problem:
+        return str(getattr(problem, "message", problem)).split("\n", 1)[0][:300]
+    return None
+
+
+def fill_defaults(schema: Json, values: Json) -> Json:
+    """Put a schema's defaults where nothing was given."""
+    if not isinstance(schema, dict):
+        return values
+    if isinstance(values, dict):
+        for name, inner in (schema.get("properties") or {}).items():
+            _fill_property(name, inner, values)
+    if isinstance(values, list) and isinstance(schema.get("items"), dict):
+        return [fill_defaults(schema["items"], item) for item in values]
+    return values
+
+
+def _fill_property(name: str, inner: Json, values: dict[str, Json]) -> None:
+    if name not in values and isinstance(inner, dict) and "default" in inner:
+        values[name] = copied(inner["default"])
+    if name in values:
+        values[name] = fill_defaults(inner, values[name])
+
+
+def refuse_unsafe_json(value: Json) -> tuple[FieldError, ...]:
+    """Refuse what JSON or the database cannot keep: NaN, infinity, integers beyond 2^53, NUL, half characters."""
+    return tuple(_unsafe(value, ""))
+
+
+def _unsafe(value: Json, path: str, depth: int = 0) -> Iterator[FieldError]:
+    if depth > DEEPEST_VALUE:
+        yield FieldError(path, "too_deep", "This is nested too deep.")
+    elif isinstance(value, str):
+        yield from _unsafe_text(value, path)
+    elif isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            yield FieldError(path, "bad_number", "This is not a number that can be kept.")
+    elif isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) > SAFE_INTEGER:
+            yield FieldError(path, "bad_number", "This number is too large to be kept exactly.")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _unsafe_text(str(key), path)
+            yield from _unsafe(item, _joined(path, key), depth + 1)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _unsafe(item, _joined(path, place), depth + 1)
+    elif value is not None and not isinstance(value, bool):
+        yield FieldError(path, "bad_value", "This is not a JSON value.")
+
+
+_HALF = re.compile("[\ud800-\udfff\x00]")
+
+
+def _unsafe_text(text: str, path: str) -> Iterator[FieldError]:
+    if _HALF.search(text):
+        yield FieldError(path, "bad_character", "This text holds a character that cannot be kept.")
+
+
+def _joined(path: str, part: object) -> str:
+    return f"{path}.{part}" if path else str(part)
+
+
+def _frozen(value: Json) -> Any:
+    """Make a schema hashable, so that its validator is built once."""
+    if isinstance(value, dict):
+        return ("{", *((key, _frozen(item)) for key, item in value.items()))
+    if isinstance(value, (list, tuple)):
+        return ("[", *(_frozen(item) for item in value))
+    return (type(value).__name__, value)
+
+
+def _thawed(value: Any) -> Json:
+    if value[0] == "{":
+        return {key: _thawed(item) for key, item in value[1:]}
+    return [_thawed(item) for item in value[1:]] if value[0] == "[" else value[1]
+
+
+@lru_cache(maxsize=512)
+def _validator(frozen: Any) -> Any:
+    return _make_validator(_thawed(frozen))
+
+
+def _make_validator(schema: Json) -> Any:
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, retriever=_refuse_outside)
+
+
+def _refuse_outside(address: str) -> Json:
+    """Keep a `$ref` from fetching anything: a schema stands on its own."""
+    raise ValueError(f"$ref may only point into the same schema, not to {address[:80]}")
+
+
+def _explain(problem: Any) -> Iterator[FieldError]:
+    path = ".".join(str(part) for part in problem.instance_path)
+    word = str(problem.schema_path[-1]) if problem.schema_path else "invalid"
+    if word == "required":
+        name = getattr(problem.kind, "property", None) or problem.message.split('"')[1]
+        yield FieldError(_joined(path, name), "required", "This field is required.")
+        return
+    sentence = _SENTENCES.get(word)
+    yield FieldError(path, word, sentence(problem) if sentence else f"{_capital(problem.message)}.")
+
+
+def _capital(message: str) -> str:
+    return message[:1].upper() + message[1:]
+
+
+def _limit(problem: Any) -> str:
+    found = getattr(problem.kind, "limit", None)
+    return str(found if found is not None else problem.message.rsplit(" ", 1)[-1])
+
+
+_TYPES = {
+    "string": "a text", "integer": "a whole number", "number": "a number", "boolean": "yes or no",
+    "array": "a list", "object": "a group of fields", "null": "empty",
+}  # fmt: skip
+
+
+def _type_sentence(problem: Any) -> str:
+    wanted = re.findall(r'"(\w+)"', problem.message.rsplit("not of type", 1)[-1]) or ["value"]
+    return f"Enter {' or '.join(_TYPES.get(name, name) for name in wanted)}."
+
+
+_SENTENCES: Mapping[str, Callable[[Any], str]] = {
+    "type": _type_sentence,
+    "enum": lambda problem: "Choose one of the options offered.",
+    "const": lambda problem: "This value is not allowed here.",
+    "minimum": lambda problem: f"Enter {_limit(problem)} or more.",
+    "maximum": lambda problem: f"Enter {_limit(problem)} or less.",
+    "exclusiveMinimum": lambda problem: f"Enter more than {_limit(problem)}.",
+    "exclusiveMaximum": lambda problem: f"Enter less than {_limit(problem)}.",
+    "multipleOf": lambda problem: "This number does not fit the step asked for.",
+    "minLength": lambda problem: f"Enter at least {_length(problem)} characters.",
+    "maxLength": lambda problem: f"Enter at most {_length(problem)} characters.",
+    "pattern": lambda problem: "This does not have the form asked for.",
+    "format": lambda problem: f"This is not a valid {problem.message.rsplit(' ', 1)[-1].strip(chr(34))}.",
+    "minItems": lambda problem: f"Give at least {_length(problem)} items.",
+    "maxItems": lambda problem: f"Give at most {_length(problem)} items.",
+    "uniqueItems": lambda problem: "Each item may appear only once.",
+    "additionalProperties": lambda problem: f"{_capital(problem.message)}.",
+}
+
+
+def _length(problem: Any) -> str:
+    found = re.findall(r"(\d+) (?:character|item)", problem.message)
+    return found[-1] if found else _limit(problem)

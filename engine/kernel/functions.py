@@ -1,0 +1,298 @@
+"""Give expressions the language's own functions.
+
+Every function is pure, takes and returns JSON values (moments as datetime, lengths as timedelta) and raises ValueError with a
+sentence when it cannot answer. Maps are walked in the order of their keys: the expression library keeps none.
+"""
+
+import json
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from cel_expr_python import cel
+from cel_expr_python.ext.ext_bindings import ExtBindings
+from cel_expr_python.ext.ext_encoders import ExtEncoders
+from cel_expr_python.ext.ext_math import ExtMath
+from cel_expr_python.ext.ext_strings import ExtStrings
+
+from engine.kernel.periods import parse_moment, parse_period
+from engine.kernel.signals import Json
+
+MISSING = object()
+_T = cel.Type
+_MIXED: Mapping[str, Callable[[float, float], float]] = {
+    "_+_": operator.add,
+    "_-_": operator.sub,
+    "_*_": operator.mul,
+    "_/_": lambda left, right: _divide(left, right),
+}
+
+
+def _divide(left: float, right: float) -> float:
+    if right == 0:
+        raise ValueError("divide by zero")
+    return left / right
+
+
+def get(value: Json, path: str, default: Json) -> Json:
+    """Read `a.b.0` out of a value; any part may be missing."""
+    for part in path.split("."):
+        value = _part(value, part)
+        if value is MISSING:
+            return default
+    return value
+
+
+def _part(value: Json, part: str) -> Json:
+    if isinstance(value, dict):
+        return value.get(part, MISSING)
+    if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        return value[int(part)]
+    return MISSING
+
+
+def coalesce(*values: Json) -> Json:
+    """Give the first value that is not null."""
+    return next((value for value in values if value is not None), None)
+
+
+def concat(*values: Json) -> Json:
+    """Join lists into one list, or texts into one text."""
+    if all(isinstance(value, list) for value in values):
+        return [item for value in values for item in value]
+    return "".join(as_text(value) for value in values)
+
+
+def merge(*values: Json) -> Json:
+    """Lay objects over each other, deeply; the later wins."""
+    merged: Json = {}
+    for value in values:
+        merged = _merge_two(merged, {} if value is None else value)
+    return merged
+
+
+def _merge_two(under: Json, over: Json) -> Json:
+    if not (isinstance(under, dict) and isinstance(over, dict)):
+        return over
+    return {**under, **{key: _merge_two(under.get(key), value) for key, value in over.items()}}
+
+
+def first(values: Json) -> Json:
+    """Give the first item, or null."""
+    return _listed(values)[0] if values else None
+
+
+def last(values: Json) -> Json:
+    """Give the last item, or null."""
+    return _listed(values)[-1] if values else None
+
+
+def length(value: Json) -> int:
+    """Count items, keys or characters; null has none."""
+    if value is None:
+        return 0
+    if isinstance(value, (list, dict, str)):
+        return len(value)
+    raise ValueError("length wants a list, an object or a text")
+
+
+def contains(value: Json, wanted: Json) -> bool:
+    """Tell whether a list holds an item, an object a key or a text a part."""
+    if isinstance(value, str):
+        return as_text(wanted) in value
+    return value is not None and wanted in value
+
+
+def join(values: Json, by: str) -> str:
+    """Write items one after the other with a separator."""
+    return by.join(as_text(value) for value in _listed(values))
+
+
+def split(text: str, by: str) -> list[str]:
+    """Cut a text at a separator."""
+    return text.split(by) if by else list(text)
+
+
+def pick(value: Json, names: Json) -> Json:
+    """Keep only these keys."""
+    return {key: value[key] for key in names if key in value}
+
+
+def omit(value: Json, names: Json) -> Json:
+    """Leave these keys out."""
+    return {key: value[key] for key in sorted(value) if key not in names}
+
+
+def keys(value: Json) -> list[str]:
+    """Give an object's keys in order."""
+    return sorted(value)
+
+
+def values(value: Json) -> list[Json]:
+    """Give an object's values in the order of its keys."""
+    return [value[key] for key in sorted(value)]
+
+
+def unique(items: Json) -> list[Json]:
+    """Leave repeated items out."""
+    seen: list[Json] = []
+    return [item for item in _listed(items) if not _same_seen(item, seen)]
+
+
+def _same_seen(item: Json, seen: list[Json]) -> bool:
+    mark = json.dumps(item, sort_keys=True, default=str)
+    if mark in seen:
+        return True
+    seen.append(mark)
+    return False
+
+
+def sort(items: Json, *by: str) -> list[Json]:
+    """Order items, or objects by one of their keys."""
+    try:
+        return sorted(_listed(items), key=lambda item: item[by[0]] if by else item)
+    except (TypeError, KeyError):
+        raise ValueError("sort wants items that can be compared with each other") from None
+
+
+def round_to(value: float, *digits: int) -> Json:
+    """Round half away from zero: to an integer, or to so many digits."""
+    places = digits[0] if digits else 0
+    factor = 10**places
+    scaled = abs(value) * factor
+    rounded = int(scaled + 0.5 + 1e-9)
+    signed = rounded if value >= 0 else -rounded
+    return signed / factor if places > 0 else signed
+
+
+def is_blank(value: Json) -> bool:
+    """Tell whether there is nothing: null, blank text, empty list or object."""
+    return value is None or (isinstance(value, str) and not value.strip()) or value in ([], {})
+
+
+def total(items: Json) -> Json:
+    """Add numbers up."""
+    return sum(_listed(items))
+
+
+def period(text: str) -> timedelta:
+    """Read an ISO duration."""
+    return parse_period(text).length
+
+
+def add_business_days(moment: Json, days: int) -> datetime:
+    """Go some working days on: Saturday and Sunday do not count."""
+    day = moment if isinstance(moment, datetime) else parse_moment(moment)
+    step = timedelta(days=1 if days >= 0 else -1)
+    left = abs(days)
+    if left > 10_000:
+        raise ValueError("add_business_days goes at most 10000 days")
+    while left:
+        day += step
+        left -= day.weekday() < 5
+    return day
+
+
+def as_text(value: Json) -> str:
+    """Write a value as it appears inside a text: null as nothing, lists and objects as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _listed(value: Json) -> list[Json]:
+    if isinstance(value, list):
+        return value
+    raise ValueError("a list is wanted here")
+
+
+FUNCTIONS: Mapping[str, tuple[Callable[..., Json], Sequence[Sequence[Any]], Any]] = {
+    "get": (get, [[_T.DYN, _T.STRING, _T.DYN]], _T.DYN),
+    "coalesce": (coalesce, [[_T.DYN] * n for n in range(1, 9)], _T.DYN),
+    "concat": (concat, [[_T.DYN] * n for n in range(1, 9)], _T.DYN),
+    "merge": (merge, [[_T.DYN] * n for n in range(1, 9)], _T.DYN),
+    "first": (first, [[_T.DYN]], _T.DYN),
+    "last": (last, [[_T.DYN]], _T.DYN),
+    "length": (length, [[_T.DYN]], _T.INT),
+    "upper": (str.upper, [[_T.STRING]], _T.STRING),
+    "lower": (str.lower, [[_T.STRING]], _T.STRING),
+    "trim": (str.strip, [[_T.STRING]], _T.STRING),
+    "replace": (str.replace, [[_T.STRING] * 3], _T.STRING),
+    "contains": (contains, [[_T.DYN, _T.DYN]], _T.BOOL),
+    "join": (join, [[_T.DYN, _T.STRING]], _T.STRING),
+    "split": (split, [[_T.STRING, _T.STRING]], _T.DYN),
+    "pick": (pick, [[_T.DYN, _T.DYN]], _T.DYN),
+    "omit": (omit, [[_T.DYN, _T.DYN]], _T.DYN),
+    "keys": (keys, [[_T.DYN]], _T.DYN),
+    "values": (values, [[_T.DYN]], _T.DYN),
+    "unique": (unique, [[_T.DYN]], _T.DYN),
+    "sort": (sort, [[_T.DYN], [_T.DYN, _T.STRING]], _T.DYN),
+    "round": (round_to, [[_T.DYN], [_T.DYN, _T.INT]], _T.DYN),
+    "is_blank": (is_blank, [[_T.DYN]], _T.BOOL),
+    "sum": (total, [[_T.DYN]], _T.DYN),
+    "min": (min, [[_T.DYN, _T.DYN]], _T.DYN),
+    "max": (max, [[_T.DYN, _T.DYN]], _T.DYN),
+    "abs": (abs, [[_T.DYN]], _T.DYN),
+    "period": (period, [[_T.STRING]], _T.DURATION),
+    "add_business_days": (add_business_days, [[_T.DYN, _T.INT]], _T.TIMESTAMP),
+}
+"""name → (implementation, parameter lists, result type)."""
+
+STANDARD = frozenset("size matches timestamp duration int uint double string bool bytes type dyn has".split())
+"""Functions of the expression language itself that are written without a dot."""
+
+NAMESPACES = frozenset({"math", "cel", "base64", "strings"})
+"""First words of the library's functions that are written with one."""
+
+
+def _declare(name: str) -> Any:
+    implementation, signatures, result = FUNCTIONS[name]
+    return cel.FunctionDecl(
+        f"wf_{name}",
+        [
+            cel.Overload(f"wf_{name}_{place}", result, list(parameters), impl=_plain(implementation))
+            for place, parameters in enumerate(signatures)
+        ],
+    )
+
+
+def _plain(implementation: Callable[..., Json]) -> Callable[..., Json]:
+    """Let every failure of a function be a sentence: the library turns exceptions into ERROR values."""
+
+    def call(*arguments: Json) -> Json:
+        try:
+            return implementation(*arguments)
+        except (TypeError, KeyError, AttributeError, IndexError, OverflowError) as problem:
+            raise ValueError(f"wrong kind of value: {problem}") from None
+
+    return call
+
+
+def _declare_mixed(name: str) -> Any:
+    operation = _MIXED[name]
+    pairs = ((_T.INT, _T.DOUBLE, "id"), (_T.DOUBLE, _T.INT, "di"))
+    return cel.FunctionDecl(
+        name,
+        [
+            cel.Overload(f"wf_{name}_{mark}", _T.DOUBLE, [left, right], impl=_as_floats(operation))
+            for left, right, mark in pairs
+        ],
+    )
+
+
+def _as_floats(operation: Callable[[float, float], float]) -> Callable[[Json, Json], float]:
+    return lambda left, right: operation(float(left), float(right))
+
+
+def extensions() -> list[Any]:
+    """Make what carries all functions, mixed arithmetic and the library's own text and number functions.
+
+    Our functions are declared as `wf_name`, because some of their names are taken by methods of the library.
+    """
+    own = cel.CelExtension("workflow", [*map(_declare, FUNCTIONS), *map(_declare_mixed, _MIXED)])
+    return [own, ExtStrings(), ExtMath(), ExtBindings(), ExtEncoders()]

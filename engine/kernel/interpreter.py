@@ -1,0 +1,306 @@
+"""Run a case until every live branch waits, or the case ends.
+
+`advance` is a function: definition, snapshot, happenings → a slice. It applies one happening after the other; after each it
+tells parents of their ended children, first in first out, until nobody is left to tell, then tries the late rules, until
+nothing moves. Everything a kind or an attribute means stands in tables; this loop knows none of them by name. What an author
+or a person can cause never raises here: it becomes the error of a step.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import engine.kernel.steps.ends
+import engine.kernel.steps.leaves
+import engine.kernel.steps.lines  # noqa: F401
+from engine.kernel.attributes import DUE, ROLES, attempt, begin, finish, leave, told_line, try_again
+from engine.kernel.definition import ROOT, Definition
+from engine.kernel.effects import ErrorRecord, Slice, WaitKind
+from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, error_names, error_record
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Checkpoint, Ended, Machine
+from engine.kernel.periods import parse_moment, spell_moment
+from engine.kernel.signals import (
+    CallFailed,
+    CallSucceeded,
+    CaseCancelled,
+    Continue,
+    Happening,
+    InstanceFacts,
+    Json,
+    Lent,
+    RetryDue,
+    Started,
+    StepRetried,
+    StepSkipped,
+    TaskCompleted,
+    TimerDue,
+)
+from engine.kernel.snapshot import Frame, Snapshot, copied
+from engine.kernel.steps.table import KINDS
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, StepStatus
+
+
+def advance(
+    definition: Definition,
+    snapshot: Snapshot | None,
+    facts: InstanceFacts,
+    happenings: Sequence[Happening],
+    lent: Lent,
+) -> Slice:
+    """Apply happenings to a case and run it to its next waits."""
+    first = Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(lent.now), reference=facts.reference)
+    machine = Machine(definition, snapshot or first, facts, lent.now, leave)
+    if machine.queue:
+        machine.now = parse_moment((snapshot or first).now)
+    pending = bool(machine.queue)
+    more = _run(machine, lent)
+    applied: list[bool] = []
+    for happening in happenings:
+        if not more:
+            machine.now = machine.now if isinstance(happening, Continue) else lent.now
+        applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
+        more = _run(machine, lent) or more
+    return _slice(machine, tuple(applied), more)
+
+
+def _run(machine: Machine, lent: Lent) -> bool:
+    """Tell parents until nobody is left to tell; answer whether the slice stopped early."""
+    while True:
+        while machine.queue:
+            if _must_stop(machine, lent):
+                return True
+            _tell(machine, machine.queue.popleft())
+        if not any(rule(machine) for rule in LATE_RULES):
+            break
+    _look_if_stuck(machine)
+    return False
+
+
+def _must_stop(machine: Machine, lent: Lent) -> bool:
+    """Stop early when enough was done, but never while an error is on its way up."""
+    if any(message.outcome == FAILED for message in machine.queue):
+        return False
+    return machine.steps_run >= lent.max_steps or (lent.stop is not None and bool(lent.stop()))
+
+
+def _tell(machine: Machine, message: Ended) -> None:
+    if message.parent == 0:
+        _case_ended(machine, message)
+        return
+    parent = machine.frames.get(message.parent)
+    if parent is None:
+        return
+    if parent.list is not None:
+        told_line(machine, parent, message)
+    elif message.role in ROLES:
+        attempt(machine, parent, lambda: ROLES[str(message.role)](machine, parent, message))
+    else:
+        step = machine.step_of(parent)
+        told = KINDS[step.kind].told
+        assert told is not None
+        attempt(machine, parent, lambda: told(machine, parent, step, message))
+
+
+LATE_RULES: tuple[Callable[[Machine], bool], ...] = ()
+"""What is looked at only when nothing else is ready; each answers whether something moved."""
+
+
+def _case_ended(machine: Machine, message: Ended) -> None:
+    """Give the case its last status, or make it an incident."""
+    if message.outcome == FAILED:
+        assert message.error is not None
+        _case_failed(machine, message.error)
+    elif message.outcome == CANCELLED:
+        machine.status = InstanceStatus.CANCELLED
+    else:
+        machine.status = InstanceStatus.COMPLETED
+    if machine.status in TERMINAL_INSTANCE:
+        machine.queue.clear()
+        machine.early.clear()
+
+
+def _case_failed(machine: Machine, error: ErrorRecord) -> None:
+    machine.error = error
+    status = UNCAUGHT.get(error.error_class)
+    if status is not None:
+        machine.status = status
+        return
+    found = machine.origins.get(id(error))
+    if found is None:
+        raise KernelError(f"an error of class {error.error_class} has no origin")
+    _go_back(machine, found[1], error)
+
+
+def _go_back(machine: Machine, origin: Checkpoint, error: ErrorRecord) -> None:
+    """Stand again where the step failed, and stop there until somebody helps."""
+    machine.restore(origin)
+    frame = machine.frames[origin.frame]
+    frame.phase = "stuck"
+    frame.more = {**(frame.more or {}), "error": error_names(error)}
+    machine.status = InstanceStatus.INCIDENT
+    machine.error = error
+    machine.note(frame, StepStatus.FAILED, error=error)
+
+
+def _look_if_stuck(machine: Machine) -> None:
+    """A running case has a wait that is not only a watch; anything else is an incident, never silence."""
+    if machine.status is not InstanceStatus.RUNNING or not machine.frames:
+        return
+    if any(frame.wait is not None and not frame.side for frame in machine.frames.values()):
+        return
+    error = ErrorRecord(ErrorClass.CONSISTENCY, "stuck", "nothing is left that could move this case")
+    root = machine.frames[machine.children[0][0]]
+    root.phase, root.more = "stuck", {**(root.more or {}), "error": error_names(error)}
+    machine.status, machine.error = InstanceStatus.INCIDENT, error
+
+
+def _apply(machine: Machine, happening: Happening) -> bool:
+    """Apply one happening; answer false when it is stale."""
+    act = HAPPENINGS.get(type(happening))
+    if act is None:
+        raise KernelError(f"unknown happening {type(happening).__name__}")
+    if machine.status in TERMINAL_INSTANCE:
+        return False
+    return act(machine, happening)
+
+
+def _start(machine: Machine, happening: Started) -> bool:
+    if machine.next != 1:
+        return False
+    root = machine.new(0)
+    root.step = ROOT
+    machine.start = copied(happening.input)
+    attempt(machine, root, lambda: _begin_case(machine, root))
+    return True
+
+
+def _begin_case(machine: Machine, root: Frame) -> None:
+    head = machine.definition.head
+    names = machine.names(root)
+    if "state" in head:
+        machine.state = head["state"].of(names)
+        machine.touch()
+    if machine.reference is None and "key" in head.get("reference", {}):
+        machine.reference = _reference(head["reference"]["key"].of(names))
+        machine.touch()
+    begin(machine, root, machine.definition.root)
+
+
+def _reference(value: Json) -> str | None:
+    return None if value is None else (value if isinstance(value, str) else json.dumps(value))[:200]
+
+
+def _leaf(machine: Machine, token: int, kind: WaitKind) -> Frame | None:
+    leaf = machine.frames.get(token)
+    return leaf if leaf is not None and leaf.wait == kind.value else None
+
+
+def _answer(kind: WaitKind) -> Callable[[Machine, Any], bool]:
+    """Make the rule that hands a happening to the step whose wait it names."""
+
+    def act(machine: Machine, happening: Any) -> bool:
+        leaf = _leaf(machine, happening.token, kind)
+        if leaf is None:
+            return False
+        frame = machine.frames[leaf.p]
+        if leaf.role in DUE:
+            attempt(machine, frame, lambda: DUE[str(leaf.role)](machine, frame, leaf))
+        else:
+            answered = KINDS[machine.step_of(frame).kind].answered
+            assert answered is not None
+            attempt(machine, frame, lambda: answered(machine, frame, leaf, happening))
+        return True
+
+    return act
+
+
+def _cancel_case(machine: Machine, happening: CaseCancelled) -> bool:
+    root = machine.frames[machine.children[0][0]] if machine.frames else machine.new(0)
+    root.step = ROOT
+    machine.status = InstanceStatus.RUNNING
+    machine.end(root, CANCELLED, reason=happening.reason)
+    return True
+
+
+def _stuck(machine: Machine, run: int | None) -> Frame | None:
+    """Find the failed step that an operator means: the one named, or the first."""
+    for number in sorted(machine.frames):
+        if machine.frames[number].phase == "stuck" and run in (None, number):
+            return machine.frames[number]
+    return None
+
+
+def _retry_step(machine: Machine, happening: StepRetried) -> bool:
+    frame = _stuck(machine, happening.run)
+    if frame is None:
+        return False
+    _released(machine, frame)
+    if frame.step == ROOT:
+        attempt(machine, frame, lambda: _go_on_with_case(machine, frame))
+    else:
+        try_again(machine, frame)
+    return True
+
+
+def _go_on_with_case(machine: Machine, root: Frame) -> None:
+    """Begin a case that never began, or complete one whose steps are all done."""
+    if root.attempt == 0:
+        _begin_case(machine, root)
+    elif not machine.children[root.n]:
+        finish(machine, root, COMPLETED)
+
+
+def _skip_step(machine: Machine, happening: StepSkipped) -> bool:
+    frame = _stuck(machine, happening.run)
+    if frame is None:
+        return False
+    _released(machine, frame)
+    frame.phase = None
+    if happening.output is None:
+        machine.end(frame, "skipped", reason=happening.reason)
+    else:
+        finish(machine, frame, COMPLETED, copied(happening.output))
+    return True
+
+
+def _released(machine: Machine, frame: Frame) -> None:
+    """The case runs again unless another step is stuck too."""
+    frame.phase, more = None, dict(frame.more or {})
+    more.pop("error", None)
+    frame.more = more or None
+    left = _stuck(machine, None)
+    machine.status = InstanceStatus.RUNNING if left is None else InstanceStatus.INCIDENT
+    machine.error = None if left is None else error_record((left.more or {})["error"])
+
+
+HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
+    Started: _start,
+    TaskCompleted: _answer(WaitKind.TASK),
+    TimerDue: _answer(WaitKind.TIMER),
+    RetryDue: _answer(WaitKind.RETRY),
+    CallSucceeded: _answer(WaitKind.CALL),
+    CallFailed: _answer(WaitKind.CALL),
+    CaseCancelled: _cancel_case,
+    StepRetried: _retry_step,
+    StepSkipped: _skip_step,
+    Continue: lambda machine, happening: False,
+}
+"""What each happening does; it answers whether it was applied or stale."""
+
+
+def _slice(machine: Machine, applied: tuple[bool, ...], more: bool) -> Slice:
+    return Slice(
+        snapshot=machine.snapshot(),
+        status=machine.status,
+        applied=applied,
+        opened=tuple(machine.opened[token] for token in sorted(machine.opened)),
+        closed=tuple(machine.closed),
+        effects=tuple(machine.effects),
+        trace=tuple(machine.trace),
+        changes=tuple(machine.changes),
+        reference=machine.reference,
+        outcome=machine.outcome,
+        output=machine.output,
+        error=machine.error,
+        more=more,
+    )

@@ -1,0 +1,151 @@
+"""Turn what an author wrote into the canonical definition: plain JSON, defaults written out, every step with id and path.
+
+Nothing an author can write raises: the answer is the definition, or findings that say what is wrong, all at once. Canonical is
+itself a document of the language, so normalising it again gives the same hash.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import engine.kernel.reading_steps as _step_readers
+from engine.kernel.findings import ERROR, Finding
+from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD, KINDS
+from engine.kernel.reading import Reading, read_shape
+from engine.kernel.signals import Json
+from engine.kernel.source import Node, SourceRefused, read_documents
+from engine.kernel.validator import TenantFacts, check, ordered
+
+__all__ = ["Finding", "Normalized", "TenantFacts", "normalize", "sha256_of"]
+
+SCHEMA_NAME = "workflow/v1"
+assert _step_readers.READERS_READY
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """The canonical definition and its hash, both None when there are errors; `name` and `title` as far as readable."""
+
+    canonical: dict[str, Json] | None
+    sha256: str | None
+    findings: tuple[Finding, ...]
+    name: str | None
+    title: str | None
+
+
+def normalize(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> Normalized:
+    """Read one document and check it."""
+    try:
+        documents = read_documents(source)
+    except SourceRefused as problem:
+        return _refused(Finding(problem.code, ERROR, problem.message, problem.line, problem.column, "", problem.hint))
+    if len(documents) != 1:
+        word = "is empty" if not documents else "holds several documents"
+        return _refused(Finding("documents", ERROR, f"this template {word}", 1, 1, "", "one workflow a document"))
+    return _normalize_document(documents[0], facts, allow_not_yet)
+
+
+def normalize_set(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> tuple[Normalized, ...]:
+    """Read several documents separated by `---`."""
+    try:
+        documents = read_documents(source)
+    except SourceRefused:
+        return (normalize(source, facts, allow_not_yet),)
+    return tuple(_normalize_document(document, facts, allow_not_yet) for document in documents)
+
+
+def _refused(finding: Finding) -> Normalized:
+    return Normalized(None, None, (finding,), None, None)
+
+
+def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet: bool) -> Normalized:
+    reading = Reading(allow_not_yet)
+    head = read_shape(reading, document, HEAD, "")
+    check(reading, facts)
+    findings = ordered(reading.findings)
+    name, title = _label(head, "workflow"), _label(head, "title")
+    if any(finding.severity == ERROR for finding in findings):
+        return Normalized(None, None, findings, name, title or name)
+    canonical = _canonical(head, reading)
+    return Normalized(canonical, sha256_of(canonical), findings, name, canonical["title"])
+
+
+def _label(head: Json, key: str) -> str | None:
+    found = head.get(key) if isinstance(head, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def sha256_of(canonical: Json) -> str:
+    """Hash a canonical definition, whatever the order of its keys."""
+    text = json.dumps(canonical, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _canonical(head: dict[str, Json], reading: Reading) -> dict[str, Json]:
+    if "title" not in head:
+        head["title"] = head["workflow"].replace("-", " ").capitalize()
+    _place_steps(head["steps"], "")
+    ordered_head = {key: head[key] for key in HEAD.fields if key in head}
+    return {"schema": SCHEMA_NAME, **ordered_head, "requires": _requires(reading)}
+
+
+def _requires(reading: Reading) -> dict[str, list[str]]:
+    secrets = {part for use in reading.uses for part in _secrets(use.text)}
+    return {
+        "functions": sorted(reading.functions),
+        "transports": sorted(_transports(reading)),
+        "workflows": sorted(reading.workflows),
+        "roles": sorted(reading.roles),
+        "secrets": sorted(secrets),
+    }
+
+
+def _secrets(text: str) -> list[str]:
+    from engine.kernel.expressions import check_text
+
+    return [reference.path[0] for reference in check_text(text) if reference.root == "secret" and reference.path]
+
+
+def _transports(reading: Reading) -> set[str]:
+    calls = [step.spec["call"] for step in reading.steps.values() if isinstance(step.spec.get("call"), dict)]
+    return {key for call in calls for key in call if key not in ("into", "key")}
+
+
+def _place_steps(steps: list[dict[str, Json]], prefix: str) -> None:
+    """Give every step its path and its keys a stable order."""
+    for step in steps:
+        kind = next(key for key in step if key in KINDS)
+        path = f"{prefix}/{step['id']}" if prefix else step["id"]
+        for name, inner in bodies(step, kind):
+            _place_steps(inner, path if name == "steps" else f"{path}/{name}")
+        _order_keys(step, kind, path)
+
+
+def _order_keys(step: dict[str, Json], kind: str, path: str) -> None:
+    rest = {key: step.pop(key) for key in list(step)}
+    first = {"id": rest.pop("id"), "path": path, "auto_id": rest.pop("auto_id", ABSENT), kind: rest.pop(kind)}
+    step.update({key: value for key, value in first.items() if value is not ABSENT})
+    step.update({key: rest.pop(key) for key in ATTRIBUTES if key in rest})
+    step.update(sorted(rest.items()))
+
+
+def bodies(step: dict[str, Json], kind: str) -> list[tuple[str, list[dict[str, Json]]]]:
+    """List every list of steps inside a step, with the name it has in paths."""
+    found: list[tuple[str, list[dict[str, Json]]]] = []
+    spec = step[kind]
+    inside: dict[str, Any] = spec if isinstance(spec, dict) and kind != "set" else {}
+    found += [(key, inside[key]) for key in ("steps", "default") if _is_body(kind, key, inside)]
+    found += [(f"case.{place}", case["steps"]) for place, case in enumerate(inside.get("cases", ()))]
+    found += [(branch["name"], branch["steps"]) for branch in inside.get("branches", ())]
+    found += [(key, step[key]) for key in ("then", "else", "on_timeout", "finally", "undo") if key in step]
+    for key in ("on_error", "on", "reminders"):
+        found += [(f"{key}.{place}", handler["steps"]) for place, handler in enumerate(step.get(key, ()))]
+    return found
+
+
+_WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch"})
+
+
+def _is_body(kind: str, key: str, inside: dict[str, Any]) -> bool:
+    return kind in _WITH_BODY and key in inside

@@ -1,0 +1,177 @@
+"""Hold an instance's engine state between two slices.
+
+The snapshot is a list of frames and a few maps. A frame is a live step, a running list of steps, or a wait. Numbers are never
+used again, so a wait's number is its token and order is always the order of numbers. Positions name ids and iteration keys,
+never list indexes. What the interpreter changes is its own copy (`Snapshot.frames` hands out fresh frames); what it returns is
+never touched again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.kernel.signals import Json
+
+SCHEMA_VERSION = 1
+
+
+def copied(value: Json) -> Json:
+    """Copy a JSON value: nothing is shared over a boundary."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value
+
+
+class UnreadableSnapshot(Exception):
+    """The stored snapshot cannot be read by this release."""
+
+
+class Frame:
+    """One live step, list or wait. Only set slots are stored."""
+
+    __slots__ = (
+        "n", "p", "step", "list", "at", "key", "role", "wait", "side", "due", "name", "attempt", "began",
+        "phase", "held", "env", "results", "state", "more", "pos",
+    )  # fmt: skip
+
+    def __init__(self, n: int, p: int) -> None:
+        self.n = n
+        self.p = p
+        self.step: str | None = None
+        self.list: str | None = None
+        self.at: Any = None
+        self.key: Any = None
+        self.role: str | None = None
+        self.wait: str | None = None
+        self.side = False
+        self.due: str | None = None
+        self.name: list[str | None] | None = None
+        self.attempt = 0
+        self.began: str | None = None
+        self.phase: str | None = None
+        self.held: str | None = None
+        self.env: dict[str, Json] | None = None
+        self.results: dict[str, Json] | None = None
+        self.state: dict[str, Json] | None = None
+        self.more: dict[str, Json] | None = None
+        self.pos: str | None = None
+
+    def stored(self) -> dict[str, Json]:
+        """Give the JSON form: what differs from an empty frame."""
+        out: dict[str, Json] = {"n": self.n, "p": self.p}
+        for slot in _OPTIONAL:
+            value = getattr(self, slot)
+            if value is not None and value is not False and value != 0:
+                out[slot] = value
+        return out
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Json]) -> "Frame":
+        """Make the frame that `stored` describes."""
+        frame = cls(stored["n"], stored["p"])
+        for slot, value in stored.items():
+            setattr(frame, slot, copied(value) if slot in _OWNED else value)
+        return frame
+
+
+_OPTIONAL = Frame.__slots__[2:]
+_OWNED = frozenset({"env", "results", "state", "more", "name", "at", "key"})
+"""Slots whose values a slice may change: each slice has its own copy."""
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """Everything the machine needs to go on, and nothing that is not JSON."""
+
+    status: str
+    now: str
+    next_frame: int = 1
+    start: Json = None
+    state: dict[str, Json] = field(default_factory=dict)
+    results: dict[str, Json] = field(default_factory=dict)
+    step_status: dict[str, str] = field(default_factory=dict)
+    reference: str | None = None
+    outcome: str | None = None
+    names: dict[str, Json] = field(default_factory=dict)
+    """What was received last: `task` and `signal`."""
+    mutexes: dict[str, list[int]] = field(default_factory=dict)
+    early: list[Json] = field(default_factory=list)
+    queue: list[Json] = field(default_factory=list)
+    """Messages not yet told, when a slice stopped early or at an incident."""
+    done: list[Json] = field(default_factory=list)
+    """Finished runs that can be undone, oldest first."""
+    frames: list[dict[str, Json]] = field(default_factory=list)
+    waits: list[dict[str, Json]] = field(default_factory=list)
+    """Derived when stored, never read by the machine."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the stored form, keys as the design names them."""
+        return {
+            "engineSchemaVersion": SCHEMA_VERSION,
+            "status": self.status,
+            "now": self.now,
+            "nextFrame": self.next_frame,
+            "start": self.start,
+            "workflowState": self.state,
+            "results": self.results,
+            "stepStatus": self.step_status,
+            "businessReference": self.reference,
+            "outcome": self.outcome,
+            "received": self.names,
+            "mutexes": self.mutexes,
+            "earlySignals": self.early,
+            "continuationBuffer": self.queue,
+            "undoable": self.done,
+            "frames": self.frames,
+            "waits": self.waits,
+            "subWorkflowFrames": [wait for wait in self.waits if wait["kind"] == "child"],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Json]) -> "Snapshot":
+        """Read the stored form of this schema version or an older one."""
+        version = stored.get("engineSchemaVersion")
+        reader = READERS.get(version) if isinstance(version, int) else None
+        if reader is None:
+            raise UnreadableSnapshot(f"snapshot schema {version!r} is not known to this release")
+        try:
+            return reader(stored)
+        except (KeyError, TypeError, AttributeError) as problem:
+            raise UnreadableSnapshot(f"snapshot of schema {version} lacks {problem}") from problem
+
+    def resume_pointer(self, token: int) -> dict[str, Json]:
+        """Say for people where the wait with this token stands."""
+        for wait in self.waits:
+            if wait["token"] == token:
+                return {key: wait[key] for key in _POINTER}
+        return {}
+
+
+_POINTER = ("entryPointKind", "taskName", "branchPath", "nextStepIndex", "iteration")
+
+
+def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
+    return Snapshot(
+        status=stored["status"],
+        now=stored["now"],
+        next_frame=stored["nextFrame"],
+        start=stored["start"],
+        state=stored["workflowState"],
+        results=stored["results"],
+        step_status=stored["stepStatus"],
+        reference=stored["businessReference"],
+        outcome=stored.get("outcome"),
+        names=stored.get("received", {}),
+        mutexes=stored["mutexes"],
+        early=stored["earlySignals"],
+        queue=stored["continuationBuffer"],
+        done=stored.get("undoable", []),
+        frames=stored["frames"],
+        waits=stored["waits"],
+    )
+
+
+READERS: Mapping[int, Callable[[Mapping[str, Json]], Snapshot]] = {1: _read_v1}
+"""How each stored schema version is read; a new version adds its reader and keeps these."""

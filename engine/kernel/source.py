@@ -1,0 +1,184 @@
+"""Read YAML 1.2 (or JSON, which is the same document) into nodes that know their line and column.
+
+Scalars get JSON's types only. Tags, anchors, aliases and duplicate keys are refused, and so is what is too long or too deep.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from engine.kernel.signals import Json
+
+LONGEST_SOURCE = 2_000_000
+DEEPEST_SOURCE = 100
+SAFE_INTEGER = 2**53
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+")
+_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WORDS: dict[str, Json] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_NOT_NUMBERS = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+
+@dataclass(slots=True)
+class Node:
+    """One value of the document. `entries` is set for objects, `items` for lists, else it is a scalar."""
+
+    line: int
+    column: int
+    scalar: Json = None
+    entries: "dict[str, tuple[Node, Node]] | None" = None
+    items: "list[Node] | None" = None
+    quoted: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Say in a word what it is."""
+        if self.entries is not None:
+            return "an object"
+        return "a list" if self.items is not None else "a single value"
+
+    def plain(self) -> Json:
+        """Give the JSON value."""
+        if self.entries is not None:
+            return {key: value.plain() for key, (_, value) in self.entries.items()}
+        return [item.plain() for item in self.items] if self.items is not None else self.scalar
+
+
+class SourceRefused(Exception):
+    """The text is no document of ours: where, why and what to do."""
+
+    def __init__(self, code: str, message: str, line: int, column: int, hint: str = "") -> None:
+        super().__init__(message)
+        self.code, self.message, self.line, self.column, self.hint = code, message, line, column, hint
+
+
+def read_documents(source: str) -> list[Node]:
+    """Read all documents of a text."""
+    if len(source) > LONGEST_SOURCE:
+        raise SourceRefused("too_long", f"a template has at most {LONGEST_SOURCE} characters", 1, 1)
+    _refuse_letters(source)
+    try:
+        return list(_documents(YAML(typ="safe", pure=True).parse(source)))
+    except MarkedYAMLError as problem:
+        raise _syntax(problem) from None
+    except (YAMLError, ValueError, RecursionError, OverflowError) as problem:
+        raise SourceRefused("syntax", f"this is not YAML: {str(problem)[:200]}", 1, 1) from None
+
+
+def _refuse_letters(source: str) -> None:
+    for place, letter in enumerate(source):
+        if letter == "\x00" or "\ud800" <= letter <= "\udfff":
+            line = source.count("\n", 0, place) + 1
+            raise SourceRefused("bad_character", "NUL and half characters are not allowed", line, 1)
+
+
+def _syntax(problem: MarkedYAMLError) -> SourceRefused:
+    mark = problem.problem_mark or problem.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+    message = (problem.problem or problem.context or "this is not YAML").strip()
+    hint = "quote the text if it begins with ! ' \" [ { & * - > | % @ or holds ` #` or `: `"
+    return SourceRefused("syntax", message, line, column, hint)
+
+
+def _documents(events: Iterator[Any]) -> Iterator[Node]:
+    for event in events:
+        if isinstance(event, DocumentStartEvent):
+            yield _node(next(events), events, 0)
+
+
+def _node(event: Any, events: Iterator[Any], depth: int) -> Node:
+    line, column = event.start_mark.line + 1, event.start_mark.column + 1
+    _refuse_extras(event, line, column, depth)
+    if isinstance(event, MappingStartEvent):
+        return Node(line, column, entries=_entries(events, depth + 1))
+    if isinstance(event, SequenceStartEvent):
+        return Node(line, column, items=list(_items(events, depth + 1)))
+    return _scalar(event, line, column)
+
+
+def _refuse_extras(event: Any, line: int, column: int, depth: int) -> None:
+    if isinstance(event, AliasEvent) or event.anchor is not None:
+        raise SourceRefused(
+            "alias", "anchors (&) and aliases (*) are not allowed", line, column, "write it out, or quote it"
+        )
+    tag = getattr(event, "ctag", None) or getattr(event, "tag", None)
+    if tag is not None and str(tag) not in ("", "None"):
+        raise SourceRefused("tag", "tags (!) are not allowed", line, column, "quote a condition that begins with !")
+    if depth > DEEPEST_SOURCE:
+        raise SourceRefused("too_deep", f"a template nests at most {DEEPEST_SOURCE} deep", line, column)
+
+
+def _entries(events: Iterator[Any], depth: int) -> dict[str, tuple[Node, Node]]:
+    entries: dict[str, tuple[Node, Node]] = {}
+    for event in events:
+        if isinstance(event, MappingEndEvent):
+            break
+        key = _node(event, events, depth)
+        name = _key(key, event, entries)
+        entries[name] = (key, _node(next(events), events, depth))
+    return entries
+
+
+def _key(key: Node, event: Any, entries: dict[str, tuple[Node, Node]]) -> str:
+    if key.entries is not None or key.items is not None:
+        raise SourceRefused("bad_key", "a key must be text", key.line, key.column)
+    name = str(event.value)
+    if name in entries:
+        raise SourceRefused("duplicate_key", f"the key `{name}` stands here twice", key.line, key.column, "keep one")
+    return name
+
+
+def _items(events: Iterator[Any], depth: int) -> Iterator[Node]:
+    for event in events:
+        if isinstance(event, SequenceEndEvent):
+            return
+        yield _node(event, events, depth)
+
+
+def _scalar(event: Any, line: int, column: int) -> Node:
+    if not isinstance(event, ScalarEvent):
+        raise SourceRefused("syntax", "a value is missing here", line, column)
+    if event.style:
+        return Node(line, column, scalar=event.value, quoted=True)
+    return Node(line, column, scalar=_typed(event.value, line, column))
+
+
+def _typed(text: str, line: int, column: int) -> Json:
+    """Give a plain scalar its JSON type, as YAML 1.2's core schema reads it."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return _whole(text, line, column)
+    if _DECIMAL.fullmatch(text):
+        return _decimal(text, line, column)
+    if _NOT_NUMBERS.fullmatch(text):
+        raise SourceRefused("bad_number", f"{text} is no number that JSON knows", line, column)
+    return text
+
+
+def _whole(text: str, line: int, column: int) -> int:
+    if len(text) > 40 or abs(number := int(text, 0) if text[:2] in ("0o", "0x") else int(text)) > SAFE_INTEGER:
+        raise SourceRefused("bad_number", "integers beyond 2^53 are not exact in JSON", line, column, "quote it")
+    return number
+
+
+def _decimal(text: str, line: int, column: int) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise SourceRefused("bad_number", f"{text[:40]} is too large", line, column)
+    return number

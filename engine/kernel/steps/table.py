@@ -1,0 +1,41 @@
+"""The table of step kinds: each is two small functions and a few facts.
+
+`start` begins the body of a step; `told` hears that a list or step of its body ended; `answered` hears what happened to its
+wait. The modules beside this one fill the table; the loop knows nothing but it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.kernel.definition import Step
+from engine.kernel.signals import Json
+from engine.kernel.snapshot import Frame
+
+if TYPE_CHECKING:
+    from engine.kernel.machine import Ended, Machine
+
+Start = Callable[["Machine", Frame, Step], None]
+Told = Callable[["Machine", Frame, Step, "Ended"], None]
+Answered = Callable[["Machine", Frame, Frame, Any], None]
+Expired = Callable[["Machine", Frame, Step], Json]
+
+
+def _own_name(step: Step) -> str:
+    return step.id
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a step kind is."""
+
+    start: Start
+    told: Told | None = None
+    answered: Answered | None = None
+    expired: Expired | None = None
+    """What its result is when its time ran out."""
+    has_result: bool = True
+    result_name: Callable[[Step], str] = _own_name
+
+
+KINDS: dict[str, Kind] = {}

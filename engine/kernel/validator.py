@@ -1,0 +1,153 @@
+"""Check what a document means, once it could be read: names, references, and what the tenant has.
+
+Every check is a function over the finished reading that adds findings; `CHECKS` lists them.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from engine.kernel.expressions import (
+    NAMES,
+    ExpressionRefused,
+    Reference,
+    check_text,
+    compile_program,
+    environment,
+    own_names,
+)
+from engine.kernel.findings import Finding, did_you_mean
+from engine.kernel.reading import Reading, Use
+from engine.kernel.source import Node
+
+
+@dataclass(frozen=True, slots=True)
+class TenantFacts:
+    """What a tenant has, by name. Nothing here is looked up: whoever validates hands it in."""
+
+    roles: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()
+    workflows: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()
+    transports: frozenset[str] = frozenset({"http", "python"})
+    people: frozenset[str] = frozenset()
+
+
+def check(reading: Reading, facts: TenantFacts | None) -> None:
+    """Run all checks."""
+    for run in CHECKS:
+        run(reading)
+    if facts is not None:
+        _check_tenant(reading, facts)
+
+
+def _check_expressions(reading: Reading) -> None:
+    for use in reading.uses:
+        try:
+            references = check_text(use.text)
+            compile_program(use.text, use.own)
+        except ExpressionRefused as problem:
+            _refuse(reading, use, problem.offset, "bad_expression", f"`{use.text[:80]}`: {problem}", _quoting(use))
+            continue
+        for reference in references:
+            _check_reference(reading, use, reference)
+        _check_types(reading, use, references)
+
+
+def _quoting(use: Use) -> str:
+    return "" if use.node.quoted else "quote a condition that holds ` #` or `: ` or begins with ! ' \" [ {"
+
+
+def _refuse(reading: Reading, use: Use, offset: int, code: str, message: str, hint: str = "") -> None:
+    """Note an error inside an expression, as near as the line allows."""
+    node = use.node
+    column = node.column + use.offset + offset + int(node.quoted)
+    reading.error(Node(node.line, column), code, message, use.path, hint)
+
+
+def _check_reference(reading: Reading, use: Use, reference: Reference) -> None:
+    if reference.root not in use.names:
+        known = reference.root in NAMES
+        reason = "is not known at this place" if known else "is no name"
+        _refuse(
+            reading, use, reference.offset, "unknown_name", f"`{reference.root}` {reason}",
+            "" if known else did_you_mean(reference.root, use.names),
+        )  # fmt: skip
+    elif reference.root == "secret":
+        reading.refuse_not_yet("name.secret", use.node, use.path)
+    elif reference.root in ("result", "status") and reference.path:
+        _check_step_named(reading, use, reference)
+
+
+def _check_step_named(reading: Reading, use: Use, reference: Reference) -> None:
+    name = reference.path[0]
+    if name not in reading.steps and not (reference.root == "result" and name in reading.into):
+        hint = did_you_mean(name, [*reading.steps, *reading.into])
+        _refuse(reading, use, reference.offset, "unknown_step", f"there is no step `{name}`", hint)
+
+
+def _check_types(reading: Reading, use: Use, references: Iterable[Reference]) -> None:
+    """Warn where the library's type check says that an expression cannot work, mixed kinds of values apart."""
+    try:
+        environment(use.own).compile(own_names(use.text))
+    except RuntimeError as problem:
+        message = str(problem)
+        mixed = any(sign in message for sign in ("_?_:_", "_==_", "_!=_", "_||_", "_&&_", "@in", "undeclared"))
+        if "no matching overload" in message and not mixed:
+            text = message.split("ERROR:", 1)[-1].split("\n", 1)[0].split(": ", 1)[-1]
+            _refuse(reading, use, 0, "bad_expression", f"`{use.text[:80]}`: {text}")
+
+
+def _check_mentions(reading: Reading) -> None:
+    for mention in reading.mentions:
+        by_person = mention.path.rsplit("/", 1)[-1] in ("not_same_as", "same_as")
+        if mention.id not in reading.steps and not (by_person and mention.id == "start"):
+            hint = did_you_mean(mention.id, reading.steps)
+            reading.error(mention.node, "unknown_step", f"there is no step `{mention.id}`", mention.path, hint)
+
+
+def _check_expire(reading: Reading) -> None:
+    """Let an answer for an expired task be one that a person could have given."""
+    for step in reading.steps.values():
+        task = step.spec.get("task")
+        given = task.get("on_expire") if isinstance(task, dict) else None
+        if given is None:
+            continue
+        if "timeout" not in step.spec:
+            reading.error(step.node, "never_expires", "`on_expire` needs a `timeout` beside the task", step.path)
+        names = [outcome["name"] for outcome in task.get("outcomes", [{"name": "done"}])]
+        if given.get("outcome", names[0]) not in names and "${" not in str(given["outcome"]):
+            hint = did_you_mean(str(given["outcome"]), names)
+            reading.error(step.node, "unknown_outcome", f"there is no outcome `{given['outcome']}`", step.path, hint)
+
+
+def _check_on_timeout(reading: Reading) -> None:
+    for step in reading.steps.values():
+        if "on_timeout" in step.spec and "timeout" not in step.spec:
+            reading.error(step.node, "never_expires", "`on_timeout` needs a `timeout` beside it", step.path)
+
+
+def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
+    known = (
+        ("unknown_role", "role", reading.roles, facts.roles),
+        ("unknown_function", "function", reading.functions, facts.functions),
+        ("unknown_workflow", "workflow", reading.workflows, facts.workflows),
+    )
+    for code, word, used, there in known:
+        for name, node in used.items():
+            if name not in there:
+                reading.error(node, code, f"the tenant has no {word} `{name}`", "", did_you_mean(name, there))
+
+
+CHECKS: tuple[Callable[[Reading], None], ...] = (
+    _check_expressions,
+    _check_mentions,
+    _check_expire,
+    _check_on_timeout,
+)
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Put findings in the order of the document, each once."""
+    return tuple(
+        sorted(set(findings), key=lambda finding: (finding.line, finding.column, finding.code, finding.message))
+    )
