@@ -117,10 +117,14 @@ class SchemaForm(forms.Form):
         raw = self[name].value() if name else None
         return facts_of({prop.path[-1]: raw}, {prop.path[-1]: prop.schema}) if raw not in (None, "", [], False) else []
 
-    def take_errors(self, errors: Sequence[FieldError]) -> None:
-        """Put the service's errors at their fields; one that fits no field stands at the top with its name."""
+    def take_errors(self, errors: Sequence[FieldError], within: str = "") -> None:
+        """Put the service's errors at their fields; one that fits no field stands at the top with its name.
+
+        `within` is the key under which the service sees the values.
+        """
         for error in errors:
             path = read_path(error.path)
+            path = path[1:] if within and path[:1] == (within,) else path
             name = self._nearest(path)
             words = error.message if name or not path else f"{label_of(path[-1])}: {error.message}"
             self.add_error(name, words)

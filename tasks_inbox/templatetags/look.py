@@ -137,3 +137,9 @@ def shown(value: Any) -> str:
 def first_name(name: str) -> str:
     """Write a person's sign-in name as a name."""
     return name[:1].upper() + name[1:]
+
+
+@register.filter
+def label(key: str) -> str:
+    """Write a key or a role's name in words."""
+    return values.label_of(key)

@@ -31,10 +31,10 @@ def invitation_link(person: User, *, base_url: str) -> str:
     return base_url.rstrip("/") + path
 
 
-def send_invitation(person: User, *, base_url: str, inviter: str) -> None:
+def send_invitation(person: User, link: str) -> None:
     """Tell a person that an account waits for them."""
-    context = {"person": person, "inviter": inviter, "link": invitation_link(person, base_url=base_url)}
-    _send(person, _("%(inviter)s invites you to Workflow") % {"inviter": inviter}, "mails/invitation.txt", context)
+    subject = _("Your account at %(tenant)s") % {"tenant": person.tenant}
+    _send(person, subject, "mails/invitation.txt", {"person": person, "link": link})
 
 
 def send_reset(person: User, *, base_url: str, uid: str | None = None, token: str | None = None) -> None:

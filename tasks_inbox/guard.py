@@ -1,0 +1,35 @@
+"""Stand before every page of the inbox: who is not signed in signs in, what one may not see is not there."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from engine.errors import NotFound, Refused
+from workflowplatform.accounts.actor import Actor
+
+View = Callable[..., HttpResponse]
+
+
+class InboxRequest(HttpRequest):
+    """A request that the middleware has told who acts."""
+
+    actor: Actor
+
+
+def inbox_page(view: View) -> View:
+    """Make a view a page of the inbox; a row that is not the actor's answers 404 like one that never was."""
+
+    @wraps(view)
+    def guarded(request: InboxRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except NotFound as error:
+            raise Http404 from error
+        except Refused as refusal:
+            return render(request, "403.html", {"reason": refusal.message}, status=403)
+
+    return login_required(guarded)

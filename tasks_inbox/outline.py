@@ -1,0 +1,198 @@
+"""Say where a case is as an ordered list of steps: the definition's order, each with what became of it.
+
+The tree comes from the canonical definition, the statuses from the step runs; both are joined by path. Of several runs of one
+step (rounds, attempts) the last has the word and the number of runs is said.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from engine.kernel.language import KINDS
+from engine.kernel.normalizer import bodies
+from engine.kernel.signals import Json
+from engine.models import StepRun
+from tasks_inbox.values import label_of
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a kind is drawn: one of eight looks, an icon, and a word for steps that the author left unnamed."""
+
+    name: str
+    icon: str
+    word: Any
+
+
+LOOKS: Mapping[str, Look] = {
+    "task": Look("person", "user", gettext_lazy("Task")),
+    "call": Look("call", "arrows-right-left", gettext_lazy("Call")),
+    "emit": Look("call", "arrows-right-left", gettext_lazy("Tell")),
+    "workflow": Look("call", "subtask", gettext_lazy("Workflow")),
+    "continue_with": Look("call", "subtask", gettext_lazy("Workflow")),
+    "if": Look("choice", "git-branch", gettext_lazy("Choice")),
+    "switch": Look("choice", "git-branch", gettext_lazy("Choice")),
+    "decide": Look("choice", "git-branch", gettext_lazy("Decision")),
+    "selector": Look("choice", "git-branch", gettext_lazy("First that works")),
+    "signal": Look("wait", "broadcast", gettext_lazy("Message")),
+    "first": Look("wait", "broadcast", gettext_lazy("First that happens")),
+    "wait": Look("wait", "clock", gettext_lazy("Wait")),
+    "set": Look("value", "variable", gettext_lazy("Note values")),
+    "reference": Look("value", "variable", gettext_lazy("Reference")),
+    "parallel": Look("flow", "arrows-split", gettext_lazy("At once")),
+    "for_each": Look("flow", "arrows-split", gettext_lazy("For each")),
+    "repeat": Look("flow", "refresh", gettext_lazy("Repeat")),
+    "graph": Look("flow", "arrows-split", gettext_lazy("Steps")),
+    "net": Look("flow", "arrows-split", gettext_lazy("Steps")),
+    "any_order": Look("flow", "arrows-split", gettext_lazy("In any order")),
+    "group": Look("flow", "arrows-split", gettext_lazy("Group")),
+    "complete": Look("end", "check", gettext_lazy("Completed")),
+    "exit": Look("end", "door-exit", gettext_lazy("Leave")),
+    "fail": Look("bad", "x", gettext_lazy("Failed")),
+    "cancel": Look("bad", "x", gettext_lazy("Cancel")),
+    "compensate": Look("bad", "arrow-back-up", gettext_lazy("Undo")),
+}
+
+STATE_OF: Mapping[str, str] = {
+    "pending": "todo",
+    "running": "here",
+    "success": "done",
+    "failed": "failed",
+    "skipped": "skipped",
+    "retrying": "again",
+    "timed_out": "failed",
+    "cancelled": "skipped",
+    "compensated": "skipped",
+}
+
+WORDS: Mapping[str, Any] = {
+    "pending": gettext_lazy("held back"),
+    "running": gettext_lazy("waits here"),
+    "success": gettext_lazy("done"),
+    "failed": gettext_lazy("failed"),
+    "skipped": gettext_lazy("skipped"),
+    "retrying": gettext_lazy("is tried again"),
+    "timed_out": gettext_lazy("time ran out"),
+    "cancelled": gettext_lazy("withdrawn"),
+    "compensated": gettext_lazy("undone"),
+}
+
+BRANCH_WORDS: Mapping[str, Any] = {
+    "then": gettext_lazy("yes"),
+    "else": gettext_lazy("no"),
+    "default": gettext_lazy("otherwise"),
+    "on_timeout": gettext_lazy("if time runs out"),
+    "finally": gettext_lazy("at the end, always"),
+    "undo": gettext_lazy("to undo it"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as the outline shows it."""
+
+    id: str
+    name: str
+    kind: str
+    look: Look
+    state: str = "todo"
+    words: str = ""
+    at: datetime | None = None
+    runs: int = 0
+    attempt: int = 1
+    branches: tuple["Branch", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    label: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(slots=True)
+class _Seen:
+    last: StepRun | None = None
+    runs: set[int] = field(default_factory=set)
+
+
+def outline_of(canonical: Json, step_runs: Iterable[StepRun]) -> tuple[Step, ...]:
+    """Draw a definition with what its steps went through."""
+    seen: dict[str, _Seen] = {}
+    for run in step_runs:
+        entry = seen.setdefault(run.path, _Seen())
+        entry.last, entry.runs = run, entry.runs | {run.run}
+    return _steps(canonical.get("steps", ()) if canonical else (), seen)
+
+
+def _steps(steps: Iterable[dict[str, Any]], seen: Mapping[str, _Seen]) -> tuple[Step, ...]:
+    return tuple(_step(step, seen) for step in steps)
+
+
+def _step(step: dict[str, Any], seen: Mapping[str, _Seen]) -> Step:
+    kind = kind_of(step)
+    found = seen.get(step["path"], _Seen())
+    branches = tuple(Branch(_branch_label(name), _steps(inner, seen)) for name, inner in bodies(step, kind))
+    return Step(step["id"], name_of(step), kind, LOOKS[kind], branches=branches, **_what_became(found))
+
+
+def _what_became(found: _Seen) -> dict[str, Any]:
+    run = found.last
+    if run is None:
+        return {}
+    return {
+        "state": STATE_OF[run.status],
+        "words": str(WORDS[run.status]) + _more(len(found.runs), run.attempt),
+        "at": run.ended_at or run.started_at,
+        "runs": len(found.runs),
+        "attempt": run.attempt,
+    }
+
+
+def _more(runs: int, attempt: int) -> str:
+    said = ""
+    if attempt > 1:
+        said += ", " + _("attempt %(n)d") % {"n": attempt}
+    if runs > 1:
+        said += ", " + ngettext("%(n)d round", "%(n)d rounds", runs) % {"n": runs}
+    return said
+
+
+def _branch_label(name: str) -> str:
+    if name == "steps":
+        return ""
+    if name in BRANCH_WORDS:
+        return str(BRANCH_WORDS[name])
+    base, _point, place = name.rpartition(".")
+    if base == "case":
+        return _("case %(n)d") % {"n": int(place) + 1}
+    if base in {"on_error", "on", "reminders"}:
+        return str({"on_error": _("if it fails"), "on": _("meanwhile"), "reminders": _("reminder")}[base])
+    return label_of(name)
+
+
+def kind_of(step: Mapping[str, Any]) -> str:
+    """Name a canonical step's kind."""
+    return next(key for key in step if key in KINDS)
+
+
+def name_of(step: Mapping[str, Any]) -> str:
+    """Name a step for people: its title, its task's fixed title, else its id in words."""
+    task = step.get("task")
+    for title in (step.get("title"), task.get("title") if isinstance(task, Mapping) else None):
+        if isinstance(title, str) and title and "${" not in title:
+            return title
+    return str(LOOKS[kind_of(step)].word) if step.get("auto_id") else label_of(step["id"])
+
+
+def steps_by_id(steps: Iterable[Step]) -> dict[str, Step]:
+    """Find every step of an outline by its id."""
+    found: dict[str, Step] = {}
+    for step in steps:
+        found[step.id] = step
+        for branch in step.branches:
+            found |= steps_by_id(branch.steps)
+    return found

@@ -1,0 +1,151 @@
+"""Say in one sentence where an instance stands: what it waits for, or how it ended."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from engine.models import Instance, Task, Wait
+from tasks_inbox.outline import Step
+from tasks_inbox.times import moment_words, span_words
+from tasks_inbox.values import label_of
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """The first thing an instance's page says, with its mark."""
+
+    first: str
+    more: str = ""
+    tone: str = ""
+    icon: str = "player-play"
+
+
+def sentence_of(instance: Instance, waits: Iterable[Wait], tasks: Iterable[Task], steps: Mapping[str, Step]) -> Sentence:
+    """Say where an instance stands."""
+    said = _ENDS.get(instance.status)
+    if said:
+        return said(instance)
+    held = [wait for wait in waits if not wait.side]
+    if not held:
+        return Sentence(_("Goes on in a moment."), tone="accent", icon="refresh")
+    first, *others = sorted(held, key=lambda wait: (wait.kind != "task", wait.due_at or wait.opened_at))
+    words = _wait_sentence(first, list(tasks), steps)
+    more = _("It also waits for %(n)d more.") % {"n": len(others)} if others else ""
+    return Sentence(words.first, f"{words.more} {more}".strip(), words.tone, words.icon)
+
+
+def _wait_sentence(wait: Wait, tasks: list[Task], steps: Mapping[str, Step]) -> Sentence:
+    step = steps[wait.step].name if wait.step in steps else label_of(wait.step)
+    task = next((task for task in tasks if task.token == wait.token and not task.is_over), None)
+    if task:
+        return _task_sentence(task)
+    known = _WAITS.get(wait.kind)
+    return known(wait, step) if known else Sentence(_("Waits at %(step)s.") % {"step": step}, tone="accent", icon="clock")
+
+
+def _task_sentence(task: Task) -> Sentence:
+    since = moment_words(task.claimed_at or task.created_at, timezone.now())
+    words = {"task": task.title, "who": who_of(task), "since": since}
+    if task.assignee and task.status == "claimed":
+        first = _("Waits for %(who)s to answer “%(task)s”, claimed %(since)s.") % words
+    else:
+        first = _("Waits for %(who)s to take “%(task)s”, since %(since)s.") % words
+    more = _("Due %(when)s.") % {"when": moment_words(task.due_at, timezone.now())} if task.due_at else ""
+    return Sentence(first, more, "accent", "user")
+
+
+def who_of(task: Task) -> str:
+    """Name whom a task waits for: its person, else those it is offered to."""
+    if task.assignee:
+        return task.assignee.display_name
+    names = [label_of(role) for role in task.effective_roles] + [name.capitalize() for name in task.users]
+    return _(" or ").join(names) if names else _("anybody")
+
+
+def _timer(wait: Wait, step: str) -> Sentence:
+    return Sentence(_("Waits until %(when)s (%(step)s).") % {"when": _when(wait.due_at), "step": step}, tone="accent", icon="clock")
+
+
+def _retry(wait: Wait, step: str) -> Sentence:
+    first = _("%(step)s did not work and is tried again %(when)s.") % {"when": _when(wait.due_at), "step": step}
+    return Sentence(first, _("Nobody needs to do anything."), "warning", "refresh")
+
+
+def _call(wait: Wait, step: str) -> Sentence:
+    return Sentence(_("Carries out %(step)s and waits for the answer.") % {"step": step}, tone="accent", icon="arrows-right-left")
+
+
+def _signal(wait: Wait, step: str) -> Sentence:
+    return Sentence(_("Waits for the message “%(name)s” (%(step)s).") % {"name": wait.name, "step": step}, tone="accent", icon="broadcast")
+
+
+def _child(wait: Wait, step: str) -> Sentence:
+    return Sentence(_("Waits for the workflow started by %(step)s.") % {"step": step}, tone="accent", icon="subtask")
+
+
+_WAITS: Mapping[str, Callable[[Wait, str], Sentence]] = {
+    "timer": _timer,
+    "retry": _retry,
+    "call": _call,
+    "signal": _signal,
+    "child": _child,
+}
+
+
+def _when(at: datetime | None) -> str:
+    return moment_words(at, timezone.now()) if at else _("soon")
+
+
+def _ended(words: str, instance: Instance) -> str:
+    at = instance.ended_at or instance.updated_at
+    facts = {"when": moment_words(at, timezone.now()), "span": span_words(at - instance.started_at)}
+    return words % facts
+
+
+def _completed(instance: Instance) -> Sentence:
+    more = _("Outcome: %(outcome)s.") % {"outcome": instance.outcome} if instance.outcome else ""
+    return Sentence(_ended(_("Completed %(when)s after %(span)s."), instance), more, "good", "circle-check")
+
+
+def _failed(instance: Instance) -> Sentence:
+    return Sentence(_ended(_("Failed %(when)s after %(span)s."), instance), _cause(instance), "danger", "circle-x")
+
+
+def _expired(instance: Instance) -> Sentence:
+    return Sentence(_ended(_("Its time ran out %(when)s after %(span)s."), instance), _cause(instance), "danger", "clock")
+
+
+def _cancelled(instance: Instance) -> Sentence:
+    return Sentence(_ended(_("Cancelled %(when)s after %(span)s."), instance), _cause(instance), "", "ban")
+
+
+def _incident(instance: Instance) -> Sentence:
+    return Sentence(_("Stopped by an error and needs help."), _cause(instance), "danger", "alert-triangle")
+
+
+def _queued(instance: Instance) -> Sentence:
+    more = _("It starts by itself, first come first served.")
+    return Sentence(_("Waits for a free place."), more, "warning", "hourglass")
+
+
+def _suspended(instance: Instance) -> Sentence:
+    return Sentence(_("Suspended. It goes on when somebody resumes it."), "", "warning", "player-stop")
+
+
+def _cause(instance: Instance) -> str:
+    error = instance.error if isinstance(instance.error, dict) else {}
+    return str(error.get("message") or "")
+
+
+_ENDS: Mapping[str, Callable[[Instance], Sentence]] = {
+    "completed": _completed,
+    "failed": _failed,
+    "expired": _expired,
+    "cancelled": _cancelled,
+    "incident": _incident,
+    "queued": _queued,
+    "suspended": _suspended,
+}

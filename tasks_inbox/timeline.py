@@ -1,0 +1,207 @@
+"""Tell what happened, newest first, from the audit (of an instance) or from the events (of a task).
+
+One table an action: sentence and mark. What only the machine does on its way (a step begins, a branch is taken) is left out of
+the short telling and kept in the whole one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from engine.kernel.signals import Json
+from engine.models import Audit, Task, TaskEvent
+from tasks_inbox.outline import Step
+from tasks_inbox.values import NOTHING, shown
+
+ENGINE = frozenset({"", "engine"})
+SHORT = 50
+WHOLE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """One value that changed; `old` is empty where there was none."""
+
+    key: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a timeline. `who` is empty for the engine; `what` continues the sentence after the name."""
+
+    at: datetime
+    who: str
+    what: str
+    note: str = ""
+    comment: str = ""
+    diffs: tuple[Diff, ...] = ()
+    tone: str = ""
+    icon: str = "player-play"
+
+
+@dataclass(frozen=True, slots=True)
+class _Saying:
+    """How an action is told: by a person, by the engine, with which mark."""
+
+    by_person: Any
+    by_engine: Any
+    icon: str
+    tone: str = ""
+    always: bool = True
+    """Whether the short telling has it even when it changed no value."""
+
+
+_SAYINGS: Mapping[str, _Saying] = {
+    "start_workflow": _Saying(gettext_lazy("started it"), gettext_lazy("It was started"), "player-play"),
+    "task_created": _Saying(gettext_lazy("caused %(step)s to open"), gettext_lazy("%(step)s was opened"), "user", always=False),
+    "task_claimed": _Saying(gettext_lazy("claimed %(step)s"), gettext_lazy("%(step)s was claimed"), "user", "accent"),
+    "task_released": _Saying(gettext_lazy("released %(step)s"), gettext_lazy("%(step)s was released"), "arrow-back-up"),
+    "task_assigned": _Saying(gettext_lazy("assigned %(step)s"), gettext_lazy("%(step)s was assigned"), "user"),
+    "task_completed": _Saying(gettext_lazy("completed %(step)s"), gettext_lazy("%(step)s was completed"), "check", "good"),
+    "hold_step": _Saying(gettext_lazy("%(step)s is held back"), gettext_lazy("%(step)s is held back"), "hourglass", always=False),
+    "execute_step": _Saying(gettext_lazy("reached %(step)s"), gettext_lazy("%(step)s began"), "player-play", always=False),
+    "complete_step": _Saying(gettext_lazy("passed %(step)s"), gettext_lazy("%(step)s is done"), "check", "good", always=False),
+    "fail_step": _Saying(gettext_lazy("saw %(step)s fail"), gettext_lazy("%(step)s failed"), "x", "danger"),
+    "skip_step": _Saying(gettext_lazy("%(step)s was skipped"), gettext_lazy("%(step)s was skipped"), "ban", always=False),
+    "retry_step": _Saying(
+        gettext_lazy("%(step)s failed and is tried again"), gettext_lazy("%(step)s failed and is tried again"), "refresh", "warning"
+    ),
+    "expire_step": _Saying(gettext_lazy("time ran out for %(step)s"), gettext_lazy("Time ran out for %(step)s"), "clock", "danger"),
+    "cancel_step": _Saying(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
+    "compensate_step": _Saying(gettext_lazy("undid %(step)s"), gettext_lazy("%(step)s was undone"), "arrow-back-up"),
+    "complete_workflow": _Saying(gettext_lazy("brought it to its end"), gettext_lazy("It was completed"), "circle-check", "good"),
+    "fail_workflow": _Saying(gettext_lazy("saw it fail"), gettext_lazy("It failed"), "circle-x", "danger"),
+    "cancel_workflow": _Saying(gettext_lazy("cancelled it"), gettext_lazy("It was cancelled"), "ban", "danger"),
+    "expire_workflow": _Saying(gettext_lazy("saw its time run out"), gettext_lazy("Its time ran out"), "clock", "danger"),
+    "raise_incident": _Saying(gettext_lazy("saw it stop"), gettext_lazy("It stopped and needs help"), "alert-triangle", "danger"),
+}
+
+_EVENTS: Mapping[str, _Saying] = {
+    "created": _Saying(gettext_lazy("caused it to open"), gettext_lazy("It was opened"), "player-play"),
+    "assigned": _Saying(gettext_lazy("assigned it"), gettext_lazy("It was assigned"), "user"),
+    "claimed": _Saying(gettext_lazy("claimed it"), gettext_lazy("It was claimed"), "user", "accent"),
+    "released": _Saying(gettext_lazy("released it"), gettext_lazy("It was released"), "arrow-back-up"),
+    "reassigned": _Saying(gettext_lazy("gave it to somebody else"), gettext_lazy("It was given to somebody else"), "user"),
+    "suspended": _Saying(gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"),
+    "resumed": _Saying(gettext_lazy("resumed it"), gettext_lazy("It was resumed"), "player-play"),
+    "completed": _Saying(gettext_lazy("completed it"), gettext_lazy("It was completed"), "check", "good"),
+    "skipped": _Saying(gettext_lazy("skipped it"), gettext_lazy("It was skipped"), "ban"),
+    "cancelled": _Saying(gettext_lazy("caused it to be withdrawn"), gettext_lazy("It was withdrawn"), "ban", "danger"),
+    "expired": _Saying(gettext_lazy("let it expire"), gettext_lazy("Its time ran out"), "clock", "danger"),
+}
+
+
+def of_instance(audit: Iterable[Audit], steps: Mapping[str, Step], tasks: Iterable[Task], *, whole: bool) -> list[Entry]:
+    """Tell an instance's audit, newest first as it is given."""
+    done = {(task.step, task.completed_at): task for task in tasks if task.completed_at}
+    entries = (_entry(row, steps, done.get((row.step or "", row.at))) for row in audit if whole or _matters(row, steps))
+    return list(entries)
+
+
+def _matters(row: Audit, steps: Mapping[str, Step]) -> bool:
+    saying = _SAYINGS.get(row.action)
+    if saying is None or saying.always:
+        return True
+    if row.action == "complete_step":
+        step = steps.get(row.step or "")
+        return bool(row.new or row.old) or (step is not None and step.kind in {"call", "wait", "signal", "workflow"})
+    return row.action == "skip_step" and bool(row.cause)
+
+
+def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None) -> Entry:
+    saying = _SAYINGS.get(row.action) or _unknown(row.action)
+    step = steps.get(row.step or "")
+    name = step.name if step else (row.step or "")
+    who = "" if row.actor_name in ENGINE or _is_machine(row.action) else row.actor_name
+    return Entry(
+        at=row.at,
+        who=who,
+        what=_completed_words(task, name, who) or str(saying.by_person if who else saying.by_engine) % {"step": name},
+        note=_note(row),
+        comment=task.comment if task and row.action == "task_completed" else "",
+        diffs=_diffs(row),
+        tone=saying.tone,
+        icon=saying.icon,
+    )
+
+
+def _unknown(action: str) -> _Saying:
+    words = action.replace("_", " ")
+    return _Saying(words, words.capitalize(), "info-circle")
+
+
+def _is_machine(action: str) -> bool:
+    """Tell acts that the machine does in somebody's slice: nobody is named for those."""
+    return action.endswith("_step") or action in {"task_created", "complete_workflow", "fail_workflow", "expire_workflow", "raise_incident"}
+
+
+def _completed_words(task: Task | None, step: str, who: str) -> str:
+    if task is None or task.outcome is None or not who:
+        return ""
+    chosen = task.outcome_named(task.outcome)
+    outcome = chosen["title"] if chosen else task.outcome
+    return _("answered %(step)s: %(outcome)s") % {"step": step, "outcome": outcome}
+
+
+def _note(row: Audit) -> str:
+    if isinstance(row.new, dict) and isinstance(row.new.get("message"), str):
+        return row.new["message"]
+    if row.action.endswith("_workflow") and isinstance(row.new, dict) and row.new.get("outcome"):
+        return _("Outcome: %(outcome)s") % {"outcome": row.new["outcome"]}
+    return row.cause
+
+
+def _diffs(row: Audit) -> tuple[Diff, ...]:
+    """Give the values that an act changed: a step's writes, an answer's values, a start's input."""
+    reader = _DIFFS.get(row.action)
+    return reader(row.old, row.new) if reader else ()
+
+
+def _state_diffs(old: Json, new: Json) -> tuple[Diff, ...]:
+    if not isinstance(new, dict) or "message" in new:
+        return ()
+    before = old if isinstance(old, dict) else {}
+    return tuple(Diff(key, _old(before.get(key)), shown(value)) for key, value in new.items())
+
+
+def _old(value: Json) -> str:
+    text = shown(value)
+    return "" if text == NOTHING else text
+
+
+def _inner_diffs(key: str) -> Callable[[Json, Json], tuple[Diff, ...]]:
+    return lambda _old_values, new: _state_diffs(None, new.get(key)) if isinstance(new, dict) else ()
+
+
+_DIFFS: Mapping[str, Callable[[Json, Json], tuple[Diff, ...]]] = {
+    "complete_step": _state_diffs,
+    "task_completed": _inner_diffs("values"),
+    "start_workflow": _inner_diffs("input"),
+}
+
+
+def of_task(events: Iterable[TaskEvent], task: Task) -> list[Entry]:
+    """Tell a task's events, newest first as they are given."""
+    return [_event_entry(event, task) for event in events]
+
+
+def _event_entry(event: TaskEvent, task: Task) -> Entry:
+    saying = _EVENTS.get(event.kind) or _unknown(event.kind)
+    who = "" if event.actor_name in ENGINE or event.kind == "created" else event.actor_name
+    completed = event.kind == "completed"
+    words = _completed_words(task, _("it"), who) if completed else ""
+    return Entry(
+        at=event.at,
+        who=who,
+        what=words or str(saying.by_person if who else saying.by_engine),
+        note=event.cause,
+        comment=task.comment if completed else "",
+        tone=saying.tone,
+        icon=saying.icon,
+    )

@@ -1,0 +1,45 @@
+"""The page of an instance: the sentence first, then what happened, what is known, and where it is."""
+
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from engine import access
+from tasks_inbox import timeline
+from tasks_inbox.guard import InboxRequest, inbox_page
+from tasks_inbox.outline import outline_of, steps_by_id
+from tasks_inbox.sentence import sentence_of
+from tasks_inbox.values import facts_of
+
+
+@require_GET
+@inbox_page
+def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
+    """Show an instance to whoever may see it."""
+    actor = request.actor
+    instance = access.instance_of(actor, instance_id)
+    outline = outline_of(instance.version.canonical, access.step_runs_of(actor, instance.pk))
+    steps = steps_by_id(outline)
+    tasks = list(instance.tasks.select_related("assignee").order_by("-id"))
+    readable = set(access.visible_tasks(actor).filter(instance_id=instance.pk).values_list("pk", flat=True))
+    whole = request.GET.get("timeline") == "whole"
+    most = timeline.WHOLE if whole else timeline.SHORT
+    audit = list(access.history_of(actor, instance.pk).reverse()[: timeline.WHOLE])
+    entries = timeline.of_instance(audit, steps, tasks, whole=whole)
+    context = {
+        "place": "started" if instance.started_by_id == actor.person_id else "",
+        "instance": instance,
+        "sentence": sentence_of(instance, instance.waits.all(), tasks, steps),
+        "outline": outline,
+        "tasks": tasks,
+        "readable": readable,
+        "to_open": next((task for task in tasks if not task.is_over and task.pk in readable), None),
+        "timeline": entries[:most],
+        "whole": whole,
+        "data": facts_of(instance.state),
+        "input": facts_of(instance.input, ((instance.version.canonical or {}).get("input") or {}).get("properties")),
+        "output": facts_of(instance.output),
+    }
+    return render(request, "inbox/instance.html", context)

@@ -1,0 +1,130 @@
+"""Pages that start: the gallery of templates one may start, and the form of one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from engine import access
+from engine.errors import Conflict, Invalid
+from engine.models import TemplateVersion
+from engine.services.instances import StartedInstance, start_instance
+from tasks_inbox.forms import SchemaForm
+from tasks_inbox.guard import InboxRequest, inbox_page
+from tasks_inbox.messages import notice_of
+from tasks_inbox.outline import Step, outline_of
+from tasks_inbox.values import label_of
+from workflowplatform.accounts.actor import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A template in the gallery."""
+
+    name: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    people: int
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    title: str
+    cards: list[Card]
+
+
+@require_GET
+@inbox_page
+def gallery(request: InboxRequest) -> HttpResponse:
+    """Show what the person may start: what they used first, then by tag."""
+    cards = _cards(request.actor)
+    words, tag = request.GET.get("q", "").strip().lower(), request.GET.get("tag", "")
+    found = [card for card in cards if words in f"{card.title} {card.description}".lower() and (not tag or tag in card.tags)]
+    context = {
+        "place": "start",
+        "sections": _sections(found),
+        "count": len(cards),
+        "tags": _tags(cards),
+        "tag": tag,
+        "words": request.GET.get("q", ""),
+    }
+    return render(request, "inbox/gallery.html", context)
+
+
+def _cards(actor: Actor) -> list[Card]:
+    started = access.visible_instances(actor).filter(started_by_id=actor.person_id)
+    used = set(started.order_by().values_list("template_id", flat=True).annotate(times=Count("pk")).values_list("template_id", flat=True))
+    return [_card(version, version.template_id in used) for version in access.startable_versions(actor)]
+
+
+def _card(version: TemplateVersion, used: bool) -> Card:
+    template = version.template
+    people = _count_tasks(outline_of(version.canonical, ()))
+    return Card(template.name, str(template), template.description, tuple(template.tags or ()), people, used)
+
+
+def _count_tasks(steps: Iterable[Step]) -> int:
+    return sum((step.kind == "task") + sum(_count_tasks(branch.steps) for branch in step.branches) for step in steps)
+
+
+def _sections(cards: list[Card]) -> list[Section]:
+    used = [card for card in cards if card.used][:6]
+    rest = [card for card in cards if card not in used]
+    tags = sorted({card.tags[0] for card in rest if card.tags})
+    tagged = [Section(label_of(tag), [card for card in rest if card.tags[:1] == (tag,)]) for tag in tags]
+    plain = [card for card in rest if not card.tags]
+    sections = [Section(_("You use these"), used), *tagged, Section(_("Others") if tags or used else _("All"), plain)]
+    return [section for section in sections if section.cards]
+
+
+def _tags(cards: list[Card]) -> list[tuple[str, str, int]]:
+    tags = sorted({tag for card in cards for tag in card.tags})
+    return [(tag, label_of(tag), sum(tag in card.tags for card in cards)) for tag in tags]
+
+
+@require_http_methods(["GET", "POST"])
+@inbox_page
+def form(request: InboxRequest, name: str) -> HttpResponse:
+    """Show a template's start form, or start it."""
+    try:
+        version = access.version_to_start(request.actor, name)
+    except Conflict as refusal:
+        return render(request, "inbox/task_gone.html", {"place": "start", "notice": notice_of(refusal)}, status=409)
+    shown = SchemaForm((version.canonical or {}).get("input"), request.POST if request.method == "POST" else None)
+    if request.method == "GET":
+        return _page(request, version, shown)
+    return _start(request, version, shown) if shown.is_valid() else _page(request, version, shown, status=400)
+
+
+def _start(request: InboxRequest, version: TemplateVersion, shown: SchemaForm) -> HttpResponse:
+    try:
+        started = start_instance(actor=request.actor, template=version.template.name, input=shown.values())
+    except Invalid as refusal:
+        shown.take_errors(refusal.errors)
+        return _page(request, version, shown, status=400)
+    except Conflict as refusal:
+        return _page(request, version, shown, status=409, notice=notice_of(refusal))
+    return _go_on(request, started)
+
+
+def _go_on(request: InboxRequest, started: StartedInstance) -> HttpResponse:
+    """Open the first task that is the starter's own, else the instance."""
+    messages.success(request, _("%(what)s started.") % {"what": started.instance.reference or started.instance.template})
+    own = [task for task in started.tasks if task.assignee_id == request.actor.person_id]
+    if own:
+        return redirect("inbox:task", task_id=own[0].pk)
+    return redirect("inbox:instance", instance_id=started.instance.pk)
+
+
+def _page(request: InboxRequest, version: TemplateVersion, shown: SchemaForm, *, status: int = 200, notice: Any = None) -> HttpResponse:
+    outline = outline_of(version.canonical, ())
+    context = {"place": "start", "version": version, "form": shown, "outline": outline, "notice": notice}
+    return render(request, "inbox/start.html", context, status=status)
