@@ -68,10 +68,11 @@ class Family:
     config: str = "pyproject.toml"
     processes: int = 1
     wants_chromium: bool = False
+    wants_django: bool = True
 
 
 FAMILIES = (
-    Family("house", ("tests/house",), processes=2),
+    Family("house", ("tests/house",), processes=2, wants_django=False),
     Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
     Family(
         "database and services",
@@ -241,6 +242,8 @@ def _without_chromium(run: Run) -> Counts:
 
 def _pytest(run: Run, family: Family, folders: Sequence[str], report: Path) -> list[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-c", family.config, f"--junitxml={report}"]
+    if not family.wants_django:
+        command += ["-p", "no:django"]
     if not run.everything:
         command += ["-m", "not slow"]
     if family.processes > 1 and not run.folders:

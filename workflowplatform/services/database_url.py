@@ -17,7 +17,7 @@ def from_url(url: str) -> dict[str, Any]:
         return {"ENGINE": ENGINE, "NAME": "workflow", "HOST": NOWHERE}
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:
-        raise ValueError(f"DATABASE_URL begins with {parts.scheme or 'nothing'}://, but only postgresql:// is served.")
+        raise ValueError("DATABASE_URL is not of PostgreSQL: write postgresql://user@host/name, or unset it.")
     if not parts.path.strip("/"):
         raise ValueError("DATABASE_URL names no database: write postgresql://user@host/name.")
     options = dict(parse_qsl(parts.query))
