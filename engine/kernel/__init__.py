@@ -1,1 +1,4 @@
-"""The pure machine: definition + snapshot + happenings → snapshot' + waits + effects + trace. No Django, no clock, no I/O."""
+"""The pure machine: definition + snapshot + happenings → snapshot' + waits + effects + trace.
+
+No Django, no clock, no I/O.
+"""

@@ -1,8 +1,9 @@
 """What the attributes beside a step mean, in the order in which they act.
 
-Opening goes through gates (`when` …): each lets the step pass, ends it or holds it. Then side waits begin, then the kind's body.
-When the body is over, `finish` asks retry, `output`, `on_error`; whatever is left is the step's end. A child that is no part of
-the body (a handler's list, a timeout's leaf) carries a role, and ROLES says what its end means.
+Opening goes through gates (`when` …): each lets the step pass, ends it or holds it. Then side waits begin, then the
+kind's body. When the body is over, `finish` asks retry, `output`, `on_error`; whatever is left is the step's end. A
+child that is no part of the body (a handler's list, a timeout's leaf) carries a role, and ROLES says what its end
+means.
 """
 
 from collections.abc import Callable, Mapping
@@ -95,7 +96,7 @@ def period_of(value: Json, what: str) -> Period:
 
 
 def finish(machine: Machine, frame: Frame, outcome: str, value: Json = None, error: ErrorRecord | None = None) -> None:
-    """The body of a step is over: let the attributes after it act, then end the step."""
+    """Let the attributes after a body act now that it is over, then end the step."""
     AFTER_BODY[outcome](machine, frame, value, error)
 
 
@@ -163,11 +164,13 @@ def retry_due(machine: Machine, frame: Frame, error: ErrorRecord) -> datetime | 
     if policy is None or frame.attempt >= policy["attempts"] or not _covers(policy["on"], error):
         return None
     names = machine.names(frame)
-    delay = period_of(policy["delay"].of(names), "retry.delay").length * policy["factor"] ** (frame.attempt - 1)
+    delay: timedelta = period_of(policy["delay"].of(names), "retry.delay").length * policy["factor"] ** (
+        frame.attempt - 1
+    )
     longest = policy.get("max_delay")
     if longest is not None:
         delay = min(delay, period_of(longest.of(names), "retry.max_delay").length)
-    return machine.now + min(delay, timedelta(days=366))
+    return machine.now + min(timedelta(days=366), delay)
 
 
 def _covers(classes: list[str], error: ErrorRecord) -> bool:
@@ -184,7 +187,7 @@ def try_again(machine: Machine, frame: Frame) -> None:
 
 
 def fail(machine: Machine, frame: Frame, error: ErrorRecord, status: StepStatus | None = None) -> None:
-    """A step has failed for good: its own handlers, then its end."""
+    """Fail a step for good: its own handlers first, then its end."""
     if frame.phase is None and _handled(machine, frame, error):
         return
     _remember_origin(machine, frame, error)
@@ -206,7 +209,7 @@ def _handled(machine: Machine, frame: Frame, error: ErrorRecord) -> bool:
 
 
 def _ignored(machine: Machine, frame: Frame, error: ErrorRecord) -> bool:
-    """An empty `on_error` ignores every error: the flow goes on after the step."""
+    """Ignore every error where `on_error` is empty: the flow goes on after the step."""
     if machine.step_of(frame).spec["on_error"]:
         return False
     machine.end(frame, COMPLETED, error=error, status=StepStatus.FAILED)
@@ -254,7 +257,7 @@ def open_list(
 
 
 def told_line(machine: Machine, line: Frame, message: Ended) -> None:
-    """A list goes on with its next step, or ends as its step ended."""
+    """Go on with the next step of a list, or end it as its step ended."""
     steps = machine.definition.lists[line.list or ""]
     if message.outcome not in (COMPLETED, SKIPPED):
         machine.end(line, message.outcome, error=message.error)
@@ -270,7 +273,7 @@ def told_line(machine: Machine, line: Frame, message: Ended) -> None:
 
 
 def _told_handler(machine: Machine, frame: Frame, message: Ended) -> None:
-    """An error handler is over: the flow goes on after the failed step, or its own error goes up."""
+    """Go on after the failed step once its handler is over, or pass the handler's own error up."""
     if message.outcome == FAILED:
         assert message.error is not None
         _remember_origin(machine, frame, message.error)
@@ -298,7 +301,7 @@ ROLES: Mapping[str, Callable[[Machine, Frame, Ended], None]] = {
 
 
 def _time_out(machine: Machine, frame: Frame, leaf: Frame) -> None:
-    """A hard timeout: withdraw the body, then the author's answer, the author's steps, or an error."""
+    """Withdraw a body whose time ran out, then take the author's answer, the author's steps, or an error."""
     step = machine.step_of(frame)
     machine.close(leaf, Closing.ANSWERED)
     machine.withdraw_below(frame, Closing.EXPIRED)

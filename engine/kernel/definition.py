@@ -1,4 +1,4 @@
-"""Compile a canonical definition into what the interpreter walks: immutable, made once a version, shared by all slices."""
+"""Compile a canonical definition into what the interpreter walks: immutable, made once a version."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from typing import Any
 
 from engine.kernel.expressions import Expression
 from engine.kernel.interpolation import compile_value
-from engine.kernel.language import ATTRIBUTES, BESIDE, HEAD, IN_GRAPH, KINDS, Field, Shape
+from engine.kernel.language import ATTRIBUTES, BESIDE, HEAD, IN_GRAPH, Field, Shape
+from engine.kernel.language_kinds import KINDS
 from engine.kernel.normalizer import bodies
 from engine.kernel.signals import Json
 

@@ -1,8 +1,8 @@
 """Say what a slice asks the world to do, as values.
 
-The interpreter returns one `Slice`. Whoever commits it writes the rows; nothing here knows how. Rows to insert and delete in
-`wf_waits` are `opened` and `closed`; every wait of kind timer, retry and call also needs its delayed signal, by
-`SIGNAL_OF_WAIT`.
+The interpreter returns one `Slice`. Whoever commits it writes the rows; nothing here knows how. Rows to insert and
+delete in `wf_waits` are `opened` and `closed`; every wait of kind timer, retry and call also needs its delayed
+signal, by `SIGNAL_OF_WAIT`.
 """
 
 from collections.abc import Mapping
@@ -156,7 +156,7 @@ class ErrorRecord:
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """One entry of the trace: the step run `run`, attempt `attempt`, has now this status. The last entry of a run wins."""
+    """One entry of the trace: the step run `run`, attempt `attempt`, has now this status. A run's last entry wins."""
 
     run: int
     step: str

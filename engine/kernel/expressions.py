@@ -1,8 +1,9 @@
 """Compute expressions: the only door to the CEL library.
 
-The library returns errors as values, bounds iterations but not memory, and forgets the order of maps. So everything goes through
-`Expression`: compiled once, refused when it nests comprehensions too deep or is too long, its result turned into plain JSON,
-checked for size and for numbers JSON cannot carry. A bare path (`start.amount`) is read without the library.
+The library returns errors as values, bounds iterations but not memory, and forgets the order of maps. So everything
+goes through `Expression`: compiled once, refused when it nests comprehensions too deep or is too long, its result
+turned into plain JSON, checked for size and for numbers JSON cannot carry. A bare path (`start.amount`) is read
+without the library.
 """
 
 import re
@@ -75,14 +76,14 @@ class Reference:
 @lru_cache(maxsize=256)
 def environment(extra: frozenset[str]) -> Any:
     """Make the library's environment: the language's names plus an author's own loop names."""
-    variables = {name: cel.Type.DYN for name in (*NAMES, *sorted(extra))}
+    variables = dict.fromkeys((*NAMES, *sorted(extra)), cel.Type.DYN)
     return cel.NewEnv(variables={**variables, "now": cel.Type.TIMESTAMP}, extensions=extensions())
 
 
 class Expression:
     """One compiled expression."""
 
-    __slots__ = ("text", "roots", "_path", "_program", "_environment")
+    __slots__ = ("_environment", "_path", "_program", "roots", "text")
 
     def __init__(self, text: str, extra: frozenset[str] = frozenset()) -> None:
         self.text = text

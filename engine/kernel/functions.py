@@ -1,7 +1,8 @@
 """Give expressions the language's own functions.
 
-Every function is pure, takes and returns JSON values (moments as datetime, lengths as timedelta) and raises ValueError with a
-sentence when it cannot answer. Maps are walked in the order of their keys: the expression library keeps none.
+Every function is pure, takes and returns JSON values (moments as datetime, lengths as timedelta) and raises
+ValueError with a sentence when it cannot answer. Maps are walked in the order of their keys: the expression library
+keeps none.
 """
 
 import json
@@ -243,7 +244,23 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Json], Sequence[Sequence[Any]], Any]
 }
 """name → (implementation, parameter lists, result type)."""
 
-STANDARD = frozenset("size matches timestamp duration int uint double string bool bytes type dyn has".split())
+STANDARD = frozenset(
+    [
+        "size",
+        "matches",
+        "timestamp",
+        "duration",
+        "int",
+        "uint",
+        "double",
+        "string",
+        "bool",
+        "bytes",
+        "type",
+        "dyn",
+        "has",
+    ]
+)
 """Functions of the expression language itself that are written without a dot."""
 
 NAMESPACES = frozenset({"math", "cel", "base64", "strings"})

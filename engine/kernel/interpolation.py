@@ -1,7 +1,7 @@
 """Turn authored values into something that can be computed.
 
-A text that is exactly `${…}` yields a typed value; one with `${…}` inside is interpolated; `$${` is a literal `${`; everything
-else stands for itself. Objects and lists are walked.
+A text that is exactly `${…}` yields a typed value; one with `${…}` inside is interpolated; `$${` is a literal `${`;
+everything else stands for itself. Objects and lists are walked.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
 """Run a case until every live branch waits, or the case ends.
 
-`advance` is a function: definition, snapshot, happenings → a slice. It applies one happening after the other; after each it
-tells parents of their ended children, first in first out, until nobody is left to tell, then tries the late rules, until
-nothing moves. Everything a kind or an attribute means stands in tables; this loop knows none of them by name. What an author
-or a person can cause never raises here: it becomes the error of a step.
+`advance` is a function: definition, snapshot, happenings → a slice. It applies one happening after the other; after
+each it tells parents of their ended children, first in first out, until nobody is left to tell, then tries the late
+rules, until nothing moves. Everything a kind or an attribute means stands in tables; this loop knows none of them by
+name. What an author or a person can cause never raises here: it becomes the error of a step.
 """
 
 import json
@@ -143,7 +143,7 @@ def _go_back(machine: Machine, origin: Checkpoint, error: ErrorRecord) -> None:
 
 
 def _look_if_stuck(machine: Machine) -> None:
-    """A running case has a wait that is not only a watch; anything else is an incident, never silence."""
+    """Make a running case that has no wait but watches an incident: nothing is silently stuck."""
     if machine.status is not InstanceStatus.RUNNING or not machine.frames:
         return
     if any(frame.wait is not None and not frame.side for frame in machine.frames.values()):
@@ -264,7 +264,7 @@ def _skip_step(machine: Machine, happening: StepSkipped) -> bool:
 
 
 def _released(machine: Machine, frame: Frame) -> None:
-    """The case runs again unless another step is stuck too."""
+    """Let the case run again unless another step is stuck too."""
     frame.phase, more = None, dict(frame.more or {})
     more.pop("error", None)
     frame.more = more or None

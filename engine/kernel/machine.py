@@ -1,9 +1,10 @@
 """The working copy of one slice, and the verbs that all step kinds are made of.
 
-A live step, a running list of steps and a wait are frames. `open` begins a step, `wait` makes a leaf, `end` is the only way out:
-it withdraws what is below, newest first, notes what became of the step, deletes the frame and queues one message for the parent.
-Nothing calls upward: messages are told one after the other, so a loop of a thousand automatic rounds does not grow the stack.
-What a step kind means stands in steps/, what the attributes beside it mean in attributes.py, each in a table.
+A live step, a running list of steps and a wait are frames. `open` begins a step, `wait` makes a leaf, `end` is the
+only way out: it withdraws what is below, newest first, notes what became of the step, deletes the frame and queues
+one message for the parent. Nothing calls upward: messages are told one after the other, so a loop of a thousand
+automatic rounds does not grow the stack. What a step kind means stands in steps/, what the attributes beside it mean
+in attributes.py, each in a table.
 """
 
 from collections import deque
@@ -62,7 +63,8 @@ class Ended:
     @classmethod
     def read(cls, stored: list[Json]) -> "Ended":
         """Read back what `stored` gave."""
-        return cls(*stored[:7], error_record(stored[7]) if stored[7] is not None else None)
+        parent, child, role, step, key, outcome, value, error = stored
+        return cls(parent, child, role, step, key, outcome, value, error_record(error) if error is not None else None)
 
 
 class Machine:
@@ -85,7 +87,7 @@ class Machine:
         self.effects: list[Effect] = []
         self.trace: list[StepRun] = []
         self.changes: list[Change] = []
-        self.origins: dict[int, tuple[ErrorRecord, "Checkpoint"]] = {}
+        self.origins: dict[int, tuple[ErrorRecord, Checkpoint]] = {}
         self._names: dict[int, Names] = {}
         self._fixed: dict[str, Json] | None = None
 
@@ -114,8 +116,8 @@ class Machine:
         numbers = self.next
         self._load(origin.snapshot)
         self.next = numbers
-        for kept, entries in zip(origin.marks, (self.closed, self.effects, self.trace, self.changes), strict=True):
-            del entries[kept:]
+        closed, effects, trace, changes = origin.marks
+        del self.closed[closed:], self.effects[effects:], self.trace[trace:], self.changes[changes:]
         self.opened = dict(origin.opened)
         self._names.clear()
         self.touch()
@@ -232,7 +234,7 @@ class Machine:
         """Take a leaf away; one opened in this very slice leaves no trace."""
         self.remove(leaf)
         if self.opened.pop(leaf.n, None) is None:
-            self.closed.append(ClosedWait(leaf.n, WaitKind(leaf.wait), how))
+            self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
 
     def remove(self, frame: Frame) -> None:
         """Take a frame out of the tables."""
@@ -249,7 +251,6 @@ class Machine:
         status: StepStatus,
         *,
         began: bool = False,
-        input: Json = None,
         output: Json = None,
         error: ErrorRecord | None = None,
         reason: str | None = None,
@@ -262,7 +263,7 @@ class Machine:
         self.trace.append(
             StepRun(
                 frame.n, step.id, step.kind, step.path, self.iteration(frame), max(frame.attempt, 1), status, self.now,
-                began, input, output, error, reason,
+                began, None, output, error, reason,
             )
         )  # fmt: skip
 
@@ -383,7 +384,7 @@ class Checkpoint:
 
     frame: int
     snapshot: Snapshot
-    marks: tuple[int, ...]
+    marks: tuple[int, int, int, int]
     opened: dict[int, Wait]
 
 

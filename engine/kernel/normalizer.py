@@ -1,7 +1,8 @@
-"""Turn what an author wrote into the canonical definition: plain JSON, defaults written out, every step with id and path.
+"""Turn what an author wrote into the canonical definition: plain JSON, defaults written out, every step with id and
+path.
 
-Nothing an author can write raises: the answer is the definition, or findings that say what is wrong, all at once. Canonical is
-itself a document of the language, so normalising it again gives the same hash.
+Nothing an author can write raises: the answer is the definition, or findings that say what is wrong, all at once.
+Canonical is itself a document of the language, so normalising it again gives the same hash.
 """
 
 import hashlib
@@ -10,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import engine.kernel.reading_steps as _step_readers
+from engine.kernel.expressions import check_text
 from engine.kernel.findings import ERROR, Finding
-from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD, KINDS
+from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
+from engine.kernel.language_kinds import KINDS
 from engine.kernel.reading import Reading, read_shape
 from engine.kernel.signals import Json
 from engine.kernel.source import Node, SourceRefused, read_documents
@@ -102,8 +105,6 @@ def _requires(reading: Reading) -> dict[str, list[str]]:
 
 
 def _secrets(text: str) -> list[str]:
-    from engine.kernel.expressions import check_text
-
     return [reference.path[0] for reference in check_text(text) if reference.root == "secret" and reference.path]
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from engine.kernel.findings import did_you_mean
-from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, KINDS, Field
+from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, Field
+from engine.kernel.language_kinds import KINDS
 from engine.kernel.reading import (
     ID,
     Mention,

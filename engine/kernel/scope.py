@@ -1,7 +1,7 @@
 """Give expressions their names.
 
-State and results belong to the case; a frame may lay its own over them (items, handlers, scopes). Reading goes outward from the
-frame. The library's form of the names is built once and kept until something is written.
+State and results belong to the case; a frame may lay its own over them (items, handlers, scopes). Reading goes
+outward from the frame. The library's form of the names is built once and kept until something is written.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Names:
     """The names at one place of the case."""
 
-    __slots__ = ("_machine", "_layers", "_version", "_names", "_activation")
+    __slots__ = ("_activation", "_layers", "_machine", "_names", "_version")
 
     def __init__(self, machine: "Machine", layers: list[Frame]) -> None:
         self._machine = machine
@@ -69,7 +69,7 @@ def laid_over(under: dict[str, Json], layers: list[dict[str, Json] | None]) -> d
 class With:
     """Names with a few more on top, for one evaluation."""
 
-    __slots__ = ("_under", "_more")
+    __slots__ = ("_more", "_under")
 
     def __init__(self, under: Names, more: dict[str, Json]) -> None:
         self._under = under

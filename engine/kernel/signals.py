@@ -1,7 +1,8 @@
 """Name everything that can happen to an instance.
 
-A *signal* is the durable message, a row of the queue; a *happening* is its meaning for the machine. Most happenings name a
-waiting token: the number of a leaf frame. One whose token is no live leaf is stale: it is recorded and changes nothing.
+A *signal* is the durable message, a row of the queue; a *happening* is its meaning for the machine. Most happenings
+name a waiting token: the number of a leaf frame. One whose token is no live leaf is stale: it is recorded and changes
+nothing.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ class SignalType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Begin the case: the first happening of every instance. `input` already satisfies the definition's input schema."""
+    """Begin the case: the first happening of every instance. `input` already satisfies the input schema."""
 
     input: Json
 
@@ -148,7 +149,7 @@ class InstanceFacts:
 
 @dataclass(frozen=True, slots=True)
 class Lent:
-    """What the machine borrows for one slice: the moment, and when to stop early. No clock, no randomness of its own."""
+    """What the machine borrows for one slice: the moment, and when to stop early. It has no clock of its own."""
 
     now: datetime
     max_steps: int = 500

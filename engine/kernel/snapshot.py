@@ -1,9 +1,9 @@
 """Hold an instance's engine state between two slices.
 
-The snapshot is a list of frames and a few maps. A frame is a live step, a running list of steps, or a wait. Numbers are never
-used again, so a wait's number is its token and order is always the order of numbers. Positions name ids and iteration keys,
-never list indexes. What the interpreter changes is its own copy (`Snapshot.frames` hands out fresh frames); what it returns is
-never touched again.
+The snapshot is a list of frames and a few maps. A frame is a live step, a running list of steps, or a wait. Numbers
+are never used again, so a wait's number is its token and order is always the order of numbers. Positions name ids and
+iteration keys, never list indexes. What the interpreter changes is its own copy (`Snapshot.frames` hands out fresh
+frames); what it returns is never touched again.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,8 +32,26 @@ class Frame:
     """One live step, list or wait. Only set slots are stored."""
 
     __slots__ = (
-        "n", "p", "step", "list", "at", "key", "role", "wait", "side", "due", "name", "attempt", "began",
-        "phase", "held", "env", "results", "state", "more", "pos",
+        "at",
+        "attempt",
+        "began",
+        "due",
+        "env",
+        "held",
+        "key",
+        "list",
+        "more",
+        "n",
+        "name",
+        "p",
+        "phase",
+        "pos",
+        "results",
+        "role",
+        "side",
+        "state",
+        "step",
+        "wait",
     )  # fmt: skip
 
     def __init__(self, n: int, p: int) -> None:
@@ -76,7 +94,7 @@ class Frame:
         return frame
 
 
-_OPTIONAL = Frame.__slots__[2:]
+_OPTIONAL = tuple(slot for slot in Frame.__slots__ if slot not in ("n", "p"))
 _OWNED = frozenset({"env", "results", "state", "more", "name", "at", "key"})
 """Slots whose values a slice may change: each slice has its own copy."""
 

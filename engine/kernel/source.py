@@ -1,6 +1,7 @@
 """Read YAML 1.2 (or JSON, which is the same document) into nodes that know their line and column.
 
-Scalars get JSON's types only. Tags, anchors, aliases and duplicate keys are refused, and so is what is too long or too deep.
+Scalars get JSON's types only. Tags, anchors, aliases and duplicate keys are refused, and so is what is too long or
+too deep.
 """
 
 import re

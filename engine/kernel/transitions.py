@@ -1,9 +1,9 @@
 """Say which status may follow which.
 
-Four life-cycles exist: a template version's, an instance's, a step run's and a task's. Each is one table, status → the
-statuses that may follow it. A status without followers is terminal. The database's triggers, the docs' diagrams and the
-services all read these tables; nothing else decides. `waiting` is not a status: an instance that waits is `running` and has
-waits.
+Four life-cycles exist: a template version's, an instance's, a step run's and a task's. Each is one table, status →
+the statuses that may follow it. A status without followers is terminal. The database's triggers, the docs' diagrams
+and the services all read these tables; nothing else decides. `waiting` is not a status: an instance that waits is
+`running` and has waits.
 """
 
 from collections.abc import Mapping

@@ -110,7 +110,7 @@ def _check_expire(reading: Reading) -> None:
     for step in reading.steps.values():
         task = step.spec.get("task")
         given = task.get("on_expire") if isinstance(task, dict) else None
-        if given is None:
+        if task is None or given is None:
             continue
         if "timeout" not in step.spec:
             reading.error(step.node, "never_expires", "`on_expire` needs a `timeout` beside the task", step.path)

@@ -35,7 +35,7 @@ def write_state(machine: Machine, frame: Frame, values: Mapping[str, Json]) -> N
     for key, value in values.items():
         top, *inner = key.split(".")
         old = seen.get(top)
-        new = set_inside(state[top] if top in state else old, inner, value)
+        new = set_inside(state.get(top, old), inner, value)
         machine.changes.append(Change(frame.n, frame.step or "", top, old, copied(new)))
         state[top] = new
     machine.touch()
@@ -73,11 +73,12 @@ def _task(machine: Machine, frame: Frame, step: Step) -> None:
 def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
     """Compute everything that people will see of a task."""
     names, task = machine.names(frame), step.body
-    texts = {key: _text(task, key, names) for key in ("description", "instructions", "type", "route")}
-    due = {f"{key}_at": _due(machine, task, key, names) for key in ("due", "follow_up")}
     return OpenTask(
         title=_text(task, "title", names) or _text(step.spec, "title", names) or step.id.replace("_", " ").capitalize(),
-        **texts,
+        description=_text(task, "description", names),
+        instructions=_text(task, "instructions", names),
+        type=_text(task, "type", names),
+        route=_text(task, "route", names),
         roles=_people(task, "roles", names),
         users=_people(task, "users", names),
         assignee=_person(task, names),
@@ -88,14 +89,17 @@ def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
         columns=_computed(task, "columns", names) or {},
         comment=task["comment"],
         priority=_text(task, "priority", names) or "normal",
-        **due,
+        due_at=_due(machine, task, "due", names),
+        follow_up_at=_due(machine, task, "follow_up", names),
         excluded=_who_did(machine, names, task.get("not_same_as", ())),
         familiar=_who_did(machine, names, task.get("same_as", ())),
         extra={key: value.of(names) for key, value in task.items() if key in _EXTRA},
     )
 
 
-_EXTRA = frozenset("sla remind escalate assign_by wip_limit allow draft attachments checklist notify".split())
+_EXTRA = frozenset(
+    ["sla", "remind", "escalate", "assign_by", "wip_limit", "allow", "draft", "attachments", "checklist", "notify"]
+)
 
 
 def _computed(spec: Mapping[str, Any], key: str, names: Names) -> Json:

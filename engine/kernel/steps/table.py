@@ -1,7 +1,7 @@
 """The table of step kinds: each is two small functions and a few facts.
 
-`start` begins the body of a step; `told` hears that a list or step of its body ended; `answered` hears what happened to its
-wait. The modules beside this one fill the table; the loop knows nothing but it.
+`start` begins the body of a step; `told` hears that a list or step of its body ended; `answered` hears what happened
+to its wait. The modules beside this one fill the table; the loop knows nothing but it.
 """
 
 from collections.abc import Callable

@@ -1,0 +1,250 @@
+"""Say what stands inside each step kind: the shapes of tasks, calls, branches and all the others."""
+
+from collections.abc import Mapping
+
+from engine.kernel.language import (
+    BODY,
+    JOINED,
+    REFERENCE,
+    STEPS,
+    Field,
+    Shape,
+    condition,
+    duration,
+    enum,
+    inner,
+    list_of,
+    map_of,
+    text,
+    value,
+    words,
+)
+
+TASK = Shape(
+    "task",
+    {
+        "title": Field("textvalue"),
+        "description": Field("textvalue"),
+        "instructions": Field("textvalue"),
+        "type": Field("textvalue"),
+        "route": Field("textvalue"),
+        "roles": Field("principals"),
+        "users": Field("principals"),
+        "assignee": value(),
+        "min_level": Field("level"),
+        "form": Field("form"),
+        "outcomes": Field("outcomes"),
+        "payload": map_of(value()),
+        "columns": map_of(value()),
+        "due": Field("when_due"),
+        "follow_up": Field("when_due"),
+        "priority": Field("textvalue"),
+        "sla": value(),
+        "calendar": text(),
+        "remind": value(),
+        "escalate": value(),
+        "not_same_as": Field("refs"),
+        "same_as": Field("refs"),
+        "assign_by": value(),
+        "complete_when": condition(names=JOINED),
+        "wip_limit": value(),
+        "allow": value(),
+        "comment": enum("never", "optional", "on_reject", "always", default="optional"),
+        "draft": value(),
+        "attachments": value(),
+        "checklist": value(),
+        "on_expire": map_of(value()),
+        "notify": value(),
+    },
+)
+HTTP = Shape(
+    "http",
+    {
+        "method": enum("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", default="GET"),
+        "url": Field("textvalue", required=True),
+        "headers": map_of(value()),
+        "query": map_of(value()),
+        "body": value(),
+    },
+)
+EMAIL = Shape(
+    "email",
+    {
+        "to": value(required=True),
+        "subject": Field("textvalue", required=True),
+        "text": Field("textvalue", required=True),
+    },
+)
+PYTHON = Shape(
+    "python", {"function": Field("function", required=True), "args": map_of(value(), default={})}, short="function"
+)
+GRAPHQL = Shape(
+    "graphql", {"url": Field("textvalue", required=True), "query": text(required=True), "variables": value()}
+)
+TRANSPORTS = ("http", "email", "python", "graphql")
+CALL = Shape(
+    "call",
+    {
+        "http": inner(HTTP),
+        "email": inner(EMAIL),
+        "python": inner(PYTHON),
+        "graphql": inner(GRAPHQL),
+        "into": Field("into"),
+        "key": Field("textvalue"),
+    },
+    one_of=TRANSPORTS,
+)
+CASE = Shape("case", {"when": condition(required=True), "steps": BODY})
+ROW = Shape("row", {"when": map_of(Field("cell"), default={}), "then": value(required=True)})
+BRANCH = Shape("branch", {"name": Field("branch_name"), "when": condition(), "steps": BODY}, short="steps")
+ADD = Shape("add", {"signal": text(required=True), "close": text()}, short="signal")
+RESCHEDULE = Shape(
+    "reschedule", {"signal": text(required=True), "until": Field("moment", required=True, names=("signal",))}
+)
+
+KINDS: Mapping[str, Field] = {
+    "set": Field("state_keys"),
+    "reference": inner(REFERENCE),
+    "task": inner(TASK),
+    "call": inner(CALL),
+    "if": condition(),
+    "switch": inner(Shape("switch", {"cases": list_of(inner(CASE), required=True), "default": STEPS})),
+    "decide": inner(
+        Shape(
+            "decide",
+            {
+                "hit": enum("first", "unique", "collect", default="first"),
+                "inputs": map_of(value(), required=True),
+                "rows": list_of(inner(ROW), required=True),
+                "default": value(),
+            },
+        )
+    ),
+    "repeat": Field(
+        "loop",
+        shape=Shape(
+            "repeat",
+            {
+                "each": value(),
+                "times": value(),
+                "while": condition(names=("index",)),
+                "until": condition(names=("index", "item")),
+                "as": Field("name"),
+                "max": Field("whole", default=1000),
+                "steps": Field("steps", required=True, names=("item", "index")),
+            },
+            one_of=("each", "times", "while", "until"),
+        ),
+    ),
+    "for_each": Field(
+        "loop",
+        shape=Shape(
+            "for_each",
+            {
+                "each": value(required=True),
+                "as": Field("name"),
+                "steps": Field("steps", required=True, names=("item", "index", "signal")),
+                "join": Field("join", options=("all", "any", "none", "all_complete", "fail_fast"), default="all"),
+                "rest": enum("cancel", "let_run", "block", default="cancel"),
+                "complete_when": condition(names=JOINED),
+                "limit": Field("whole", default=100),
+                "add": inner(ADD),
+            },
+        ),
+    ),
+    "parallel": inner(
+        Shape(
+            "parallel",
+            {
+                "branches": Field("branches", required=True, shape=BRANCH),
+                "join": Field("join", options=("all", "any", "none", "all_complete", "fail_fast"), default="all"),
+                "rest": enum("cancel", "let_run", "block", default="cancel"),
+                "complete_when": condition(names=JOINED),
+            },
+        )
+    ),
+    "first": inner(
+        Shape(
+            "first",
+            {
+                "branches": Field("branches", required=True, shape=BRANCH),
+                "pick": enum("complete", "start", default="complete"),
+            },
+        )
+    ),
+    "graph": inner(Shape("graph", {"steps": BODY}, short="steps")),
+    "net": inner(
+        Shape("net", {"start": Field("ref"), "steps": BODY, "leftover": enum("incident", "drop", default="incident")})
+    ),
+    "any_order": inner(Shape("any_order", {"steps": BODY}, short="steps")),
+    "wait": inner(
+        Shape(
+            "wait",
+            {"for": duration(), "until": Field("moment"), "calendar": text(), "reschedule": inner(RESCHEDULE)},
+            one_of=("for", "until"),
+        )
+    ),
+    "signal": inner(Shape("signal", {"name": text(required=True), "key": value(), "ttl": duration()}, short="name")),
+    "emit": inner(
+        Shape(
+            "emit",
+            {
+                "signal": value(),
+                "event": value(),
+                "escalation": text(),
+                "key": value(),
+                "payload": value(),
+                "ttl": duration(),
+            },
+            one_of=("signal", "event", "escalation"),
+        )
+    ),
+    "workflow": inner(
+        Shape(
+            "workflow",
+            {
+                "name": Field("workflow_name", required=True),
+                "version": Field("version", default="latest"),
+                "input": map_of(value(), default={}),
+            },
+            short="name",
+        )
+    ),
+    "continue_with": inner(
+        Shape(
+            "continue_with",
+            {
+                "name": Field("workflow_name", required=True),
+                "version": Field("version", default="latest"),
+                "input": map_of(value(), default={}),
+            },
+            short="name",
+        )
+    ),
+    "selector": inner(Shape("selector", {"steps": BODY}, short="steps")),
+    "group": inner(Shape("group", {"steps": BODY}, short="steps")),
+    "compensate": inner(Shape("compensate", {"step": Field("ref", required=True)}, short="step")),
+    "cancel": Field(
+        "cancel",
+        shape=Shape(
+            "cancel",
+            {
+                "steps": Field("refs"),
+                "tags": words(),
+                "case": Field("bool"),
+                "outcome": text(),
+                "reason": Field("textvalue"),
+            },
+        ),
+    ),
+    "exit": Field("exit"),
+    "complete": inner(
+        Shape("complete", {"outcome": Field("textvalue"), "output": value(), "step": Field("ref")}, short="outcome")
+    ),
+    "fail": inner(
+        Shape(
+            "fail", {"code": Field("textvalue", required=True), "message": Field("textvalue", default="")}, short="code"
+        )
+    ),
+}
+"""Step kinds: how the value of the kind's key is read."""
