@@ -117,6 +117,8 @@ AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
 
 KNOX_TOKEN_MODEL = "accounts.Token"
+MIGRATION_MODULES = {"knox": None}
+"""Its migrations would create the table of the token model that ours replaces."""
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Token", "TOKEN_TTL": None, "TOKEN_MODEL": "accounts.Token"}
 
 LANGUAGE_CODE = "en"

@@ -168,3 +168,9 @@ class DrainWorker(SimpleWorker):
         """Leave nothing open."""
         super().teardown()
         connection.close()
+
+
+def make_worker(name: str) -> DrainWorker:
+    """Return a worker under this name, as the settings want it."""
+    worker: DrainWorker = django_rq.get_worker(QUEUE, name=name)
+    return worker

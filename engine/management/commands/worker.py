@@ -10,9 +10,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.db import connections
-from django_rq import get_worker
 
-from engine.dispatch.rq import QUEUE
+from engine.dispatch.rq import make_worker
 from workflowplatform.services.processes import die_with
 
 BACK_OFF_SECONDS = 1.0
@@ -80,7 +79,7 @@ def work(name: str) -> None:
     try:
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, signal.SIG_DFL)
-        get_worker(QUEUE, name=name).work(logging_level="WARNING")
+        make_worker(name).work(logging_level="WARNING")
     except BaseException:  # the process ends here whatever happened; the supervisor starts another
         sys.excepthook(*sys.exc_info())
         code = 1

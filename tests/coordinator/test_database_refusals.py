@@ -1,0 +1,130 @@
+"""What the database itself refuses, each tried by hand past every rule above it."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, connection, transaction
+from django.db.models import ForeignKey
+
+from engine.kernel.transitions import INSTANCE_MOVES, TASK_MOVES, VERSION_MOVES
+from engine.models import Audit, Instance, Signal, Task, TaskEvent, TemplateVersion, Wait
+from engine.services.tasks import complete_task
+from tests.cast import Cast
+from tests.workflows import APPROVAL, TIMER, activated, only_task, started
+from workflowplatform.accounts.models import Membership, User
+from workflowplatform.ids import uuid7
+
+pytestmark = pytest.mark.usefixtures("committed_cast")
+
+
+def refused(constraint: str, act: Callable[[], object]) -> None:
+    """Expect the act to be refused by that constraint, at its statement or at the commit."""
+    with pytest.raises(IntegrityError) as caught, transaction.atomic():
+        act()
+    diagnosis = getattr(caught.value.__cause__, "diag", None)
+    assert diagnosis is not None
+    assert diagnosis.constraint_name == constraint
+
+
+@pytest.fixture
+def waiting(committed_cast: Cast) -> Instance:
+    """Give an instance that waits for its review."""
+    activated(committed_cast.actor("gwen"), APPROVAL)
+    return started(committed_cast.actor("uri"), "approval", amount=5)
+
+
+@pytest.fixture
+def sleeping(committed_cast: Cast) -> Instance:
+    """Give an instance that waits for a timer."""
+    activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT1H"))
+    return started(committed_cast.actor("gwen"), "timer")
+
+
+@pytest.mark.parametrize(
+    ("noun", "moves"), [("version", VERSION_MOVES), ("instance", INSTANCE_MOVES), ("task", TASK_MOVES)]
+)
+def test_the_database_knows_the_same_moves_as_the_kernel(noun: str, moves: dict[str, frozenset[str]]) -> None:
+    with connection.cursor() as cursor:
+        for old, new in itertools.product(moves, moves):
+            cursor.execute("SELECT wf_legal_move(%s, %s, %s)", [noun, old, new])
+            assert cursor.fetchone()[0] == (old == new or new in moves[old]), (old, new)
+
+
+def test_an_illegal_move_is_refused(waiting: Instance) -> None:
+    refused("legal_move", lambda: Instance.objects.filter(pk=waiting.pk).update(status="queued"))
+    refused("legal_move", lambda: TemplateVersion.objects.filter(pk=waiting.version_id).update(status="draft"))
+
+
+def test_a_second_version_in_force_is_refused(waiting: Instance) -> None:
+    version = TemplateVersion.objects.get(pk=waiting.version_id)
+    version.pk, version.number = uuid7(), 99
+    refused("one_version_in_force", lambda: version.save(force_insert=True))
+
+
+def test_a_changed_definition_is_refused(waiting: Instance) -> None:
+    refused("frozen_definition", lambda: TemplateVersion.objects.filter(pk=waiting.version_id).update(source="x"))
+
+
+def test_a_running_instance_without_wait_or_signal_is_refused(waiting: Instance) -> None:
+    refused("no_limbo", lambda: Wait.objects.filter(instance=waiting).delete())
+
+
+def test_a_timer_without_its_signal_is_refused(sleeping: Instance) -> None:
+    refused("timer_has_signal", lambda: Signal.objects.filter(instance=sleeping).delete())
+
+
+def test_an_ended_instance_with_open_work_is_refused(waiting: Instance) -> None:
+    refused("terminal_is_clean", lambda: Instance.objects.filter(pk=waiting.pk).update(status="completed"))
+
+
+def test_two_open_tasks_for_one_wait_are_refused(waiting: Instance) -> None:
+    task = only_task(waiting)
+    task.pk = uuid7()
+    refused("one_open_task_a_wait", lambda: task.save(force_insert=True))
+
+
+def test_a_claimed_task_without_its_person_is_refused(waiting: Instance) -> None:
+    refused("claimed_task_has_assignee", lambda: Task.objects.filter(instance=waiting).update(status="claimed"))
+
+
+@pytest.mark.parametrize("model", [Audit, TaskEvent])
+def test_history_cannot_be_changed_or_deleted(waiting: Instance, model: type[Audit] | type[TaskEvent]) -> None:
+    rows = model._default_manager.all()
+    assert rows.exists()
+    refused("append_only", lambda: rows.update(actor_name="nobody"))
+    refused("append_only", lambda: rows._raw_delete(rows.db))  # type: ignore[attr-defined]
+
+
+def test_a_level_outside_one_to_six_is_refused(committed_cast: Cast) -> None:
+    refused("person_level_1_to_6", lambda: User.objects.filter(username="uri").update(level=7))
+
+
+def test_rows_of_two_tenants_cannot_be_joined(committed_cast: Cast, waiting: Instance) -> None:
+    cast = committed_cast
+    refused("wf_tasks_assignee_id_same_tenant", lambda: Task.objects.filter(instance=waiting).update(assignee=cast.sam))
+    role = cast.globex.roles.first()
+    refused(
+        "wf_memberships_role_id_same_tenant",
+        lambda: Membership.objects.create(tenant=cast.acme, user=cast.ada, role=role),
+    )
+
+
+def test_every_reference_between_tenant_rows_carries_its_tenant() -> None:
+    expected = {
+        f"{model._meta.db_table}_{field.column}_same_tenant"
+        for app in ("engine", "accounts")
+        for model in apps.get_app_config(app).get_models()
+        for field in model._meta.local_fields
+        if isinstance(field, ForeignKey) and not field.db_constraint
+    }
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT conname FROM pg_constraint WHERE contype = 'f' AND conname LIKE '%%_same_tenant'")
+        assert {row[0] for row in cursor.fetchall()} == expected
+
+
+def test_a_completed_task_stays_completed(committed_cast: Cast, waiting: Instance) -> None:
+    task = only_task(waiting)
+    complete_task(actor=committed_cast.actor("ada"), task_id=task.pk, outcome="approve", values={"note": "ok"})
+    refused("legal_move", lambda: Task.objects.filter(pk=task.pk).update(status="open"))

@@ -1,0 +1,98 @@
+"""One slice, one commit: what start and completion leave in the tables."""
+
+import pytest
+
+from engine.audit import hash_row, moment
+from engine.models import Audit, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task, TaskEvent, Wait
+from engine.services.tasks import claim_task, complete_task
+from tests.cast import Cast
+from tests.workflows import APPROVAL, CALL, TIMER, TWO_TASKS, activated, only_task, started
+from workflowplatform.accounts.actor import Actor
+
+
+def test_start_opens_the_first_task_with_everything_beside_it(gwen: Actor, uri: Actor) -> None:
+    activated(gwen, APPROVAL)
+    instance = started(uri, "approval", amount=12)
+    assert (instance.status, instance.result, instance.reference) == ("running", "in_progress", "APP-12")
+    task = only_task(instance)
+    assert (task.title, task.effective_roles, task.excluded) == ("Review 12", ["finance"], ["uri"])
+    assert Wait.objects.get(instance=instance).token == task.token
+    assert [event.kind for event in TaskEvent.objects.filter(task=task)] == ["created"]
+    runtime = RuntimeState.objects.get(instance=instance)
+    assert (runtime.waiting_kind, runtime.waiting_token, runtime.active_task_id) == ("task", task.token, task.pk)
+    assert runtime.resume_pointer["taskName"] == "review"
+
+
+def test_completion_ends_the_instance_in_the_same_commit(gwen: Actor, uri: Actor, ada: Actor) -> None:
+    activated(gwen, APPROVAL)
+    instance = started(uri, "approval", amount=12)
+    done = complete_task(actor=ada, task_id=only_task(instance).pk, outcome="approve", values={"note": "ok"})
+    assert done.instance.status == "completed"
+    assert done.instance.state == {"approved": True}
+    assert not Wait.objects.filter(instance=instance).exists()
+    assert not Signal.objects.filter(instance=instance).exists()
+    assert [run.step for run in StepRun.objects.filter(instance=instance)] == ["review", "decide", "mark"]
+    assert {run.status for run in StepRun.objects.filter(instance=instance)} == {"success"}
+    assert [event.kind for event in TaskEvent.objects.filter(task=done.task)] == ["created", "claimed", "completed"]
+    assert SignalReceipt.objects.get(instance=instance).disposition == "applied"
+
+
+def test_a_timer_wait_has_its_delayed_signal(gwen: Actor) -> None:
+    activated(gwen, TIMER)
+    instance = started(gwen, "timer")
+    wait = Wait.objects.get(instance=instance)
+    signal = Signal.objects.get(instance=instance)
+    assert (wait.kind, signal.type, signal.waiting_token) == ("timer", "TimerDue", wait.token)
+    assert signal.due_at == wait.due_at > instance.started_at
+
+
+def test_a_call_is_an_intent_until_a_worker_makes_it(gwen: Actor) -> None:
+    activated(gwen, CALL)
+    instance = started(gwen, "call", word="hi")
+    effect = instance.effects.get()
+    assert (effect.status, effect.made, effect.request["args"]) == ("intended", 0, {"word": "hi"})
+    assert Signal.objects.get(instance=instance).type == "CallDue"
+
+
+def test_the_next_task_is_in_the_answer(gwen: Actor, ada: Actor) -> None:
+    activated(gwen, TWO_TASKS)
+    instance = started(gwen, "two")
+    done = complete_task(actor=ada, task_id=only_task(instance).pk)
+    assert [task.title for task in done.next_tasks] == ["Second"]
+
+
+def test_the_audit_of_an_instance_is_one_unbroken_chain(gwen: Actor, uri: Actor, ada: Actor) -> None:
+    activated(gwen, APPROVAL)
+    instance = started(uri, "approval", amount=3)
+    claim_task(actor=ada, task_id=only_task(instance).pk)
+    complete_task(actor=ada, task_id=only_task(instance).pk, outcome="approve", values={"note": "ok"})
+    rows = list(Audit.objects.filter(subject_id=instance.pk).order_by("seq"))
+    assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
+    previous = ""
+    for row in rows:
+        previous = hash_row(previous, _hashed(row))
+        assert row.hash == previous
+    assert Instance.objects.get(pk=instance.pk).audit_hash == previous
+    actions = [row.action for row in rows]
+    assert actions[0] == "start_workflow"
+    assert actions[-1] == "complete_workflow"
+    assert {"task_created", "task_claimed", "task_completed", "execute_step", "complete_step"} <= set(actions)
+
+
+def _hashed(row: Audit) -> dict[str, object]:
+    values = {name: getattr(row, name) for name in ("seq", "subject_kind", "action", "step", "iteration", "attempt", "cause")}
+    values |= {"tenant_id": str(row.tenant_id), "subject_id": str(row.subject_id), "at": moment(row.at)}
+    values |= {"actor_id": str(row.actor_id) if row.actor_id else None, "actor_name": row.actor_name}
+    return values | {"actor_level": row.actor_level, "old": row.old, "new": row.new}
+
+
+def test_a_slice_costs_a_fixed_number_of_statements(
+    cast: Cast, gwen: Actor, uri: Actor, ada: Actor, django_assert_max_num_queries: pytest.FixtureRequest
+) -> None:
+    activated(gwen, APPROVAL)
+    started(uri, "approval", amount=1)
+    with django_assert_max_num_queries(9):  # type: ignore[operator]
+        instance = started(uri, "approval", amount=2)
+    task = Task.objects.get(instance=instance)
+    with django_assert_max_num_queries(20):  # type: ignore[operator]
+        complete_task(actor=ada, task_id=task.pk, outcome="approve", values={"note": "ok"})

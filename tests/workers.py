@@ -1,0 +1,66 @@
+"""Real worker processes for tests: they use the test's own database and Valkey and end with it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent
+
+COMMANDS: dict[str, list[str]] = {
+    "rqworker": ["rqworker", "default"],
+    "worker": ["worker", "--processes", "2", "--name", "test"],
+}
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what a child needs to work on this test's database."""
+    name = connection.settings_dict["NAME"]
+    host = connection.settings_dict["HOST"]
+    user = connection.settings_dict["USER"]
+    return {
+        **os.environ,
+        "DATABASE_URL": f"postgresql://{user}@/{name}?host={host}",
+        "REDIS_URL": settings.REDIS_URL,
+        "WORKFLOW_FUNCTIONS": ",".join(settings.WORKFLOW_FUNCTIONS),
+        "WORKFLOW_DISPATCHER": "rq",
+        **(extra or {}),
+    }
+
+
+class Workers:
+    """Start and stop worker processes by the name of the command that runs them."""
+
+    @staticmethod
+    @contextmanager
+    def of(command: str, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Run the command for the length of a with-block."""
+        process = start(command, **extra)
+        try:
+            yield process
+        finally:
+            stop(process)
+
+
+def start(command: str, **extra: str) -> subprocess.Popen[bytes]:
+    """Start a worker command in its own session."""
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *COMMANDS[command]], cwd=ROOT, env=environment(extra), start_new_session=True
+    )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask a worker to stop and see to it that nothing of it is left."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

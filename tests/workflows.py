@@ -1,0 +1,95 @@
+"""Small workflows that tests share, and the few words to bring them to life."""
+
+from typing import Any
+
+from engine.models import Instance, Task, TemplateVersion
+from engine.services.instances import start_instance
+from engine.services.templates import activate_version, save_draft
+from workflowplatform.accounts.actor import Actor
+
+APPROVAL = """
+workflow: approval
+title: Approval
+starters: {min_level: 2}
+input:
+  type: object
+  required: [amount]
+  properties:
+    amount: {type: number, title: Amount, exclusiveMinimum: 0}
+reference: {key: "${'APP-' + string(start.amount)}"}
+steps:
+  - id: review
+    task:
+      title: "Review ${start.amount}"
+      roles: [finance]
+      outcomes: {approve: {title: Approve}, reject: {title: Reject, reject: true}}
+      comment: on_reject
+      form: {type: object, required: [note], properties: {note: {type: string, title: Note}}}
+      not_same_as: [start]
+  - id: decide
+    if: result.review.outcome == 'approve'
+    then:
+      - id: mark
+        set: {approved: true}
+    else:
+      - id: unmark
+        set: {approved: false}
+"""
+
+TIMER = """
+workflow: timer
+title: Timer
+steps:
+  - id: pause
+    wait: {for: PT0.2S}
+  - id: after
+    set: {done: true}
+"""
+
+CALL = """
+workflow: call
+title: Call
+input: {type: object, properties: {word: {type: string}}}
+steps:
+  - id: ask
+    call: {python: {function: echo, args: {word: "${start.word}"}}}
+  - id: keep
+    set: {heard: "${result.ask.word}"}
+"""
+
+RETRIED = """
+workflow: retried
+title: Retried
+steps:
+  - id: ask
+    call: {python: {function: test_flaky, args: {}}}
+    retry: {attempts: 3, delay: PT0.1S}
+  - id: keep
+    set: {done: true}
+"""
+
+TWO_TASKS = """
+workflow: two
+title: Two tasks
+steps:
+  - id: first
+    task: {title: First}
+  - id: second
+    task: {title: Second, roles: [support]}
+"""
+
+
+def activated(actor: Actor, source: str) -> TemplateVersion:
+    """Save and activate a document as its author would."""
+    draft = save_draft(actor=actor, source=source)
+    return activate_version(actor=actor, name=draft.template.name, number=draft.number)
+
+
+def started(actor: Actor, template: str, **values: Any) -> Instance:
+    """Start an instance and return it as it stands at its first wait."""
+    return start_instance(actor=actor, template=template, input=values).instance
+
+
+def only_task(instance: Instance) -> Task:
+    """Return the one open task of an instance."""
+    return Task.objects.open().get(instance=instance)
