@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.kernel.bodies import bodies
 from engine.kernel.expressions import Expression
 from engine.kernel.interpolation import compile_value
 from engine.kernel.language import ATTRIBUTES, BESIDE, HEAD, IN_GRAPH, Field, Shape
 from engine.kernel.language_kinds import KINDS
-from engine.kernel.normalizer import bodies
 from engine.kernel.signals import Json
 
 ROOT = ""

@@ -8,9 +8,9 @@ Canonical is itself a document of the language, so normalising it again gives th
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import engine.kernel.reading_steps as _step_readers
+from engine.kernel.bodies import bodies
 from engine.kernel.expressions import check_text
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
@@ -129,24 +129,3 @@ def _order_keys(step: dict[str, Json], kind: str, path: str) -> None:
     step.update({key: value for key, value in first.items() if value is not ABSENT})
     step.update({key: rest.pop(key) for key in ATTRIBUTES if key in rest})
     step.update(sorted(rest.items()))
-
-
-def bodies(step: dict[str, Json], kind: str) -> list[tuple[str, list[dict[str, Json]]]]:
-    """List every list of steps inside a step, with the name it has in paths."""
-    found: list[tuple[str, list[dict[str, Json]]]] = []
-    spec = step[kind]
-    inside: dict[str, Any] = spec if isinstance(spec, dict) and kind != "set" else {}
-    found += [(key, inside[key]) for key in ("steps", "default") if _is_body(kind, key, inside)]
-    found += [(f"case.{place}", case["steps"]) for place, case in enumerate(inside.get("cases", ()))]
-    found += [(branch["name"], branch["steps"]) for branch in inside.get("branches", ())]
-    found += [(key, step[key]) for key in ("then", "else", "on_timeout", "finally", "undo") if key in step]
-    for key in ("on_error", "on", "reminders"):
-        found += [(f"{key}.{place}", handler["steps"]) for place, handler in enumerate(step.get(key, ()))]
-    return found
-
-
-_WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch"})
-
-
-def _is_body(kind: str, key: str, inside: dict[str, Any]) -> bool:
-    return kind in _WITH_BODY and key in inside

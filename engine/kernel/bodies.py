@@ -1,0 +1,26 @@
+"""Find the lists of steps inside a step, for whoever walks a definition without reading its source."""
+
+from typing import Any
+
+from engine.kernel.signals import Json
+
+
+def bodies(step: dict[str, Json], kind: str) -> list[tuple[str, list[dict[str, Json]]]]:
+    """List every list of steps inside a step, with the name it has in paths."""
+    found: list[tuple[str, list[dict[str, Json]]]] = []
+    spec = step[kind]
+    inside: dict[str, Any] = spec if isinstance(spec, dict) and kind != "set" else {}
+    found += [(key, inside[key]) for key in ("steps", "default") if _is_body(kind, key, inside)]
+    found += [(f"case.{place}", case["steps"]) for place, case in enumerate(inside.get("cases", ()))]
+    found += [(branch["name"], branch["steps"]) for branch in inside.get("branches", ())]
+    found += [(key, step[key]) for key in ("then", "else", "on_timeout", "finally", "undo") if key in step]
+    for key in ("on_error", "on", "reminders"):
+        found += [(f"{key}.{place}", handler["steps"]) for place, handler in enumerate(step.get(key, ()))]
+    return found
+
+
+_WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch"})
+
+
+def _is_body(kind: str, key: str, inside: dict[str, Any]) -> bool:
+    return kind in _WITH_BODY and key in inside
