@@ -25,19 +25,20 @@ class _ListingContract(Contract):
 
 
 class OnlyContract(_ListingContract):
-    """Let some modules import the standard library, each other, and what is allowed: nothing else."""
+    """Let some modules reach the standard library, each other, and what is allowed: nothing else, however indirectly."""
 
     type_name = "only"
     modules: Any = fields.ListField(subfield=fields.StringField())
     allowed: Any = fields.ListField(subfield=fields.StringField())
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        """Look at every direct import of these modules."""
+        """Look at every import of these modules and of the modules those bring along."""
         permitted = {*self.modules, *self.allowed, *sys.stdlib_module_names}
+        inside = {module for module in graph.modules if within(module, self.modules)}
+        reached = inside.union(*(graph.find_upstream_modules(module) for module in inside))
         broken = [
             f"{module} imports {imported}"
-            for module in sorted(graph.modules)
-            if within(module, self.modules)
+            for module in sorted(reached)
             for imported in sorted(graph.find_modules_directly_imported_by(module))
             if not within(imported, permitted)
         ]

@@ -1,0 +1,67 @@
+"""The runner behind bin/test: what it counts, passes on and closes with."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import run
+from workflowplatform.services.chromium import find_chromium
+from workflowplatform.services.paths import PROJECT
+
+
+def bin_test(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.run", *words]
+    return subprocess.run(
+        command, cwd=PROJECT, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_words_are_passed_on_and_counts_close_the_output() -> None:
+    done = bin_test("tests/house/test_addresses_and_keys.py", "-k", "socket_url")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
+    assert re.search(r"^── house: 1 passed.* in [\d.]+ s$", done.stdout, re.MULTILINE)
+    assert "── static" not in done.stdout
+
+
+def test_red_run_counts_and_ends_with_a_code(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text('<testsuites><testsuite tests="6" failures="1" errors="2" skipped="1"/></testsuites>')
+    assert str(run._read_report(report)) == "2 passed, 3 failed, 1 skipped"
+
+
+@pytest.mark.parametrize(
+    ("ci", "counts"), [("true", "0 passed, 1 failed, 0 skipped"), ("", "0 passed, 0 failed, 1 skipped")]
+)
+def test_missing_chromium_is_skipped_by_hand_and_red_in_ci(ci: str, counts: str, tmp_path: Path) -> None:
+    lent = run.Run({"CI": ci}, tmp_path, everything=False, extra=(), folders=())
+    assert str(run._without_chromium(lent)) == counts
+
+
+def test_named_chromium_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKFLOW_CHROMIUM", "/nonexistent/chromium")
+    assert find_chromium() is None
+    monkeypatch.setenv("WORKFLOW_CHROMIUM", sys.executable)
+    assert find_chromium() == sys.executable
+
+
+def test_every_folder_of_tests_belongs_to_one_family() -> None:
+    known = [folder for family in run.FAMILIES for folder in family.folders]
+    folders = [f"tests/{place.name}" for place in (PROJECT / "tests").iterdir() if any(place.glob("**/test_*.py"))]
+    assert [folder for folder in folders if known.count(folder) != 1] == []
+
+
+def test_kernel_family_runs_without_django() -> None:
+    code = "import sys, pytest; pytest.main(['-q', '--co', '-c', 'tests/kernel/pytest.ini', 'tests/kernel']); "
+    code += "sys.exit('django' in sys.modules)"
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "DATABASE", "REDIS"))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, env=bare, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
