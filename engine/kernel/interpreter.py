@@ -22,7 +22,7 @@ from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.signals import (
     CallFailed,
     CallSucceeded,
-    CaseCancelled,
+    CancelCase,
     Continue,
     Happening,
     InstanceFacts,
@@ -214,10 +214,11 @@ def _answer(kind: WaitKind) -> Callable[[Machine, Any], bool]:
     return act
 
 
-def _cancel_case(machine: Machine, happening: CaseCancelled) -> bool:
+def _cancel_case(machine: Machine, happening: CancelCase) -> bool:
     root = machine.frames[machine.children[0][0]] if machine.frames else machine.new(0)
     root.step = ROOT
-    machine.status = InstanceStatus.RUNNING
+    machine.status, machine.error = InstanceStatus.RUNNING, None
+    machine.outcome = happening.outcome
     machine.end(root, CANCELLED, reason=happening.reason)
     return True
 
@@ -280,7 +281,7 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     RetryDue: _answer(WaitKind.RETRY),
     CallSucceeded: _answer(WaitKind.CALL),
     CallFailed: _answer(WaitKind.CALL),
-    CaseCancelled: _cancel_case,
+    CancelCase: _cancel_case,
     StepRetried: _retry_step,
     StepSkipped: _skip_step,
     Continue: lambda machine, happening: False,

@@ -96,11 +96,11 @@ class Continue:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseCancelled:
+class CancelCase:
     """Somebody ends the case: everything open is withdrawn."""
 
-    reason: str = ""
-    by: str | None = None
+    reason: str | None = None
+    outcome: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ Happening = (
     | NamedSignal
     | ChildEnded
     | Continue
-    | CaseCancelled
+    | CancelCase
     | StepRetried
     | StepSkipped
 )
