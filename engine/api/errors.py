@@ -1,10 +1,10 @@
 """Answer every refusal as problem+json: `{type, title, status, code, detail, errors}`.
 
-One table turns the platform's own refusals into statuses, one the framework's. Whatever a refusal knows beside its sentence
-(who won a race, which findings) stands in the answer under its own name.
+One table turns the platform's own refusals into statuses, one the framework's. Whatever a refusal knows beside its
+sentence (who won a race, which findings) stands in the answer under its own name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
@@ -154,6 +154,7 @@ def _headers_of(error: exceptions.APIException) -> dict[str, str]:
 
 def _flat(detail: Any, path: str = "") -> Sequence[FieldError]:
     """Write nested validation errors as one list; the path `""` is the whole body."""
+    named: Iterable[tuple[object, Any]]
     if isinstance(detail, Mapping):
         named = detail.items()
     elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):

@@ -10,9 +10,8 @@ from django.db import DatabaseError, connection
 SERVING, DEGRADED, DOWN = "ok", "degraded", "down"
 
 QUEUE_FACTS = """
-SELECT count(*) FILTER (WHERE due_at <= clock_timestamp()),
-       coalesce(extract(epoch FROM clock_timestamp() - min(due_at) FILTER (WHERE due_at <= clock_timestamp())), 0)::float8
-FROM wf_signals
+SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8
+FROM wf_signals WHERE due_at <= clock_timestamp()
 """
 
 LIMBO = """
@@ -61,7 +60,7 @@ def count_workers() -> int:
     """Count the workers that are alive: those whose registration has not lapsed."""
     try:
         with _valkey() as client:
-            names = client.smembers(f"rq:workers:{settings.WORKFLOW_QUEUE}")
+            names = client.smembers("rq:workers")
             return client.exists(*names) if names else 0
     except redis.RedisError:
         return 0

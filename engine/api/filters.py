@@ -1,0 +1,76 @@
+"""Read what a list is asked for. A filter that does not exist is refused rather than ignored."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from rest_framework.request import Request
+
+from engine.api.paging import moment, word
+from engine.errors import Invalid
+from engine.kernel.effects import WaitKind
+from engine.kernel.forms import FieldError
+from engine.kernel.transitions import InstanceStatus
+from engine.models import Wait
+
+PAGING = frozenset({"cursor", "limit"})
+
+Filter = Callable[[str], Any]
+
+
+def _words(enum: Any) -> Filter:
+    known = {member.value for member in enum}
+
+    def read(text: str) -> list[str]:
+        asked = text.split(",")
+        if not known.issuperset(asked):
+            raise ValueError(f"Use {', '.join(sorted(known))}.")
+        return asked
+
+    return read
+
+
+def _waiting(kinds: list[str]) -> Exists:
+    return Exists(Wait.objects.filter(instance_id=OuterRef("pk"), side=False, kind__in=kinds))
+
+
+INSTANCES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
+    "template": (word, lambda name: Q(template__name=name)),
+    "status": (_words(InstanceStatus), lambda names: Q(status__in=names)),
+    "outcome": (word, lambda name: Q(outcome=name)),
+    "reference": (word, lambda text: Q(reference=text)),
+    "started_after": (moment, lambda at: Q(started_at__gt=at)),
+    "waiting_kind": (_words(WaitKind), _waiting),
+}
+
+TASKS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
+    "instance": (UUID, lambda wanted: Q(instance_id=wanted)),
+    "template": (word, lambda name: Q(version__template__name=name)),
+    "reference": (word, lambda text: Q(business_reference=text)),
+    "step": (word, lambda name: Q(step=name)),
+}
+
+
+def narrowed(
+    request: Request, rows: QuerySet[Any], known: Mapping[str, tuple[Filter, Callable[[Any], Any]]], *others: str
+) -> QuerySet[Any]:
+    """Apply the filters of the address."""
+    for name, text in request.query_params.items():
+        if name in known:
+            read, condition = known[name]
+            rows = rows.filter(condition(_read(name, str(text), read)))
+        elif name not in PAGING and name not in others:
+            _refuse(name, "unknown", f"There is no filter {name} here.")
+    return rows
+
+
+def _read(name: str, text: str, read: Filter) -> Any:
+    try:
+        return read(text)
+    except ValueError as error:
+        _refuse(name, "invalid", str(error) if str(error).startswith("Use ") else f"{name} cannot be read.")
+
+
+def _refuse(name: str, code: str, message: str) -> NoReturn:
+    raise Invalid(message, [FieldError(name, code, message)])

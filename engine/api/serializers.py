@@ -1,0 +1,197 @@
+"""What is answered: one serializer a noun, in the words of the contract."""
+
+from datetime import UTC
+from typing import Any
+
+from rest_framework import serializers
+
+from engine.models import Instance, Task, Template, TemplateVersion
+
+Rows = serializers.Serializer[Any]
+
+
+class Moment(serializers.DateTimeField):
+    """A moment in UTC, whatever zone the reader lives in."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(default_timezone=UTC, **kwargs)
+
+
+class OutcomeSerializer(Rows):
+    name = serializers.CharField()
+    title = serializers.CharField()
+    reject = serializers.BooleanField(default=False)
+    comment = serializers.CharField(default=None)
+
+
+class TaskSerializer(Rows):
+    """A human task, for those who see it."""
+
+    id = serializers.UUIDField()
+    instance = serializers.UUIDField(source="instance_id")
+    template = serializers.CharField(source="version.template.name")
+    version = serializers.IntegerField(source="version.number")
+    reference = serializers.CharField(source="business_reference")
+    step = serializers.CharField()
+    path = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    instructions = serializers.CharField()
+    status = serializers.CharField()
+    assignee = serializers.CharField(source="assignee.username", default=None)
+    roles = serializers.ListField(source="effective_roles")
+    users = serializers.ListField()
+    min_level = serializers.IntegerField()
+    outcomes = OutcomeSerializer(many=True)
+    comment_rule = serializers.CharField()
+    form = serializers.JSONField()
+    values = serializers.SerializerMethodField()
+    details = serializers.SerializerMethodField()
+    priority = serializers.CharField(source="priority_name")
+    due_at = Moment()
+    created_at = Moment()
+    claimed_at = Moment()
+    completed_at = Moment()
+    completed_by = serializers.CharField(source="completed_by_name")
+    outcome = serializers.CharField()
+    comment = serializers.CharField()
+
+    def get_values(self, task: Task) -> dict[str, Any]:
+        """Give what was answered, or what the form begins with."""
+        if task.answer is not None:
+            return dict(task.answer)
+        return {name: value for name, value in task.payload.items() if name in _fields(task)}
+
+    def get_details(self, task: Task) -> dict[str, Any]:
+        """Give what the author shows beside the form."""
+        return {name: value for name, value in task.payload.items() if name not in _fields(task)}
+
+
+def _fields(task: Task) -> dict[str, Any]:
+    return dict((task.form or {}).get("properties") or {})
+
+
+class WaitSerializer(Rows):
+    kind = serializers.CharField()
+    step = serializers.CharField()
+    due_at = Moment()
+    name = serializers.CharField()
+
+
+class InstanceSerializer(Rows):
+    """An instance with what it waits for. The context holds, by instance, the open tasks that the reader sees."""
+
+    id = serializers.UUIDField()
+    template = serializers.CharField(source="template.name")
+    version = serializers.IntegerField(source="version.number")
+    status = serializers.CharField()
+    outcome = serializers.CharField()
+    output = serializers.JSONField()
+    result = serializers.CharField()
+    reference = serializers.CharField()
+    input = serializers.JSONField()
+    state = serializers.JSONField()
+    error = serializers.JSONField()
+    started_by = serializers.CharField(source="started_by_name")
+    started_at = Moment()
+    ended_at = Moment()
+    waits = serializers.SerializerMethodField()
+    tasks = serializers.SerializerMethodField()
+
+    def get_waits(self, instance: Instance) -> list[Any]:
+        """List what keeps the case alive; timeouts and reminders beside it do not."""
+        own = [wait for wait in instance.waits.all() if not wait.side]
+        return list(WaitSerializer(sorted(own, key=lambda wait: wait.token), many=True).data)
+
+    def get_tasks(self, instance: Instance) -> list[Any]:
+        return list(TaskSerializer(self.context["tasks"].get(instance.pk, ()), many=True).data)
+
+
+class HistorySerializer(Rows):
+    seq = serializers.IntegerField()
+    at = Moment()
+    actor = serializers.CharField(source="actor_name")
+    level = serializers.IntegerField(source="actor_level")
+    action = serializers.CharField()
+    step = serializers.CharField()
+    iteration = serializers.CharField()
+    attempt = serializers.IntegerField()
+    cause = serializers.CharField()
+    old = serializers.JSONField()
+    new = serializers.JSONField()
+
+
+class StepRunSerializer(Rows):
+    run = serializers.IntegerField()
+    step = serializers.CharField()
+    kind = serializers.CharField()
+    path = serializers.CharField()
+    iteration = serializers.CharField()
+    attempt = serializers.IntegerField()
+    status = serializers.CharField()
+    started_at = Moment()
+    ended_at = Moment()
+    input = serializers.JSONField()
+    output = serializers.JSONField()
+    error = serializers.JSONField()
+    reason = serializers.CharField()
+
+
+class SavedVersionSerializer(Rows):
+    """What saving or moving a version answers."""
+
+    name = serializers.CharField(source="template.name")
+    version = serializers.IntegerField(source="number")
+    status = serializers.CharField()
+    revision = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    findings = serializers.ListField()
+
+
+class VersionSerializer(SavedVersionSerializer):
+    source = serializers.CharField()  # type: ignore[assignment]
+    canonical = serializers.JSONField()
+    created_by = serializers.CharField(source="created_by_name")
+    created_at = Moment()
+    updated_at = Moment()
+    activated_by = serializers.CharField(source="activated_by_name")
+    activated_at = Moment()
+    archived_at = Moment()
+
+
+class VersionLineSerializer(Rows):
+    version = serializers.IntegerField(source="number")
+    status = serializers.CharField()
+    created_at = Moment()
+    activated_at = Moment()
+
+
+class TemplateSerializer(Rows):
+    """A template; `version` and `status` are those of the version in force, if any."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    tags = serializers.ListField()
+    version = serializers.SerializerMethodField()
+    status = serializers.SerializerMethodField()
+
+    def get_version(self, template: Template) -> int | None:
+        held = in_force(template)
+        return held.number if held else None
+
+    def get_status(self, template: Template) -> str | None:
+        held = in_force(template)
+        return held.status if held else None
+
+
+def in_force(template: Template) -> TemplateVersion | None:
+    """Return the version that holds the template's place, prefetched as `held`."""
+    held: list[TemplateVersion] = template.held  # type: ignore[attr-defined]
+    return held[0] if held else None
+
+
+class ReasonSerializer(Rows):
+    ok = serializers.BooleanField()
+    code = serializers.CharField()
+    text = serializers.CharField()

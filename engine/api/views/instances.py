@@ -1,0 +1,75 @@
+"""Instances over REST: start, look at, and end them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import prefetch_related_objects
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine import access
+from engine.api import filters
+from engine.api.inputs import StartBody, read_body
+from engine.api.once import once
+from engine.api.paging import NEWEST, answer_page
+from engine.api.serializers import HistorySerializer, InstanceSerializer, StepRunSerializer
+from engine.api.views.base import ApiView
+from engine.models import Instance, Task
+from engine.services import instances
+from workflowplatform.accounts.actor import Actor
+
+
+def shape_instances(actor: Actor, rows: Sequence[Instance]) -> list[Any]:
+    """Write instances with their waits, and the open tasks that the actor sees: two queries however many there are."""
+    prefetch_related_objects(rows, "waits")
+    open_tasks = access.tasks_team(actor).filter(instance_id__in=[row.pk for row in rows]) if rows else ()
+    return list(InstanceSerializer(rows, many=True, context={"tasks": by_instance(open_tasks)}).data)
+
+
+def shape_instance(actor: Actor, row: Instance, tasks: Iterable[Task] | None = None) -> dict[str, Any]:
+    """Write one instance; `tasks` if they are at hand already."""
+    if tasks is None:
+        return dict(shape_instances(actor, [row])[0])
+    prefetch_related_objects([row], "waits")
+    return dict(InstanceSerializer(row, context={"tasks": by_instance(tasks)}).data)
+
+
+def by_instance(tasks: Iterable[Task]) -> dict[UUID, list[Task]]:
+    """Sort tasks into their instances, keeping their order."""
+    found: dict[UUID, list[Task]] = defaultdict(list)
+    for task in tasks:
+        found[task.instance_id].append(task)
+    return found
+
+
+class InstancesView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List the instances that the actor sees, newest first."""
+        rows = filters.narrowed(request, access.visible_instances(self.actor), filters.INSTANCES)
+        return Response(answer_page(request, rows, NEWEST, lambda page: shape_instances(self.actor, page)))
+
+    @once
+    def post(self, request: Request) -> Response:
+        """Start an instance and run it to its first wait."""
+        started = instances.start_instance(actor=self.actor, **read_body(request, StartBody))
+        return Response(shape_instance(self.actor, started.instance, started.tasks), status=201)
+
+
+class InstanceView(ApiView):
+    def get(self, request: Request, instance_id: UUID) -> Response:
+        """Show one instance."""
+        return Response(shape_instance(self.actor, access.instance_of(self.actor, instance_id)))
+
+
+class HistoryView(ApiView):
+    def get(self, request: Request, instance_id: UUID) -> Response:
+        """Tell who did what, oldest first."""
+        return Response(HistorySerializer(access.history_of(self.actor, instance_id), many=True).data)
+
+
+class StepsView(ApiView):
+    def get(self, request: Request, instance_id: UUID) -> Response:
+        """List the runs of its steps, in the order begun."""
+        return Response(StepRunSerializer(access.step_runs_of(self.actor, instance_id), many=True).data)

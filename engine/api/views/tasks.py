@@ -1,0 +1,105 @@
+"""Human tasks over REST: find, claim, release, complete, and ask why."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine import access
+from engine.api import filters
+from engine.api.inputs import CompleteBody, NoBody, read_body
+from engine.api.once import once
+from engine.api.paging import LAST_DONE, URGENT, Column, answer_page
+from engine.api.serializers import ReasonSerializer, TaskSerializer
+from engine.api.views.base import ApiView
+from engine.api.views.instances import shape_instance
+from engine.errors import Invalid, NotFound
+from engine.kernel.forms import FieldError
+from engine.models import Task
+from engine.services import tasks
+from workflowplatform.accounts.actor import Actor, actor_of
+
+VIEWS: Mapping[str, tuple[Callable[[Actor], QuerySet[Task]], Sequence[Column]]] = {
+    "mine": (access.tasks_mine, URGENT),
+    "available": (access.tasks_available, URGENT),
+    "team": (access.tasks_team, URGENT),
+    "done": (access.tasks_done, LAST_DONE),
+}
+
+
+def shape_tasks(rows: Sequence[Task]) -> list[Any]:
+    """Write tasks."""
+    return list(TaskSerializer(rows, many=True).data)
+
+
+class TasksView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List one view of the tasks; without a choice all open ones that the actor sees."""
+        wanted = request.query_params.get("view", "team")
+        if wanted not in VIEWS:
+            message = f"Use one of {', '.join(VIEWS)}."
+            raise Invalid(message, [FieldError("view", "invalid", message)])
+        rows, columns = VIEWS[wanted]
+        found = filters.narrowed(request, rows(self.actor), filters.TASKS, "view")
+        return Response(answer_page(request, found, columns, shape_tasks))
+
+
+class TaskView(ApiView):
+    def get(self, request: Request, task_id: UUID) -> Response:
+        """Show one task."""
+        return Response(TaskSerializer(access.task_of(self.actor, task_id)).data)
+
+
+class ClaimView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Bind the task to the actor."""
+        read_body(request, NoBody)
+        return Response(TaskSerializer(tasks.claim_task(actor=self.actor, task_id=task_id)).data)
+
+
+class ReleaseView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Give the task back."""
+        read_body(request, NoBody)
+        return Response(TaskSerializer(tasks.release_task(actor=self.actor, task_id=task_id)).data)
+
+
+class CompleteView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Answer the task; the instance as it then stands comes back, its next tasks and state included."""
+        body = read_body(request, CompleteBody)
+        done = tasks.complete_task(actor=self.actor, task_id=task_id, **body)
+        return Response(
+            {**shape_instance(self.actor, done.instance, done.next_tasks), "task": TaskSerializer(done.task).data}
+        )
+
+
+class WhyView(ApiView):
+    def get(self, request: Request, task_id: UUID) -> Response:
+        """Explain rule by rule whether somebody may act on the task."""
+        task = access.task_of(self.actor, task_id)
+        person = self._person(request)
+        reasons = access.explain_task(person, task)
+        return Response(
+            {
+                "task": task.pk,
+                "person": person.name,
+                "may_act": all(reason.ok for reason in reasons),
+                "reasons": ReasonSerializer(reasons, many=True).data,
+            }
+        )
+
+    def _person(self, request: Request) -> Actor:
+        name = request.query_params.get("person")
+        if name is None:
+            return self.actor
+        person = access.visible_people(self.actor).filter(username=name.replace("\0", "")).first()
+        if person is None:
+            raise NotFound
+        return actor_of(person)

@@ -1,0 +1,166 @@
+"""Templates over REST: save, check, move through their life, and take away again."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+from django.http import HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine import access
+from engine.api.filters import narrowed
+from engine.api.inputs import DraftBody, NoBody, SourceBody, read_body
+from engine.api.once import once
+from engine.api.paging import BY_NAME, answer_page
+from engine.api.serializers import (
+    SavedVersionSerializer,
+    TemplateSerializer,
+    VersionLineSerializer,
+    VersionSerializer,
+    in_force,
+)
+from engine.api.views.base import ApiView
+from engine.errors import Invalid, NotFound, Unprocessable
+from engine.kernel.findings import Finding
+from engine.kernel.forms import FieldError
+from engine.kernel.source import read_documents
+from engine.models import Template, TemplateVersion
+from engine.services import templates
+
+
+def with_version_in_force(rows: QuerySet[Template]) -> QuerySet[Template]:
+    """Read beside each template the version that holds its place."""
+    return rows.prefetch_related(Prefetch("versions", TemplateVersion.objects.in_force(), to_attr="held"))
+
+
+class TemplatesView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List the templates that the actor sees."""
+        rows = narrowed(request, with_version_in_force(access.visible_templates(self.actor)), {})
+        return Response(
+            answer_page(request, rows, BY_NAME, lambda page: list(TemplateSerializer(page, many=True).data))
+        )
+
+    @once
+    def post(self, request: Request) -> Response:
+        """Save a document as a draft, findings and all."""
+        draft = templates.save_draft(actor=self.actor, **read_body(request, SourceBody))
+        return Response(SavedVersionSerializer(draft).data, status=201)
+
+
+class ValidateView(ApiView):
+    @once
+    def post(self, request: Request) -> Response:
+        """Check a document without saving it."""
+        checked = templates.check_source(actor=self.actor, **read_body(request, SourceBody))
+        body: dict[str, Any] = {"findings": [finding.as_json() for finding in checked.findings]}
+        if checked.canonical is not None:
+            body |= {"canonical": checked.canonical, "sha256": checked.sha256}
+        return Response(body)
+
+
+class TemplateView(ApiView):
+    def get(self, request: Request, name: str) -> Response:
+        """Show a template, what starting it asks for, and those of its versions that the actor sees."""
+        template = with_version_in_force(access.visible_templates(self.actor)).filter(name=name).first()
+        if template is None:
+            raise NotFound
+        held = in_force(template)
+        versions = access.visible_versions(self.actor).filter(template=template).order_by("-number")
+        return Response(
+            {
+                **TemplateSerializer(template).data,
+                "input": (held.canonical or {}).get("input") if held else None,
+                "versions": VersionLineSerializer(versions, many=True).data,
+            }
+        )
+
+
+class VersionView(ApiView):
+    def get(self, request: Request, name: str, number: int) -> Response:
+        """Show one version whole."""
+        return Response(VersionSerializer(access.version_of(self.actor, name, number)).data)
+
+    def put(self, request: Request, name: str, number: int) -> Response:
+        """Change a draft."""
+        body = read_body(request, DraftBody)
+        draft = templates.save_draft(actor=self.actor, name=name, number=number, **body)
+        return Response(SavedVersionSerializer(draft).data)
+
+    def delete(self, request: Request, name: str, number: int) -> Response:
+        """Throw a draft away."""
+        templates.delete_draft(actor=self.actor, name=name, number=number)
+        return Response(status=204)
+
+
+class MoveView(ApiView):
+    """Move a version: the verb stands in the route."""
+
+    move: Callable[..., TemplateVersion]
+
+    @once
+    def post(self, request: Request, name: str, number: int) -> Response:
+        """Activate, pause, resume or archive."""
+        read_body(request, NoBody)
+        version = type(self).move(actor=self.actor, name=name, number=number)
+        return Response(SavedVersionSerializer(version).data)
+
+
+class ActivateView(MoveView):
+    move = staticmethod(templates.activate_version)
+
+
+class PauseView(MoveView):
+    move = staticmethod(templates.pause_version)
+
+
+class ResumeView(MoveView):
+    move = staticmethod(templates.resume_version)
+
+
+class ArchiveView(MoveView):
+    move = staticmethod(templates.archive_version)
+
+
+class ExportView(ApiView):
+    def get(self, request: Request, name: str, number: int) -> HttpResponse:
+        """Give a version away as the author wrote it, as JSON, or in its canonical form."""
+        version = access.version_of(self.actor, name, number)
+        form = request.query_params.get("format", "yaml")
+        if form not in EXPORTS:
+            message = f"Use one of {', '.join(EXPORTS)}."
+            raise Invalid(message, [FieldError("format", "invalid", message)])
+        kind, suffix, write = EXPORTS[form]
+        answer = HttpResponse(write(version), content_type=kind)
+        answer["Content-Disposition"] = f'attachment; filename="{name}-{number}.{suffix}"'
+        return answer
+
+
+def _canonical(version: TemplateVersion) -> str:
+    return _json(_clean(version).canonical)
+
+
+def _document(version: TemplateVersion) -> str:
+    return _json(read_documents(_clean(version).source)[0].plain())
+
+
+def _clean(version: TemplateVersion) -> TemplateVersion:
+    """Refuse a draft that could not be read: it has no other form than its text."""
+    if version.canonical is None:
+        raise Unprocessable(
+            "This draft has errors; only its text can be exported.", [Finding(**f) for f in version.findings]
+        )
+    return version
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+EXPORTS: Mapping[str, tuple[str, str, Callable[[TemplateVersion], str]]] = {
+    "yaml": ("application/yaml; charset=utf-8", "yaml", lambda version: version.source),
+    "json": ("application/json", "json", _document),
+    "canonical": ("application/json", "canonical.json", _canonical),
+}

@@ -1,0 +1,165 @@
+"""Whatever is sent, the answer is a 4xx in problem+json and nothing changed; never a 5xx."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.models import Instance, TemplateVersion
+from tests.api.conftest import Caller, Callers
+from tests.api.scene import Scene, open_task_ids, set_scene
+from tests.cast import Cast
+
+POSTS = (
+    "templates/",
+    "templates/validate/",
+    "templates/idea/versions/1/activate/",
+    "instances/",
+    "tasks/{task}/claim/",
+    "tasks/{task}/release/",
+    "tasks/{task}/complete/",
+)
+
+BODIES = {
+    "not JSON": b"{",
+    "nothing inside": b" ",
+    "two values": b"{} {}",
+    "not UTF-8": b'{"source": "\xff\xfe"}',
+    "NUL": b'{"source": "a\\u0000b", "template": "a\\u0000b", "comment": "\\u0000"}',
+    "half a character": b'{"source": "\\ud800", "template": "\\ud800", "comment": "\\ud800"}',
+    "not a number": b'{"input": NaN, "values": {"a": Infinity}, "template": "approval"}',
+    "too large a number": b'{"input": {"amount": 99999999999999999999}, "template": "approval"}',
+    "endless number": b'{"input": ' + b"9" * 5000 + b', "template": "approval"}',
+    "deep": b"[" * 100_000 + b"]" * 100_000,
+    "deep inside": b'{"template": "approval", "input": ' + b"[" * 500 + b"]" * 500 + b"}",
+    "a list": b"[]",
+    "a text": b'"x"',
+    "null": b"null",
+    "a number": b"1",
+    "unknown field": b'{"surprise": 1}',
+    "wrong types": b'{"source": 1, "template": [], "outcome": {}, "values": [], "comment": 5}',
+}
+
+
+@pytest.fixture
+def scene(cast: Cast) -> Scene:
+    return set_scene(cast)
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_bad_body_is_refused_and_changes_nothing(call: Callers, scene: Scene, path: str, body: bytes) -> None:
+    before = (open_task_ids(), Instance.objects.count(), TemplateVersion.objects.count())
+    who = "ada" if path.startswith("tasks") else "gwen"
+    answer = call(who)("POST", path.format(task=scene.task), body)
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+    assert set(answer.json()) >= {"type", "title", "status", "code", "detail", "errors"}
+    assert (open_task_ids(), Instance.objects.count(), TemplateVersion.objects.count()) == before
+
+
+def test_body_that_is_too_large_is_refused(call: Callers, settings: object) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000  # type: ignore[attr-defined]
+    answer = call("gwen")("POST", "templates/", b'{"source": "' + b"x" * 2000 + b'"}')
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+def test_body_of_another_kind_is_refused(call: Callers) -> None:
+    gwen = call("gwen")
+    answer = gwen.client.post(
+        "/api/v1/templates/", {"source": "x"}, headers={"Authorization": f"Token {gwen.token}"}
+    )  # a form
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+
+
+def test_unknown_field_is_refused_by_name(call: Callers, scene: Scene) -> None:
+    answer = call("uri").post("instances/", {"template": "approval", "input": {"amount": 1}, "referense": "x"}).json()
+    assert [(error["path"], error["code"]) for error in answer["errors"]] == [("referense", "unknown")]
+
+
+def test_input_that_does_not_fit_is_refused_field_by_field(call: Callers, scene: Scene) -> None:
+    answer = call("uri").post("instances/", {"template": "approval", "input": {"amount": -1}})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert [error["path"] for error in answer.json()["errors"]] == ["input.amount"]
+
+
+def test_answer_that_does_not_fit_keeps_the_task_open(call: Callers, scene: Scene) -> None:
+    ada, complete = call("ada"), f"tasks/{scene.task}/complete/"
+    assert ada.post(complete, {"outcome": "approve", "values": {"note": 5}}).json()["errors"][0]["path"] == "values.note"
+    assert ada.post(complete, {"outcome": "perhaps"}).json()["errors"][0]["path"] == "outcome"
+    assert ada.post(complete, {"outcome": "reject", "values": {"note": "no"}}).json()["code"] == "comment_required"
+    assert ada.get(f"tasks/{scene.task}/").json()["status"] == "open"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "instances/?limit=0", "instances/?limit=201", "instances/?limit=x", "instances/?limit=-1", "instances/?limit=1e2",
+        "instances/?cursor=x", "instances/?cursor=W2ZhbHNlXQ", "instances/?cursor=%00", "tasks/?cursor=W2ZhbHNlLDEsMiwzXQ",
+        "instances/?cursor=W2ZhbHNlLCAibm9wZSJd", "templates/?cursor=W2ZhbHNlLCAxXQ",
+        "instances/?status=unknown", "instances/?template=%00", "instances/?reference=%00", "instances/?started_after=today",
+        "instances/?started_after=2026-01-01", "instances/?waiting_kind=x", "instances/?surprise=1",
+        "tasks/?view=all", "tasks/?instance=x", "tasks/?template=%00", "tasks/?surprise=1", "templates/?surprise=1",
+        "templates/approval/versions/1/export/?format=xml",
+    ],
+)  # fmt: skip
+def test_bad_query_is_refused(call: Callers, scene: Scene, path: str) -> None:
+    answer = call("ada").get(path)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert answer.json()["errors"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "templates/%00/", "templates/a%00b/versions/1/", "templates/approval/versions/99999999999999999999/",
+        "templates/approval/versions/-1/", "instances/1/", "instances/%00/", "tasks/x/claim/", "tasks/%ff/", "tasks/../../admin/",
+        "instances/00000000-0000-0000-0000-000000000000/",
+    ],
+)  # fmt: skip
+def test_odd_address_is_not_found(call: Callers, scene: Scene, path: str) -> None:
+    answer = call("ada").get(path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("name", ["nobody", "%00", "%ff", ""])
+def test_why_about_an_unknown_person_is_not_found(call: Callers, scene: Scene, name: str) -> None:
+    assert call("ada").get(f"tasks/{scene.task}/why/?person={name}").status_code == 404
+
+
+@pytest.mark.parametrize("given", ["Token", "Token ", "Token a b", "Token \xff", "Token " + "x" * 5000, "Token \u20ac"])
+def test_token_that_is_none_is_not_authenticated(stranger: Caller, db: None, given: str) -> None:
+    answer = stranger("GET", "instances/", Authorization=given.encode("utf-8", "replace").decode("latin-1"))
+    assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "a\tb", "ü"])
+def test_bad_idempotency_key_is_refused(call: Callers, scene: Scene, key: str) -> None:
+    answer = call("uri")("POST", "instances/", {"template": "approval", "input": {"amount": 1}}, **{"Idempotency-Key": key})
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "Idempotency-Key")
+
+
+SOURCES = {
+    "empty": "",
+    "a list": "[]",
+    "no YAML": "a: [",
+    "alias": "a: &x 1\nb: *x",
+    "long name": f"workflow: {'x' * 300}\nsteps: []",
+    "long title": f"workflow: t\ntitle: {'x' * 500}\nsteps:\n  - id: a\n    set: {{b: 1}}",
+    "long tag": f"workflow: t\ntags: [{'x' * 5000}]\nsteps:\n  - id: a\n    set: {{b: 1}}",
+    "long id": f"workflow: t\nsteps:\n  - id: {'x' * 300}\n    set: {{b: 1}}",
+    "deep": "workflow: t\nsteps: " + "[" * 500 + "]" * 500,
+    "odd letters": "workflow: t\x01\nsteps: []",
+    "numbers": "workflow: 1\nsteps: 2",
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
+def test_odd_document_is_answered_with_findings_or_refused(call: Callers, source: str) -> None:
+    gwen = call("gwen")
+    assert gwen.post("templates/validate/", {"source": source}).status_code in {200, 400}
+    saved = gwen.post("templates/", {"source": source})
+    assert saved.status_code in {201, 400}
+    if saved.status_code == 201:
+        path = f"templates/{saved.json()['name']}/versions/1/"
+        assert gwen.post(path + "activate/").status_code in {200, 422}
+        assert gwen.get(path + "export/?format=json").status_code in {200, 422}

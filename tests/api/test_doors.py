@@ -1,0 +1,149 @@
+"""Every route at its door: strangers, other tenants, low levels, wrong methods and bad bodies."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import URLPattern, URLResolver
+
+from engine.api import urls
+from tests.api.conftest import Caller, Callers
+from tests.api.scene import Scene, set_scene
+from tests.cast import Cast
+
+ROUTES: tuple[tuple[str, str], ...] = (
+    ("GET", "templates/"),
+    ("POST", "templates/"),
+    ("POST", "templates/validate/"),
+    ("GET", "templates/approval/"),
+    ("GET", "templates/idea/versions/1/"),
+    ("PUT", "templates/idea/versions/1/"),
+    ("DELETE", "templates/idea/versions/1/"),
+    ("POST", "templates/idea/versions/1/activate/"),
+    ("POST", "templates/approval/versions/1/pause/"),
+    ("POST", "templates/approval/versions/1/resume/"),
+    ("POST", "templates/approval/versions/1/archive/"),
+    ("GET", "templates/approval/versions/1/export/"),
+    ("GET", "instances/"),
+    ("POST", "instances/"),
+    ("GET", "instances/{instance}/"),
+    ("GET", "instances/{instance}/history/"),
+    ("GET", "instances/{instance}/steps/"),
+    ("POST", "instances/{instance}/cancel/"),
+    ("GET", "tasks/"),
+    ("GET", "tasks/{task}/"),
+    ("POST", "tasks/{task}/claim/"),
+    ("POST", "tasks/{task}/release/"),
+    ("POST", "tasks/{task}/complete/"),
+    ("GET", "tasks/{task}/why/"),
+)
+
+NAMED = tuple(route for route in ROUTES if "approval" in route[1] or "idea" in route[1] or "{" in route[1])
+"""Routes that hold an id or a name of ours."""
+
+BODIES = {
+    "templates/": {"source": "workflow: other\nsteps: []"},
+    "templates/validate/": {"source": ""},
+    "templates/idea/versions/1/": {"source": "workflow: idea\nsteps: []"},
+    "instances/": {"template": "approval", "input": {"amount": 1}},
+    "tasks/{task}/complete/": {"outcome": "approve", "values": {"note": "ok"}},
+}
+
+UNKNOWN = {"approval": "nowhere", "idea": "nowhere"}
+
+
+@pytest.fixture
+def scene(cast: Cast) -> Scene:
+    return set_scene(cast)
+
+
+def send(caller: Caller, method: str, path: str, scene: Scene) -> object:
+    body = BODIES.get(path, {}) if method in {"POST", "PUT"} else None
+    return caller(method, path.format(instance=scene.instance, task=scene.task), body)
+
+
+def test_list_of_routes_is_complete() -> None:
+    def walk(patterns: list[URLPattern | URLResolver]) -> int:
+        return sum(walk(each.url_patterns) if isinstance(each, URLResolver) else 1 for each in patterns)
+
+    assert walk(urls.urlpatterns) == len({path for _, path in ROUTES} - {"templates/approval/versions/1/"}) + 2
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_stranger_is_asked_to_sign_in(stranger: Caller, scene: Scene, method: str, path: str) -> None:
+    answer = send(stranger, method, path, scene)
+    assert answer.status_code == 401
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer["WWW-Authenticate"] == "Token"
+    assert answer.json()["code"] == "not_authenticated"
+
+
+@pytest.mark.parametrize("who", ["sam", "stan", "zoe"])
+@pytest.mark.parametrize(("method", "path"), NAMED)
+def test_other_tenant_gets_what_nobody_gets(call: Callers, scene: Scene, who: str, method: str, path: str) -> None:
+    nowhere = path
+    for ours, theirs in UNKNOWN.items():
+        nowhere = nowhere.replace(ours, theirs)
+    unknown = "01999999-9999-7999-8999-999999999999"
+    body = BODIES.get(path, {}) if method in {"POST", "PUT"} else None
+    random = call(who)(method, nowhere.format(instance=unknown, task=unknown), body)
+    foreign = send(call(who), method, path, scene)
+    assert (foreign.status_code, foreign.content) == (404, random.content)
+
+
+def test_start_of_another_tenants_template_is_not_found(call: Callers, scene: Scene) -> None:
+    answers = [call("sam").post("instances/", {"template": name, "input": {}}) for name in ("approval", "nowhere")]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].content == answers[1].content
+
+
+@pytest.mark.parametrize("path", ["templates/", "instances/", "tasks/?view=team", "tasks/?view=available"])
+def test_lists_of_another_tenant_are_empty(call: Callers, scene: Scene, path: str) -> None:
+    assert call("sam").get(path).json()["results"] == []
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_method_that_a_route_does_not_know_is_refused(call: Callers, scene: Scene, method: str, path: str) -> None:
+    answer = call("gwen")("PATCH", path.format(instance=scene.instance, task=scene.task), {})
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+    assert method in answer["Allow"]
+
+
+LOW = {
+    ("POST", "templates/"): (403, 403),
+    ("POST", "templates/validate/"): (403, 403),
+    ("GET", "templates/approval/"): (200, 200),
+    ("GET", "templates/idea/versions/1/"): (404, 200),
+    ("PUT", "templates/idea/versions/1/"): (403, 403),
+    ("DELETE", "templates/idea/versions/1/"): (404, 403),
+    ("POST", "templates/idea/versions/1/activate/"): (404, 403),
+    ("POST", "templates/approval/versions/1/pause/"): (404, 403),
+    ("POST", "templates/approval/versions/1/resume/"): (404, 403),
+    ("POST", "templates/approval/versions/1/archive/"): (404, 403),
+    ("GET", "templates/approval/versions/1/export/"): (404, 200),
+    ("GET", "instances/{instance}/"): (200, 200),
+    ("POST", "instances/{instance}/cancel/"): (403, 200),
+    ("GET", "tasks/{task}/"): (404, 200),
+    ("POST", "tasks/{task}/claim/"): (404, 403),
+    ("POST", "tasks/{task}/complete/"): (404, 403),
+}
+"""What a user (2), who started the case, and an admin (4) without the role get."""
+
+
+@pytest.mark.parametrize(("route", "expected"), LOW.items())
+def test_level_decides(call: Callers, scene: Scene, route: tuple[str, str], expected: tuple[int, int]) -> None:
+    assert send(call("uri"), *route, scene).status_code == expected[0]
+    assert send(call("adam"), *route, scene).status_code == expected[1]
+
+
+def test_refusal_names_the_rule(call: Callers, scene: Scene) -> None:
+    refused = call("adam").post(f"tasks/{scene.task}/claim/").json()
+    assert (refused["status"], refused["code"]) == (403, "not_candidate")
+    assert "Finance" in refused["detail"]
+    level = call("adam").post("templates/", {"source": "workflow: x"}).json()
+    assert (level["code"], level["needed"]) == ("level", 5)
+
+
+def test_unknown_address_is_not_found_for_everyone(stranger: Caller, call: Callers) -> None:
+    answers = [who(method, "schedules/") for who in (stranger, call("gwen")) for method in ("GET", "POST", "DELETE")]
+    assert {answer.status_code for answer in answers} == {404}
+    assert {answer["Content-Type"] for answer in answers} == {"application/problem+json"}

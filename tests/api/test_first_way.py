@@ -1,0 +1,33 @@
+"""One case over REST alone, from the document to its end."""
+
+from tests.api.conftest import Callers
+from tests.workflows import APPROVAL
+
+
+def test_case_goes_from_document_to_end_over_rest(call: Callers) -> None:
+    gwen, ada, uri = call("gwen"), call("ada"), call("uri")
+    saved = gwen.post("templates/", {"source": APPROVAL})
+    assert saved.status_code == 201
+    assert {**saved.json(), "revision": 0, "sha256": ""} == {
+        "name": "approval", "version": 1, "status": "draft", "findings": [], "revision": 0, "sha256": "",
+    }  # fmt: skip
+    assert gwen.post("templates/approval/versions/1/activate/").json()["status"] == "active"
+
+    started = uri.post("instances/", {"template": "approval", "input": {"amount": 12}})
+    assert started.status_code == 201
+    instance = started.json()
+    assert (instance["status"], instance["result"], instance["reference"]) == ("running", "in_progress", "APP-12")
+    assert [(wait["kind"], wait["step"]) for wait in instance["waits"]] == [("task", "review")]
+
+    (task,) = ada.get("tasks/", view="available").json()["results"]
+    assert (task["title"], task["instance"], task["status"]) == ("Review 12", instance["id"], "open")
+    assert ada.post(f"tasks/{task['id']}/claim/").json()["assignee"] == "ada"
+    done = ada.post(f"tasks/{task['id']}/complete/", {"outcome": "approve", "values": {"note": "ok"}})
+    assert (done.status_code, done.json()["status"], done.json()["state"]) == (200, "completed", {"approved": True})
+    assert (done.json()["task"]["status"], done.json()["tasks"]) == ("completed", [])
+
+    steps = ada.get(f"instances/{instance['id']}/steps/").json()
+    assert [(step["path"], step["status"]) for step in steps][:1] == [("review", "success")]
+    history = ada.get(f"instances/{instance['id']}/history/").json()
+    assert [row["seq"] for row in history] == list(range(1, len(history) + 1))
+    assert (history[0]["actor"], history[0]["action"]) == ("uri", "start_workflow")
