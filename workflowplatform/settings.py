@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
 from workflowplatform.services.database_url import from_url
 from workflowplatform.services.running import find_running
 from workflowplatform.services.secret_key import kept_secret_key
@@ -38,8 +39,8 @@ LOOPBACK_ONLY = flag("WORKFLOW_LOOPBACK")
 """Set by `manage.py up`: served over plain HTTP to this machine only."""
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "workflowplatform.admin_config.WorkflowAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -1,0 +1,185 @@
+"""The one ModelAdmin that all others derive from: rows, choices, filters, history and permissions of one tenant.
+
+A row of another tenant answers like one that does not exist, under every address. What a page shows comes through engine.access;
+what it does goes through a service. Django's own log is not written: the history of a row is our audit.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NoReturn
+
+from django.contrib.admin import RelatedFieldListFilter
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from unfold.admin import ModelAdmin
+
+from engine.admin.buttons import Button, ButtonRow
+from engine.admin.rights import Rights, actor_of, rights_to
+from engine.admin.sentences import Line, lines_of
+from engine.models import Audit
+from workflowplatform.accounts.actor import Actor
+
+MOST_LINES = 500
+"""A history page shows this many acts, the newest."""
+
+
+def rows_of_tenant(model: type[Model], actor: Actor) -> QuerySet[Any]:
+    """Return the rows of the tenant in which the actor works; a model without a tenant has none."""
+    if not any(field.name == "tenant" for field in model._meta.fields):
+        return model._default_manager.none()
+    return model._default_manager.filter(tenant_id=actor.tenant_id)
+
+
+class TenantRelatedFilter(RelatedFieldListFilter):
+    """Offer only what the actor sees as values of a filter."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[tuple[Any, str]]:
+        rows = model_admin.rows_behind(field.remote_field.model, request)
+        return [(row.pk, str(row)) for row in rows]
+
+
+class TenantAdmin(ModelAdmin):
+    """Show and offer rows of the actor's tenant only, to the levels of the table in engine.admin.rights."""
+
+    keeps_tenants_apart: ClassVar[bool] = True
+    visible: ClassVar[Callable[[Actor], QuerySet[Any]] | None] = None
+    """The door in engine.access; without one, the tenant's rows."""
+    buttons: ClassVar[tuple[Button, ...]] = ()
+    list_per_page = 50
+    show_full_result_count = False
+    compressed_fields = False
+    actions = None
+    change_form_template = "admin/tenant_change_form.html"
+    object_history_template = "admin/tenant_history.html"
+
+    # Rows
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        actor = actor_of(request)
+        door = type(self).visible
+        rows = door(actor) if door else rows_of_tenant(self.model, actor)
+        ordering = self.get_ordering(request)
+        return rows.order_by(*ordering) if ordering else rows
+
+    def rows_behind(self, model: type[Model], request: HttpRequest) -> QuerySet[Any]:
+        """Return the rows of another model that the actor sees: through its own page where it has one."""
+        page = self.admin_site._registry.get(model)
+        return page.get_queryset(request) if page else rows_of_tenant(model, actor_of(request))
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["queryset"] = self.rows_behind(db_field.remote_field.model, request)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["queryset"] = self.rows_behind(db_field.remote_field.model, request)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        return [self._tenant_filter(entry) for entry in super().get_list_filter(request)]
+
+    def _tenant_filter(self, entry: Any) -> Any:
+        if isinstance(entry, str) and self.model._meta.get_field(entry).is_relation:
+            return (entry, TenantRelatedFilter)
+        return entry
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Let addresses filter only by what the page offers: not, letter by letter, by a password's hash."""
+        offered = [entry[0] if isinstance(entry, tuple) else entry for entry in self.list_filter]
+        return any(isinstance(name, str) and (lookup == name or lookup.startswith(f"{name}__")) for name in offered)
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
+        raise Http404
+
+    # Permissions
+
+    @property
+    def rights(self) -> Rights:
+        return rights_to(self.opts.label_lower)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return actor_of(request).level >= self.rights.view
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return actor_of(request).level >= self.rights.add
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return actor_of(request).level >= self.rights.change
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return actor_of(request).level >= self.rights.delete
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return actor_of(request).level >= self.rights.view
+
+    # History: our audit, never Django's log
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            raise Http404
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"History: {row}",
+            "original": row,
+            "opts": self.opts,
+            "lines": self.history_lines(request, row),
+        }
+        return TemplateResponse(request, self.object_history_template, context)
+
+    def history_lines(self, request: HttpRequest, row: Model) -> list[Line]:
+        """Tell what was done to a row, newest first."""
+        return lines_of(self.history_acts(actor_of(request), row).order_by("-seq")[:MOST_LINES])
+
+    def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
+        """Return the chain that tells this row's history."""
+        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.pk)
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
+        """Leave Django's log empty: the service wrote the audit."""
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:
+        """Leave Django's log empty: the service wrote the audit."""
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
+        """Leave Django's log empty: the service wrote the audit."""
+
+    # Forms and buttons
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Lend the form its request, so that it can say who acts; its own fields are all it has, none is the model's."""
+        form = super().get_form(request, obj, change=change, **kwargs | {"fields": ()})
+        form.request = request
+        return form
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save nothing here: the form's service already did."""
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Iterable[Any], change: bool) -> None:
+        """Save nothing here: the form's service already did."""
+
+    def get_urls(self) -> list[Any]:
+        return [*ButtonRow(self).urls(), *super().get_urls()]
+
+    def after_button(self, request: HttpRequest, row: Any) -> str:
+        """Say where a pressed button leads: back to the row."""
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[quote(row.pk)])
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        row = kwargs.get("obj")
+        context["wf_buttons"] = ButtonRow(self).offered(request, row) if row is not None else []
+        context.update({"show_save_and_continue": False, "show_save_and_add_another": False})
+        context.update(self.page_context(request, row))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Give the row's page what it shows beside the form."""
+        return {}

@@ -1,0 +1,319 @@
+"""People, roles, tenants: who there is, changed through engine.services.people alone."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from unfold.decorators import display
+from unfold.widgets import (
+    UnfoldAdminEmailInputWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from engine import access
+from engine.admin.base import TenantAdmin
+from engine.admin.buttons import Button
+from engine.admin.forms import ServiceForm
+from engine.admin.rights import actor_of
+from engine.models import Audit
+from engine.services import people
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
+from workflowplatform.accounts.middleware import CHOSEN_TENANT
+from workflowplatform.accounts.models import Role, Tenant, User
+
+LEVELS = [(int(level), f"{int(level)} · {level.name.lower()}") for level in Level]
+
+
+def base_url(request: HttpRequest) -> str:
+    """Say where this admin stands, for links in mails."""
+    return request.build_absolute_uri("/")
+
+
+class PersonForm(ServiceForm):
+    """What both adding and changing a person ask."""
+
+    full_name = forms.CharField(required=False, max_length=200, widget=UnfoldAdminTextInputWidget())
+    email = forms.EmailField(required=False, label="Mail address", widget=UnfoldAdminEmailInputWidget())
+    level = forms.TypedChoiceField(
+        choices=LEVELS, coerce=int, initial=int(Level.USER), widget=UnfoldAdminSelectWidget()
+    )
+    roles = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple())
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        offered = [pair for pair in LEVELS if pair[0] <= max(self.actor.level, self.instance.level)]
+        # Only what is drawn is shortened: the service refuses a level that was typed past the page.
+        self.fields["level"].widget.choices = offered  # type: ignore[attr-defined]
+        self.fields["roles"].choices = [(role.name, str(role)) for role in access.visible_roles(self.actor)]  # type: ignore[attr-defined]
+
+
+class NewPersonForm(PersonForm):
+    """Add a person, with an invitation where there is an address."""
+
+    name = forms.CharField(
+        max_length=100,
+        help_text="They sign in with it: small letters, digits and . _ @ + -",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+    invite = forms.BooleanField(
+        required=False,
+        label="Send an invitation",
+        help_text="A mail with a link by which they choose a password.",
+        widget=UnfoldBooleanSwitchWidget(),
+    )
+    field_order = ("name", "full_name", "email", "level", "roles", "invite")
+
+    def act(self, typed: dict[str, Any]) -> User:
+        invite = typed.pop("invite")
+        tenant = Tenant.objects.get(pk=self.actor.tenant_id)
+        person = people.create_person(actor=self.actor, tenant=tenant, **typed)
+        if invite:
+            people.invite_person(actor=self.actor, person=person, base_url=base_url(self.request))
+        return person
+
+
+class ChangedPersonForm(PersonForm):
+    """Change details, level and roles; each difference is its own act in the audit."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        person = self.instance
+        held = [role.name for role in person.roles.all()]
+        self.initial |= {"full_name": person.full_name, "email": person.email, "level": person.level, "roles": held}
+
+    def act(self, typed: dict[str, Any]) -> User:
+        person, held = self.instance, set(self.initial["roles"])
+        people.change_details(actor=self.actor, person=person, full_name=typed["full_name"], email=typed["email"])
+        people.change_level(actor=self.actor, person=person, level=typed["level"])
+        for role in sorted(set(typed["roles"]) - held):
+            people.grant_role(actor=self.actor, person=person, role=role)
+        for role in sorted(held - set(typed["roles"])):
+            people.revoke_role(actor=self.actor, person=person, role=role)
+        return person
+
+
+def invite(request: HttpRequest, person: User) -> str:
+    """Send an invitation."""
+    people.invite_person(actor=actor_of(request), person=person, base_url=base_url(request))
+    return f"An invitation is on its way to {person.email}."
+
+
+def deactivate(request: HttpRequest, person: User) -> str:
+    """Shut a person out."""
+    people.deactivate_person(actor=actor_of(request), person=person)
+    return f"{person.display_name} is deactivated: signed out, tokens revoked, claimed tasks released."
+
+
+def reactivate(request: HttpRequest, person: User) -> str:
+    """Let a person in again."""
+    people.reactivate_person(actor=actor_of(request), person=person)
+    return f"{person.display_name} can sign in again."
+
+
+def is_active(actor: Actor, person: User) -> bool:
+    """Offer it while the person may come in."""
+    return person.is_active
+
+
+def is_active_other(actor: Actor, person: User) -> bool:
+    """Offer it for active people other than oneself."""
+    return person.is_active and person.pk != actor.person_id
+
+
+def is_inactive(actor: Actor, person: User) -> bool:
+    """Offer it while the person is shut out."""
+    return not person.is_active
+
+
+@admin.register(User)
+class PersonAdmin(TenantAdmin):
+    visible = staticmethod(access.visible_people)
+    list_display = ("who", "level_words", "role_words", "email", "state")
+    list_filter = ("level", "is_active", "roles")
+    search_fields = ("username", "full_name", "email")
+    ordering = ("username",)
+    buttons = (
+        Button("invite", "Send an invitation", invite, TO_MANAGE_PEOPLE, is_active),
+        Button("reactivate", "Reactivate", reactivate, TO_MANAGE_PEOPLE, is_inactive),
+        Button("deactivate", "Deactivate", deactivate, TO_MANAGE_PEOPLE, is_active_other, danger=True),
+    )
+    readonly_for_viewers = ("username", "full_name", "email", "level_words", "role_words", "state")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).prefetch_related("roles")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        kwargs["form"] = ChangedPersonForm if obj else NewPersonForm
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        if obj and not self.has_change_permission(request, obj):
+            return list(self.readonly_for_viewers)
+        return ["full_name", "email", "level", "roles"] if obj else list(NewPersonForm.field_order)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.readonly_for_viewers if obj and not self.has_change_permission(request, obj) else ()
+
+    @display(description="Person", header=True, ordering="username")
+    def who(self, person: User) -> list[str]:
+        return [person.display_name, person.username]
+
+    @display(description="Level", ordering="level")
+    def level_words(self, person: User) -> str:
+        return person.get_level_display()
+
+    @display(description="Roles")
+    def role_words(self, person: User) -> str:
+        return ", ".join(str(role) for role in person.roles.all()) or "–"
+
+    @display(
+        description="State",
+        label={"active": "success", "invited": "info", "no password": "warning", "deactivated": "danger"},
+    )
+    def state(self, person: User) -> str:
+        if not person.is_active:
+            return "deactivated"
+        if person.has_usable_password():
+            return "active"
+        return "invited" if person.invited_at else "no password"
+
+
+class RoleForm(ServiceForm):
+    """Add a role, or change the words people read for it."""
+
+    name = forms.CharField(
+        max_length=63,
+        help_text="Templates use it, so it stays: small letters, digits, - and _.",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+    title = forms.CharField(
+        required=False, max_length=200, help_text="What people read.", widget=UnfoldAdminTextInputWidget()
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.instance._state.adding:
+            self.fields.pop("name", None)
+            self.initial["title"] = self.instance.title
+
+    def act(self, typed: dict[str, Any]) -> Role:
+        if self.instance._state.adding:
+            return people.create_role(actor=self.actor, tenant=Tenant.objects.get(pk=self.actor.tenant_id), **typed)
+        return people.rename_role(actor=self.actor, role=self.instance, title=typed["title"])
+
+
+@admin.register(Role)
+class RoleAdmin(TenantAdmin):
+    visible = staticmethod(access.visible_roles)
+    form = RoleForm
+    list_display = ("words", "name", "holders")
+    search_fields = ("name", "title")
+    ordering = ("name",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).prefetch_related("people")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        if obj is None:
+            return ["name", "title"]
+        return ["title", "holders"] if self.has_change_permission(request, obj) else ["name", "title", "holders"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["holders"] if obj else []
+
+    def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
+        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.tenant_id, new__name=row.name)
+
+    @display(description="Role", ordering="name")
+    def words(self, role: Role) -> str:
+        return str(role)
+
+    @display(description="People")
+    def holders(self, role: Role) -> str:
+        return ", ".join(person.display_name for person in role.people.all()) or "nobody"
+
+
+class TenantForm(ServiceForm):
+    """Found a tenant, or change what it is called and may use."""
+
+    name = forms.CharField(
+        max_length=63, help_text="Small letters, digits, - and _. It stays.", widget=UnfoldAdminTextInputWidget()
+    )
+    title = forms.CharField(required=False, max_length=200, widget=UnfoldAdminTextInputWidget())
+    concurrent_limit = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label="Instances at a time",
+        help_text="Empty: any number.",
+        widget=UnfoldAdminIntegerFieldWidget(),
+    )
+    http_allow = forms.CharField(
+        required=False,
+        label="Origins that calls may reach",
+        help_text="One a line, such as https://api.example.com. Empty: any public one.",
+        widget=UnfoldAdminTextareaWidget(),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        tenant = self.instance
+        if tenant._state.adding:
+            self.fields = {name: self.fields[name] for name in ("name", "title")}
+            return
+        self.fields.pop("name", None)
+        origins = "\n".join(tenant.http_allow or [])
+        self.initial |= {"title": tenant.title, "concurrent_limit": tenant.concurrent_limit, "http_allow": origins}
+
+    def act(self, typed: dict[str, Any]) -> Tenant:
+        if self.instance._state.adding:
+            return people.create_tenant(actor=self.actor, **typed)
+        typed["http_allow"] = typed["http_allow"].split() or None
+        return people.change_tenant(actor=self.actor, tenant=self.instance, **typed)
+
+
+def every_tenant(actor: Actor) -> Any:
+    """Return all tenants to level 6, and none to others."""
+    return Tenant.objects.all() if actor.level >= TO_CROSS_TENANTS else Tenant.objects.none()
+
+
+def enter(request: HttpRequest, tenant: Tenant) -> str:
+    """Work in this tenant from now on; the crossing is audited there."""
+    people.choose_tenant(actor=actor_of(request), tenant=tenant)
+    request.session[CHOSEN_TENANT] = str(tenant.pk)
+    return f"You now work in {tenant}. Your entry stands in its audit."
+
+
+def is_elsewhere(actor: Actor, tenant: Tenant) -> bool:
+    """Offer it for tenants other than the one at hand."""
+    return tenant.pk != actor.tenant_id
+
+
+@admin.register(Tenant)
+class TenantPage(TenantAdmin):
+    visible = staticmethod(every_tenant)
+    form = TenantForm
+    list_display = ("words", "name", "created_at")
+    search_fields = ("name", "title")
+    ordering = ("name",)
+    buttons = (Button("enter", "Work in this tenant", enter, TO_CROSS_TENANTS, is_elsewhere),)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["title", "concurrent_limit", "http_allow"] if obj else ["name", "title"]
+
+    def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
+        return Audit.objects.filter(subject_id=row.pk)
+
+    def after_button(self, request: HttpRequest, row: Any) -> str:
+        return reverse("admin:index")
+
+    @display(description="Tenant", ordering="name")
+    def words(self, tenant: Tenant) -> str:
+        return str(tenant)

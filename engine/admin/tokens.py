@@ -1,0 +1,108 @@
+"""Tokens: what programs sign in with. The text is shown once, on the page that answers its making, and kept nowhere."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from engine import access
+from engine.admin.base import TenantAdmin
+from engine.admin.buttons import Button
+from engine.admin.forms import ServiceForm
+from engine.admin.rights import actor_of
+from engine.admin.sentences import moment_words
+from engine.models import Audit
+from engine.services import people
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, TO_OPERATE
+from workflowplatform.accounts.models import Token, User
+
+LIVES = [("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is revoked")]
+
+
+def people_with_tokens(actor: Actor) -> QuerySet[User]:
+    """Return for whom the actor may make tokens: everybody below or level with them from level 5 on, else oneself."""
+    people_seen = access.visible_people(actor).filter(is_active=True)
+    if actor.level >= TO_MANAGE_PEOPLE:
+        return people_seen.filter(level__lte=actor.level)
+    return people_seen.filter(pk=actor.person_id)
+
+
+class TokenForm(ServiceForm):
+    """Make a token."""
+
+    person = forms.ModelChoiceField(
+        queryset=User.objects.none(), help_text="The program acts as this person.", widget=UnfoldAdminSelectWidget()
+    )
+    name = forms.CharField(max_length=100, label="What it is for", widget=UnfoldAdminTextInputWidget())
+    lives = forms.ChoiceField(choices=LIVES, required=False, label="It ends after", widget=UnfoldAdminSelectWidget())
+    plain = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["person"].queryset = people_with_tokens(self.actor)  # type: ignore[attr-defined]
+        self.initial.setdefault("person", self.actor.person_id)
+
+    def act(self, typed: dict[str, Any]) -> Token:
+        expires_in = timedelta(days=int(typed["lives"])) if typed["lives"] else None
+        token, self.plain = people.create_token(
+            actor=self.actor, person=typed["person"], name=typed["name"], expires_in=expires_in
+        )
+        token.plain = self.plain  # type: ignore[attr-defined]
+        return token
+
+
+def revoke(request: HttpRequest, token: Token) -> str:
+    """End a token."""
+    people.revoke_token(actor=actor_of(request), token=token)
+    return f"The token “{token.name}” is revoked."
+
+
+@admin.register(Token)
+class TokenAdmin(TenantAdmin):
+    visible = staticmethod(access.visible_tokens)
+    list_display = ("words", "user", "created", "ends", "used")
+    search_fields = ("name", "user__username")
+    ordering = ("-created",)
+    list_filter = ("user",)
+    buttons = (Button("revoke", "Revoke", revoke, TO_OPERATE, danger=True),)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        return super().get_form(request, obj, change=change, **kwargs | ({} if obj else {"form": TokenForm}))
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["name", "user", "created", "ends", "used"] if obj else ["person", "name", "lives"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return self.get_fields(request, obj) if obj else []
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
+        """Show the text here and now: a message would leave it in a cookie."""
+        context = {**self.admin_site.each_context(request), "title": "Token made", "token": obj, "opts": self.opts}
+        return TemplateResponse(request, "admin/token_shown.html", context)
+
+    def after_button(self, request: HttpRequest, row: Any) -> str:
+        return reverse("admin:accounts_token_changelist")
+
+    def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
+        chain = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.user_id)
+        return chain.filter(action__in=("create_token", "revoke_token"), new__key=row.token_key)
+
+    @display(description="Token", ordering="name")
+    def words(self, token: Token) -> str:
+        return token.name or "token"
+
+    @display(description="Ends", ordering="expiry")
+    def ends(self, token: Token) -> str:
+        return moment_words(token.expiry) if token.expiry else "when it is revoked"
+
+    @display(description="Last used", ordering="last_used_at")
+    def used(self, token: Token) -> str:
+        return moment_words(token.last_used_at) if token.last_used_at else "never"
