@@ -154,6 +154,21 @@ def fingerprint(folder: Path) -> dict[str, int]:
     return {str(file.relative_to(folder)): file.stat().st_size for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_cluster_of_another_account_is_named_and_left_alone(house: House) -> None:
+    make_cluster(house)
+    os.chown(house.data / "postgres", 12345, 12345)
+    refuses(house.manage("up", "--data", str(house.data)), naming="belongs to account 12345")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has servers that cannot enter its folders")
+def test_cluster_that_the_servers_can_no_longer_reach_is_named(house: House) -> None:
+    make_cluster(house)
+    house.data.chmod(0o700)
+    refuses(house.manage("up", "--data", str(house.data)), naming="cannot enter")
+    assert not (house.data / "servers").exists()
+
+
 def test_cluster_of_another_major_is_named(house: House) -> None:
     make_cluster(house)
     (house.data / "postgres" / "PG_VERSION").write_text("9\n")

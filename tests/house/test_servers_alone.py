@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import sys
@@ -50,6 +51,7 @@ def test_immediate_start_after_kill_9_waits_for_the_dying_server(house: House) -
     first = start(house)
     write_one_row(address(first))
     first.process.kill()
+    first.process.wait()
     with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
         assert read_rows(address(second)) == [("kept",)]
 
@@ -118,3 +120,16 @@ def test_a_strangers_process_number_in_the_lock_file_does_not_stop_the_start(hou
     (house.data / "postgres" / "postmaster.pid").write_text("1\n")
     with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
         assert address(second)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has servers that cannot enter its folders")
+def test_folder_closed_to_the_servers_keeps_a_link_to_their_home_and_finds_it_after_a_move(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "ELSEWHERE", house.root / "elsewhere")
+    closed = house.root / "closed"
+    closed.mkdir(mode=0o700)
+    home = paths.DataFolder(closed).server_home()
+    assert home.is_relative_to(house.root / "elsewhere")
+    moved = closed.rename(house.root / "moved")
+    assert paths.DataFolder(moved).server_home() == home

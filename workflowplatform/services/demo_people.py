@@ -10,7 +10,7 @@ PEOPLE = (
     ("uri", "acme", 2, "user"),
     ("sam", "globex", 5, "god"),
     ("stan", "globex", 4, "admin"),
-    ("zoe", "acme", 6, "supergod"),
+    ("zoe", "house", 6, "supergod"),
 )
 
 

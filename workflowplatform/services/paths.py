@@ -21,6 +21,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 LONGEST_SOCKET_PATH = 107
 LONGEST_SOCKET_NAME = len(".s.PGSQL.5432.lock")
 UNPRIVILEGED = "nobody"
+ELSEWHERE = Path("/var/lib/workflow-platform")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,26 @@ class DataFolder:
             ) from error
 
     def server_home(self) -> Path:
-        """Name the folder whose contents the unprivileged servers own; it outlives restarts."""
+        """Name the folder whose contents the unprivileged servers own; it outlives restarts and a move of the clone."""
+        link = self.root / "servers"
+        if link.is_symlink():
+            return link.readlink()
         if not runs_as_root() or others_may_enter(self.root):
             return self.root
+        if (self.root / "postgres").exists():
+            raise CannotStart(
+                f"The account {UNPRIVILEGED}, which runs the servers for root, cannot enter {self.root}: "
+                "give others the right to pass through its folders (chmod o+x)."
+            )
+        return self._home_elsewhere(link)
+
+    def _home_elsewhere(self, link: Path) -> Path:
+        """Choose a home outside a folder that is closed to the servers, and leave a link to it."""
         digest = hashlib.sha256(os.fsencode(self.root.resolve())).hexdigest()[:12]
-        return Path("/var/lib/workflow-platform") / digest
+        home = ELSEWHERE / digest
+        home.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(home)
+        return home
 
 
 def data_folder(chosen: str | Path | None = None) -> DataFolder:

@@ -58,6 +58,7 @@ def start_postgres(
     log = data.logs / "postgres.log"
     if not cluster.exists():
         _make_cluster(binaries, cluster, log)
+    _refuse_foreign_owner(cluster)
     _refuse_foreign_cluster(binaries, cluster)
     _end_leftover(cluster)
     _admit_owner(cluster)
@@ -189,6 +190,23 @@ def _ctype() -> str:
 def _environment() -> dict[str, str]:
     """Lend the servers a bare environment: PG* variables of the caller are none of their business."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _refuse_foreign_owner(cluster: Path) -> None:
+    account = paths.server_account()
+    owner, needed = cluster.stat().st_uid, account.pw_uid if account else os.geteuid()
+    if owner != needed:
+        raise CannotStart(
+            f"The database in {cluster} belongs to {_name_of(owner)}, but would now be run by {_name_of(needed)}: "
+            "start it as whoever made it, or name another folder with --data DIR."
+        )
+
+
+def _name_of(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"account {number}"
 
 
 def _refuse_foreign_cluster(binaries: Path, cluster: Path) -> None:
