@@ -1,7 +1,8 @@
 """The characters of every test: two tenants that must never see each other, and one person above both.
 
-Acme: Gwen (god), Ada and Adam (admins who hold the default roles between them), Uri (user). Globex: Sam (god) and Stan (admin), who see
-nothing of Acme's. Zoe (supergod) lives in a tenant of her own. Nobody has a password: tests sign them in with `force_login`.
+Acme: Gwen (god), Ada and Adam (admins who hold the default roles between them), Uri (user). Globex: Sam (god) and Stan
+(admin), who see nothing of Acme's. Zoe (supergod) lives in a tenant of her own. Nobody has a password: tests sign them
+in with `force_login`.
 """
 
 from dataclasses import dataclass

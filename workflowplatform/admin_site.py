@@ -1,6 +1,7 @@
 """The admin's frame: who comes in, what its pages may load, and which pages it takes.
 
-Pages that keep tenants apart are taken; what other apps would bring is left out, and one of ours that forgets is an error at start.
+Pages that keep tenants apart are taken; what other apps would bring is left out, and one of ours that forgets is an
+error at start.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,8 @@ LEFT_OUT = frozenset({"view_on_site"})
 """An address of the frame that would tell about rows without asking whose they are."""
 
 RELAXED = {"script-src": [SELF, UNSAFE_EVAL], "style-src": [SELF, UNSAFE_INLINE]}
-"""Unfold's Alpine evaluates attributes and its colours stand in a style element: here and nowhere else. Inline scripts stay forbidden."""
+"""Unfold's Alpine evaluates attributes and its colours stand in a style element: here and nowhere else.
+Inline scripts stay forbidden."""
 
 
 class WorkflowAdminSite(UnfoldAdminSite):

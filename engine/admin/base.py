@@ -1,7 +1,7 @@
 """The one ModelAdmin that all others derive from: rows, choices, filters, history and permissions of one tenant.
 
-A row of another tenant answers like one that does not exist, under every address. What a page shows comes through engine.access;
-what it does goes through a service. Django's own log is not written: the history of a row is our audit.
+A row of another tenant answers like one that does not exist, under every address. What a page shows comes through
+engine.access; what it does goes through a service. Django's own log is not written: the history of a row is our audit.
 """
 
 from collections.abc import Callable, Iterable
@@ -153,7 +153,7 @@ class TenantAdmin(ModelAdmin):
     # Forms and buttons
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Lend the form its request, so that it can say who acts; its own fields are all it has, none is the model's."""
+        """Lend the form its request, so that it can say who acts; it has its own fields and none of the model's."""
         form = super().get_form(request, obj, change=change, **kwargs | {"fields": ()})
         form.request = request
         return form

@@ -1,4 +1,4 @@
-"""Forms that hand what was typed to one service; what it refuses comes back at its field, with everything typed kept."""
+"""Forms that hand what was typed to one service; what it refuses comes back at its field, and what was typed stays."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ from workflowplatform.accounts.actor import Actor
 class ServiceForm(forms.ModelForm):
     """Call a service once the fields are readable. The rules are the service's; this only translates.
 
-    The call stands in the last stage of cleaning because that is where a refusal still becomes a field's error. Subclasses declare
-    plain fields (`Meta.fields` stays empty, so that nothing is written past the service) and `act`.
+    The call stands in the last stage of cleaning because that is where a refusal still becomes a field's error.
+    Subclasses declare plain fields (`Meta.fields` stays empty, so that nothing is written past the service) and `act`.
     """
 
     request: HttpRequest

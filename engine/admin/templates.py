@@ -242,13 +242,13 @@ class TemplateAdmin(TenantAdmin):
         return rows.prefetch_related(Prefetch("versions", queryset=light))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """A template begins with its first version."""
+        """Begin a template with its first version."""
         return redirect("admin:engine_templateversion_add")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """A template is read in its versions."""
+        """Show a template in its versions."""
         template = self.get_object(request, object_id)
         if template is None:
             raise Http404

@@ -1,8 +1,9 @@
 """Verbs about who there is: tenants, roles, people, their levels and their tokens.
 
-The rules, for every door: level 5 manages the people of the own tenant; nobody gives a level above their own, nor changes
-somebody above it; only level 6 makes tenants and enters another one, and entering is audited there. An act without an actor
-is the operator's, at the command line. What concerns a person stands in that person's chain, the rest in the tenant's.
+The rules, for every door: level 5 manages the people of the own tenant; nobody gives a level above their own, nor
+changes somebody above it; only level 6 makes tenants and enters another one, and entering is audited there. An act
+without an actor is the operator's, at the command line. What concerns a person stands in that person's chain, the rest in
+the tenant's.
 """
 
 import logging
@@ -19,9 +20,10 @@ from django.utils import timezone
 from engine.audit import Act, record
 from engine.errors import Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
+from engine.services.tasks import release_all_of
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
-from workflowplatform.accounts.mails import send_invitation
+from workflowplatform.accounts.mails import invitation_link, send_invitation
 from workflowplatform.accounts.models import Membership, Role, Tenant, Token, User
 
 DEFAULT_ROLES = {"finance": "Finance", "hr": "HR", "support": "Support", "management": "Management"}
@@ -135,13 +137,13 @@ def invite_person(*, actor: Actor | None, person: User, base_url: str) -> User:
     person.invited_at = timezone.now()
     person.save(update_fields=["invited_at"])
     record(person, Act("invite_person", new={"email": person.email}), actor=acting)
-    transaction.on_commit(lambda: _send(person, base_url, acting))
+    transaction.on_commit(lambda: _send(person, base_url))
     return person
 
 
-def _send(person: User, base_url: str, acting: Actor) -> None:
+def _send(person: User, base_url: str) -> None:
     try:
-        send_invitation(person, base_url=base_url, inviter=acting.name.capitalize())
+        send_invitation(person, invitation_link(person, base_url=base_url))
     except (SMTPException, OSError):
         # The person stays and can be invited again; the server's answer may hold the address, so only the id is logged.
         log.exception("invitation not sent", extra={"person": str(person.pk)})
@@ -193,8 +195,6 @@ def deactivate_person(*, actor: Actor | None, person: User) -> User:
     _refuse_self(acting, person, "deactivate yourself")
     if not person.is_active:
         return person
-    from engine.services.tasks import release_all_of  # noqa: PLC0415
-
     released = release_all_of(actor=acting, person_id=person.pk, reason=f"{person.display_name} was deactivated.")
     revoked, _ = Token.objects.filter(user=person).delete()
     person.is_active = False

@@ -1,4 +1,4 @@
-"""manage.py person create NAME --tenant T --level N [--role R]… [--token] [--password P]"""
+"""Answer `manage.py person create NAME --tenant T --level N [--role R]… [--token] [--password P]`."""
 
 from typing import Any
 

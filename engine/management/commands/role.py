@@ -1,4 +1,4 @@
-"""manage.py role create NAME --tenant T"""
+"""Answer `manage.py role create NAME --tenant T`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""manage.py tenant create NAME"""
+"""Answer `manage.py tenant create NAME`."""
 
 from typing import Any
 

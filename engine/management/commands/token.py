@@ -1,4 +1,4 @@
-"""manage.py token PERSON"""
+"""Answer `manage.py token PERSON`."""
 
 from typing import Any
 
