@@ -32,7 +32,9 @@ STATUS_WORDS = {
 def require_level(actor: Actor, level: int, act: str) -> None:
     """Refuse an act below its level."""
     if actor.level < level:
-        raise Refused(f"To {act} you need level {int(level)}; you have level {actor.level}.", code="level", needed=int(level))
+        raise Refused(
+            f"To {act} you need level {int(level)}; you have level {actor.level}.", code="level", needed=int(level)
+        )
 
 
 # Templates
@@ -69,10 +71,11 @@ def version_of(actor: Actor, name: str, number: int) -> TemplateVersion:
 
 
 def version_to_author(actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Return a version that the actor may change or move, locked."""
+    """Return a version that the actor may change or move; its template is locked, so that authors act in turn."""
     version = version_of(actor, name, number)
     require_level(actor, TO_AUTHOR, "author templates")
-    return TemplateVersion.objects.select_for_update(no_key=True, of=("self",)).select_related("template").get(pk=version.pk)
+    Template.objects.select_for_update(no_key=True).get(pk=version.template_id)
+    return version_of(actor, name, number)
 
 
 def startable_versions(actor: Actor) -> list[TemplateVersion]:
@@ -88,7 +91,9 @@ def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -
     floor = int(starters.get("min_level") or TO_OPERATE)
     roles = set(starters.get("roles") or ())
     if actor.level < floor:
-        return Refused(f"To start this you need level {floor}; you have level {actor.level}.", code="level", needed=floor)
+        return Refused(
+            f"To start this you need level {floor}; you have level {actor.level}.", code="level", needed=floor
+        )
     if roles and not roles & held_roles:
         return Refused(f"Only {_either(sorted(roles))} may start this.", code="not_candidate", roles=sorted(roles))
     return None
@@ -106,7 +111,9 @@ def version_to_start(actor: Actor, name: str, number: int | None = None) -> Temp
     if refusal is not None:
         raise refusal if actor.level >= TO_SEE_TENANT or version.status == VersionStatus.ACTIVE else NotFound()
     if version.status != VersionStatus.ACTIVE:
-        raise Conflict(f"Version {version.number} is {version.status}; only an active one can be started.", code="status")
+        raise Conflict(
+            f"Version {version.number} is {version.status}; only an active one can be started.", code="status"
+        )
     return version
 
 

@@ -50,7 +50,9 @@ class Chain:
 
 def hash_row(previous: str, row: dict[str, Any]) -> str:
     """Return the hash of a row that follows `previous`."""
-    text = json.dumps([row[name] for name in HASHED], sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    text = json.dumps(
+        [row[name] for name in HASHED], sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+    )
     return hashlib.sha256(previous.encode() + text.encode()).hexdigest()
 
 

@@ -126,7 +126,9 @@ def commit(batch: Batch, now: datetime) -> None:
     announce_on_commit(batch.rows["new_signals"], now)
 
 
-def start(*, actor: Actor, version: TemplateVersion, template: str, input: Any, reference: str | None = None) -> Advanced:
+def start(
+    *, actor: Actor, version: TemplateVersion, template: str, input: Any, reference: str | None = None
+) -> Advanced:
     """Bring an instance to life and run it to its first wait. Call inside a transaction."""
     now = database_now()
     instance_id = uuid7()

@@ -38,7 +38,9 @@ def workflow_function(name: str) -> Callable[[Function], Function]:
 
     def register(function: Function) -> Function:
         if _registered.get(name, function) is not function:
-            raise AlreadyRegistered(f"{name} is registered twice: by {_registered[name].__module__} and {function.__module__}")
+            raise AlreadyRegistered(
+                f"{name} is registered twice: by {_registered[name].__module__} and {function.__module__}"
+            )
         _registered[name] = function
         return function
 

@@ -212,8 +212,9 @@ def _add_opened(stage: Stage) -> dict[int, UUID]:
     for wait in stage.result.opened:
         stage.batch.add("new_waits", _wait(stage, wait))
         if wait.kind in SIGNAL_OF_WAIT:
-            signal = _signal(stage, SIGNAL_OF_WAIT[wait.kind], wait.token, wait.due_at or stage.now)
-            stage.batch.add("new_signals", signal)
+            stage.batch.add(
+                "new_signals", _signal(stage, SIGNAL_OF_WAIT[wait.kind], wait.token, _wakes_at(stage, wait))
+            )
         if wait.call:
             stage.batch.add("new_effects", _effect(stage, wait))
         if wait.task:
@@ -237,6 +238,11 @@ def _wait(stage: Stage, wait: Wait) -> Row:
         "side": wait.side,
         "opened_at": stage.now,
     }
+
+
+def _wakes_at(stage: Stage, wait: Wait) -> datetime:
+    """Say when a wait's signal is due: a call at once (its own date is the answer's deadline), a timer at its time."""
+    return stage.now if wait.kind is WaitKind.CALL else wait.due_at or stage.now
 
 
 def _signal(stage: Stage, kind: SignalType, token: int | None, due_at: datetime) -> Row:
@@ -420,7 +426,9 @@ def _task_completed(stage: Stage, completed: TaskCompleted) -> Act:
 
 
 def _step_act(stage: Stage, entry: StepRun) -> Act:
-    changes = [change for change in stage.result.changes if change.run == entry.run] if entry.status in STEP_ENDS else []
+    changes = (
+        [change for change in stage.result.changes if change.run == entry.run] if entry.status in STEP_ENDS else []
+    )
     old = {change.key: change.old for change in changes} or None
     new: Any = {change.key: change.new for change in changes} or None
     if entry.error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.functions import BusinessError, workflow_function
 
+
 @workflow_function("test_flaky")
 def flaky(**values: Any) -> dict[str, Any]:
     """Fail twice, then answer; count in a file so that every process sees the same count."""

@@ -34,18 +34,14 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
-class Workers:
-    """Start and stop worker processes by the name of the command that runs them."""
-
-    @staticmethod
-    @contextmanager
-    def of(command: str, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Run the command for the length of a with-block."""
-        process = start(command, **extra)
-        try:
-            yield process
-        finally:
-            stop(process)
+@contextmanager
+def running(command: str, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a worker command for the length of a with-block."""
+    process = start(command, **extra)
+    try:
+        yield process
+    finally:
+        stop(process)
 
 
 def start(command: str, **extra: str) -> subprocess.Popen[bytes]:

@@ -323,7 +323,14 @@ def bury(signal: Signal, error: Exception) -> None:
     instance = Instance.objects.get(pk=signal.instance_id)
     if instance.is_over or instance.status == InstanceStatus.INCIDENT:
         return
-    problem = {"error_class": "consistency", "code": "dead_letter", "message": reason, "step": None, "attempt": 1, "cause": None}
+    problem = {
+        "error_class": "consistency",
+        "code": "dead_letter",
+        "message": reason,
+        "step": None,
+        "attempt": 1,
+        "cause": None,
+    }
     Instance.objects.filter(pk=instance.pk).update(status=InstanceStatus.INCIDENT, error=problem, updated_at=now)
     RuntimeState.objects.filter(pk=instance.pk).update(
         runtime_status=InstanceStatus.INCIDENT, last_error_code="dead_letter", last_error_json=problem, updated_at=now

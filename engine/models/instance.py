@@ -21,7 +21,9 @@ class Instance(IdRow, AuditedSubject):
     """A running or ended case, as people see it. The coordinator alone writes it."""
 
     template = models.ForeignKey(Template, on_delete=models.PROTECT, related_name="instances", db_constraint=False)
-    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="instances", db_constraint=False)
+    version = models.ForeignKey(
+        TemplateVersion, on_delete=models.PROTECT, related_name="instances", db_constraint=False
+    )
     reference = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001  absent and empty differ
     status = models.CharField(max_length=10, choices=[(status.value, status.value) for status in InstanceStatus])
     result = models.CharField(max_length=11, choices=[(result.value, result.value) for result in Result])

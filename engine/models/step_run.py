@@ -31,7 +31,9 @@ class StepRun(TenantRow):
         db_table = "wf_step_runs"
         ordering = ("run", "attempt")
         constraints = (
-            models.CheckConstraint(condition=Q(status__in=[status.value for status in StepStatus]), name="step_status_known"),
+            models.CheckConstraint(
+                condition=Q(status__in=[status.value for status in StepStatus]), name="step_status_known"
+            ),
         )
 
     def __str__(self) -> str:

@@ -92,7 +92,9 @@ class Task(IdRow):
                 condition=Q(status__in=("open", "claimed", "suspended")),
                 name="one_open_task_a_wait",
             ),
-            models.CheckConstraint(condition=Q(status__in=[status.value for status in TaskStatus]), name="task_status_known"),
+            models.CheckConstraint(
+                condition=Q(status__in=[status.value for status in TaskStatus]), name="task_status_known"
+            ),
             models.CheckConstraint(
                 condition=~Q(status="claimed") | Q(assignee__isnull=False), name="claimed_task_has_assignee"
             ),

@@ -69,7 +69,9 @@ def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Give a claimed task back to all who may take it: one's own, or from level 4 on anybody's."""
     task = _claim_instance(actor, task_id)
     if task.status != TaskStatus.CLAIMED:
-        raise Conflict(f"This task is {task.status}; only a claimed one can be released.", code="status", status=task.status)
+        raise Conflict(
+            f"This task is {task.status}; only a claimed one can be released.", code="status", status=task.status
+        )
     if task.assignee_id != actor.person_id:
         access.require_level(actor, TO_OPERATE, "release somebody else's task")
     return _release(actor, task, reason)
@@ -110,7 +112,11 @@ def _note(
         old=old,
         new=new,
     )
-    record(task.instance, Act(f"task_{kind}", step=task.step, iteration=task.iteration, cause=cause, old=old, new=new), actor=actor)
+    record(
+        task.instance,
+        Act(f"task_{kind}", step=task.step, iteration=task.iteration, cause=cause, old=old, new=new),
+        actor=actor,
+    )
 
 
 def _refuse_act(actor: Actor, task: Task) -> None:
@@ -121,7 +127,9 @@ def _refuse_act(actor: Actor, task: Task) -> None:
 
 def _refuse_foreign(actor: Actor) -> None:
     if actor.crosses or actor.person_id is None:
-        raise Refused("You work in another tenant; tasks there can only be bound to its own people.", code="not_candidate")
+        raise Refused(
+            "You work in another tenant; tasks there can only be bound to its own people.", code="not_candidate"
+        )
 
 
 @transaction.atomic
@@ -149,18 +157,24 @@ def complete_task(
 def _refuse_answered(actor: Actor, task: Task) -> None:
     if task.status == TaskStatus.COMPLETED and task.completed_by_id == actor.person_id:
         raise Conflict(
-            f"Already sent at {task.completed_at:%H:%M}. Here is what you answered.", code="answered", outcome=task.outcome
+            f"Already sent at {task.completed_at:%H:%M}. Here is what you answered.",
+            code="answered",
+            outcome=task.outcome,
         )
 
 
-def _checked_answer(actor: Actor, task: Task, outcome: str | None, values: dict[str, Any], comment: str) -> TaskCompleted:
+def _checked_answer(
+    actor: Actor, task: Task, outcome: str | None, values: dict[str, Any], comment: str
+) -> TaskCompleted:
     chosen = _outcome(task, outcome)
     _require_comment(task, chosen, comment)
     checked, errors = check_values(task.form or None, values)
     if errors:
         count = "1 field needs" if len(errors) == 1 else f"{len(errors)} fields need"
         raise Invalid(f"{count} your attention.", [_within("values", error) for error in errors])
-    return TaskCompleted(token=task.token, outcome=chosen["name"], by=actor.name, values=checked, comment=comment or None)
+    return TaskCompleted(
+        token=task.token, outcome=chosen["name"], by=actor.name, values=checked, comment=comment or None
+    )
 
 
 def _within(field: str, error: FieldError) -> FieldError:

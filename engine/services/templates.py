@@ -23,7 +23,9 @@ def tenant_facts(actor: Actor) -> TenantFacts:
     """Say what the actor's tenant has, for the checks that need to know."""
     return TenantFacts(
         roles=frozenset(Role.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
-        people=frozenset(User.objects.filter(tenant_id=actor.tenant_id, is_active=True).values_list("username", flat=True)),
+        people=frozenset(
+            User.objects.filter(tenant_id=actor.tenant_id, is_active=True).values_list("username", flat=True)
+        ),
         workflows=frozenset(
             TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id).values_list("template__name", flat=True)
         ),
@@ -88,7 +90,9 @@ def _change_draft(
     version.revision += 1
     version.save()
     _describe(version.template, version, unless_in_force=True)
-    record(version.template, Act("change_template", new={"version": version.number, "sha256": version.sha256}), actor=actor)
+    record(
+        version.template, Act("change_template", new={"version": version.number, "sha256": version.sha256}), actor=actor
+    )
     return version
 
 
@@ -234,4 +238,6 @@ def _require_draft(version: TemplateVersion) -> None:
 
 
 def _wrong_status(version: TemplateVersion, act: str) -> Conflict:
-    return Conflict(f"Version {version.number} is {version.status}; it cannot be {act}.", code="status", status=version.status)
+    return Conflict(
+        f"Version {version.number} is {version.status}; it cannot be {act}.", code="status", status=version.status
+    )

@@ -80,7 +80,9 @@ def test_the_audit_of_an_instance_is_one_unbroken_chain(gwen: Actor, uri: Actor,
 
 
 def _hashed(row: Audit) -> dict[str, object]:
-    values = {name: getattr(row, name) for name in ("seq", "subject_kind", "action", "step", "iteration", "attempt", "cause")}
+    values = {
+        name: getattr(row, name) for name in ("seq", "subject_kind", "action", "step", "iteration", "attempt", "cause")
+    }
     values |= {"tenant_id": str(row.tenant_id), "subject_id": str(row.subject_id), "at": moment(row.at)}
     values |= {"actor_id": str(row.actor_id) if row.actor_id else None, "actor_name": row.actor_name}
     return values | {"actor_level": row.actor_level, "old": row.old, "new": row.new}

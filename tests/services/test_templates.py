@@ -43,7 +43,9 @@ def test_another_tenants_template_does_not_exist(gwen: Actor, sam: Actor) -> Non
 def test_activating_archives_the_version_before(gwen: Actor) -> None:
     activated(gwen, TIMER)
     second = activated(gwen, TIMER)
-    statuses = TemplateVersion.objects.filter(template__name="timer").order_by("number").values_list("status", flat=True)
+    statuses = (
+        TemplateVersion.objects.filter(template__name="timer").order_by("number").values_list("status", flat=True)
+    )
     assert (second.number, list(statuses)) == (2, ["archived", "active"])
 
 
