@@ -1,0 +1,193 @@
+"""Furnish an empty house: tenants, people, templates and cases, all through the services that everybody uses.
+
+One furnisher works at a time (an advisory lock of its session), in transactions that are each whole: whoever is interrupted is
+followed by one who makes what is missing. The last case is the mark that all is there; after it nothing is ever made
+again, whatever people change or take away.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from engine import access
+from engine.demo.stories import Deed, Story, acme_stories, globex_stories, last_acme_stories
+from engine.dispatch.drain import drain
+from engine.gallery import gallery
+from engine.kernel.transitions import TaskStatus
+from engine.models import Instance, Template
+from engine.services.instances import start_instance
+from engine.services.people import create_person, create_tenant
+from engine.services.tasks import claim_task, complete_task
+from engine.services.templates import activate_version, save_draft
+from workflowplatform.accounts.actor import Actor, actor_of
+from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.services.demo_people import PEOPLE
+
+LOCK = 0x776F726B
+"""Any number that nobody else locks."""
+
+TENANTS = {"acme": "Acme", "globex": "Globex", "house": "House"}
+ROLES = {
+    "ada": ("finance", "support"),
+    "adam": ("hr", "management"),
+    "sam": ("management",),
+    "stan": ("finance", "hr", "support"),
+}
+GLOBEX_TEMPLATES = ("expense-approval", "leave-request", "equipment-repair")
+HASHERS = 2
+"""Passwords hashed side by side: hashing is most of the work, and it leaves Python free."""
+PATIENCE_SECONDS = 10.0
+"""How long to wait for workers that hold what the next deed needs."""
+
+
+def furnish() -> bool:
+    """Make the demo; answer False when it was there already."""
+    with _alone():
+        if _is_furnished():
+            return False
+        _make_people()
+        _make_templates("gwen", gallery())
+        _make_templates("sam", {name: gallery()[name] for name in GLOBEX_TEMPLATES})
+        _tell(globex_stories())
+        _tell(acme_stories())
+        _tell(last_acme_stories(), finish=False)
+    return True
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one furnisher in at a time; death of the session unlocks."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+
+
+def _is_furnished() -> bool:
+    mark = last_acme_stories()[-1].reference
+    return Instance.objects.filter(tenant__name="acme", reference=mark).exists()
+
+
+# People and templates
+
+
+def _make_people() -> None:
+    tenants = {name: _tenant(name, title) for name, title in TENANTS.items()}
+    there = set(User.objects.values_list("username", flat=True))
+    missing = [row for row in PEOPLE if row[0] not in there]
+    with ThreadPoolExecutor(max_workers=HASHERS) as pool:
+        list(pool.map(lambda row: _make_person(tenants[row[1]], row[0], row[2]), missing))
+
+
+def _tenant(name: str, title: str) -> Tenant:
+    return Tenant.objects.filter(name=name).first() or create_tenant(actor=None, name=name, title=title)
+
+
+def _make_person(tenant: Tenant, name: str, level: int) -> None:
+    """Create one person in a thread of the pool, which has a connection of its own."""
+    try:
+        create_person(
+            actor=None,
+            tenant=tenant,
+            name=name,
+            level=level,
+            roles=ROLES.get(name, ()),
+            password=f"demo-{name}",
+            email=f"{name}@{tenant.name}.example",
+        )
+    finally:
+        connection.close()
+
+
+@transaction.atomic
+def _make_templates(author: str, sources: Mapping[str, str]) -> None:
+    """Put the templates in force that the author's tenant does not have yet."""
+    actor = _actor(author)
+    there = set(Template.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True))
+    for name, source in sources.items():
+        if name not in there:
+            version = save_draft(actor=actor, source=source)
+            activate_version(actor=actor, name=name, number=version.number)
+
+
+def _actor(name: str) -> Actor:
+    return actor_of(User.objects.get(username=name))
+
+
+# Stories
+
+
+@dataclass(slots=True)
+class Running:
+    """A story being told: its instance and what is still to be done."""
+
+    instance: Instance
+    deeds: list[Deed]
+
+
+def _tell(stories: Iterable[Story], *, finish: bool = True) -> None:
+    """Start the stories that are not there and do what people did; `finish` also makes the calls they wait for."""
+    actors = {name: _actor(name) for name, *_ in PEOPLE}
+    running = [_start(story, actors) for story in stories if not _is_told(story, actors)]
+    stop_at = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        moved = [_do_next(one, actors) for one in running]
+        running = [one for one in running if one.deeds]
+        if finish:
+            drain()
+        if not running or time.monotonic() > stop_at:
+            return
+        if not any(moved):
+            time.sleep(0.02)
+
+
+def _is_told(story: Story, actors: Mapping[str, Actor]) -> bool:
+    tenant_id = actors[story.person].tenant_id
+    return Instance.objects.filter(tenant_id=tenant_id, reference=story.reference).exists()
+
+
+def _start(story: Story, actors: Mapping[str, Actor]) -> Running:
+    started = start_instance(
+        actor=actors[story.person], template=story.template, input=story.input, reference=story.reference
+    )
+    return Running(started.instance, list(story.deeds))
+
+
+def _do_next(one: Running, actors: Mapping[str, Actor]) -> bool:
+    """Do what can be done now; answer whether anything could."""
+    before = len(one.deeds)
+    while one.deeds and DEEDS[one.deeds[0].verb](actors[one.deeds[0].person], one.instance, one.deeds[0]):
+        one.deeds.pop(0)
+    return len(one.deeds) < before
+
+
+def _complete(actor: Actor, instance: Instance, deed: Deed) -> bool:
+    task_id = _open_task(actor, instance, deed.step)
+    if task_id is not None:
+        complete_task(actor=actor, task_id=task_id, outcome=deed.outcome, values=deed.values, comment=deed.comment)
+    return task_id is not None
+
+
+def _claim(actor: Actor, instance: Instance, deed: Deed) -> bool:
+    task_id = _open_task(actor, instance, deed.step)
+    if task_id is not None:
+        claim_task(actor=actor, task_id=task_id)
+    return task_id is not None
+
+
+def _open_task(actor: Actor, instance: Instance, step: str) -> UUID | None:
+    """Find the open task at a step, or None while the case has not come that far."""
+    tasks = access.visible_tasks(actor).filter(instance_id=instance.pk, step=step, status=TaskStatus.OPEN)
+    return tasks.values_list("pk", flat=True).first()
+
+
+DEEDS: Mapping[str, Callable[[Actor, Instance, Deed], bool]] = {"complete": _complete, "claim": _claim}
+"""How each deed is done; it answers false when its moment has not come."""

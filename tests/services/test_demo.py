@@ -1,0 +1,164 @@
+"""The demo: everything that CONTRACT promises is there, once, whoever furnishes and however often."""
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+from django.contrib.auth import authenticate
+from django.db import connection
+from django.utils import timezone
+
+from engine import access
+from engine.demo import furnish
+from engine.dispatch.drain import drain
+from engine.gallery import GALLERY
+from engine.models import Audit, Instance, Task, TemplateVersion, Wait
+from workflowplatform.accounts.actor import Actor, actor_of
+from workflowplatform.accounts.models import Membership, Tenant, User
+
+pytestmark = pytest.mark.usefixtures("transactional", "valkey", "quick_passwords")
+
+
+@pytest.fixture
+def quick_passwords(settings) -> None:
+    """Hash quickly: how strong a known password is hashed is not at stake here."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def actor(name: str) -> Actor:
+    return actor_of(User.objects.get(username=name))
+
+
+def statuses(tenant: str = "acme") -> Counter[str]:
+    return Counter(Instance.objects.filter(tenant__name=tenant).values_list("status", flat=True))
+
+
+def let_time_pass() -> None:
+    """Let what is due within a second fall due, and do what workers would."""
+    time.sleep(1.1)
+    while drain().signals:
+        pass
+
+
+def test_people_and_roles_are_those_of_the_contract():
+    assert furnish()
+    found = {user.username: (user.tenant.name, user.level) for user in User.objects.select_related("tenant")}
+    assert found == {
+        "gwen": ("acme", 5), "ada": ("acme", 4), "adam": ("acme", 4), "uri": ("acme", 2),
+        "sam": ("globex", 5), "stan": ("globex", 4), "zoe": ("house", 6),
+    }  # fmt: skip
+    held = Membership.objects.filter(user__username__in=("ada", "adam")).values_list("role__name", flat=True)
+    assert set(held) == {"finance", "hr", "support", "management"}
+
+
+def test_everybody_signs_in_with_the_demo_password(rf):
+    furnish()
+    for name in User.objects.values_list("username", flat=True):
+        assert authenticate(rf.post("/"), username=name, password=f"demo-{name}") is not None, name
+
+
+def test_every_gallery_template_is_active_in_acme_and_three_in_globex():
+    furnish()
+    active = TemplateVersion.objects.active().values_list("tenant__name", "template__name")
+    assert {name for tenant, name in active if tenant == "acme"} == set(GALLERY)
+    assert len([name for tenant, name in active if tenant == "globex"]) == 3
+
+
+def test_cases_stand_in_every_status_that_can_be_reached():
+    furnish()
+    let_time_pass()
+    found = statuses()
+    assert set(found) == {"running", "completed", "failed", "incident", "expired", "cancelled"}
+    assert found["running"] >= 25
+    assert found["completed"] >= 10
+
+
+def test_tasks_are_open_claimed_overdue_and_soon_due():
+    furnish()
+    now = timezone.now()
+    ada, adam, uri = actor("ada"), actor("adam"), actor("uri")
+    assert access.tasks_mine(ada).filter(status="claimed").count() >= 3
+    assert access.tasks_mine(adam).filter(status="claimed").count() >= 2
+    assert access.tasks_available(ada).count() >= 8
+    assert access.tasks_available(adam).count() >= 8
+    assert access.tasks_mine(uri).count() >= 4
+    assert access.tasks_available(ada).filter(due_at__lt=now).count() >= 2
+    assert access.tasks_available(ada).filter(due_at__range=(now, now + timezone.timedelta(hours=4))).count() >= 2
+    assert set(Task.objects.values_list("priority", flat=True)) == {0, 1, 2, 3}
+
+
+def test_timers_and_a_call_that_is_tried_again_wait():
+    furnish()
+    let_time_pass()
+    kinds = Counter(Wait.objects.filter(side=False).values_list("kind", flat=True))
+    assert kinds["timer"] >= 4
+    assert kinds["retry"] == 1
+
+
+def test_the_refused_address_is_an_incident_that_says_so():
+    furnish()
+    let_time_pass()
+    incident = Instance.objects.get(status="incident")
+    assert incident.reference.startswith("PAY-")
+    assert incident.error["code"] == "address_refused"
+
+
+def test_furnishing_twice_is_furnishing_once():
+    assert furnish()
+    before = counts()
+    assert not furnish()
+    assert counts() == before
+
+
+def test_what_people_changed_afterwards_stays():
+    furnish()
+    User.objects.filter(username="uri").update(is_active=False)
+    TemplateVersion.objects.filter(template__name="travel-request").update(status="archived")
+    assert not furnish()
+    assert not User.objects.get(username="uri").is_active
+    assert not TemplateVersion.objects.active().filter(template__name="travel-request").exists()
+
+
+def test_two_furnishers_at_once_make_one_demo():
+    answers: list[bool] = []
+    threads = [threading.Thread(target=_furnish_into, args=(answers,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [False, True]
+    references = list(Instance.objects.filter(tenant__name="acme").values_list("reference", flat=True))
+    assert len(references) == len(set(references))
+
+
+def _furnish_into(answers: list[bool]) -> None:
+    try:
+        answers.append(furnish())
+    finally:
+        connection.close()
+
+
+def test_an_interrupted_furnisher_is_followed_by_one_who_makes_the_rest(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.demo.furnishing.acme_stories", _power_cut)
+        with pytest.raises(KeyboardInterrupt):
+            furnish()
+    assert Instance.objects.filter(tenant__name="globex").count() == 3
+    assert furnish()
+    assert Instance.objects.filter(tenant__name="globex").count() == 3
+    assert statuses()["completed"] >= 10
+
+
+def _power_cut():
+    raise KeyboardInterrupt
+
+
+def test_no_case_is_told_by_writing_rows():
+    furnish()
+    started = Audit.objects.filter(action="start_workflow", subject_kind="instance").values("subject_id").distinct()
+    assert started.count() == Instance.objects.count()
+
+
+def counts() -> dict[str, int]:
+    return {model.__name__: model.objects.count() for model in (Tenant, User, TemplateVersion, Instance, Task, Audit)}
