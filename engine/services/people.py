@@ -2,8 +2,8 @@
 
 The rules, for every door: level 5 manages the people of the own tenant; nobody gives a level above their own, nor
 changes somebody above it; only level 6 makes tenants and enters another one, and entering is audited there. An act
-without an actor is the operator's, at the command line. What concerns a person stands in that person's chain, the rest in
-the tenant's.
+without an actor is the operator's, at the command line. What concerns a person stands in that person's chain, the rest
+in the tenant's.
 """
 
 import logging
