@@ -1,7 +1,7 @@
 """Turn what a browser sends, always text, into typed JSON values: one field class a kind.
 
-A field left empty yields EMPTY, which is left out of the values: whether that is allowed the service decides, as it decides
-everything else about the values. Fields only refuse what cannot be understood as their type at all.
+A field left empty yields EMPTY, which is left out of the values: whether that is allowed the service decides, as it
+decides everything else about the values. Fields only refuse what cannot be understood as their type at all.
 """
 
 import json
@@ -94,7 +94,9 @@ class ChoiceField(forms.ChoiceField):
         options = options_of(prop.schema)
         self.typed = {key_of(value): value for value, _title in options}
         titles = [(key_of(value), title) for value, title in options]
-        super().__init__(required=False, choices=[("", _("Choose…")), *titles], widget=forms.Select({"class": "wf-select"}))
+        super().__init__(
+            required=False, choices=[("", _("Choose…")), *titles], widget=forms.Select({"class": "wf-select"})
+        )
 
     def clean(self, value: Any) -> Any:
         key = super().clean(value)

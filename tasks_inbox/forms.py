@@ -1,4 +1,4 @@
-"""Make a Django form from a JSON Schema, read its answer as typed JSON, and put the service's errors back at the fields.
+"""Make a form from a JSON Schema, read its answer as typed JSON, and put the service's errors back at the fields.
 
 The service is the one that validates. A form only translates: schema → fields, text → values, error paths → fields.
 """
@@ -28,6 +28,7 @@ class Block:
     field: forms.BoundField | None = None
     fields: tuple["Block", ...] = ()
     hint: str = ""
+    optional: bool = False
     kept: str = ""
     """The value that stays as it is, where the page cannot show a field for it."""
 
@@ -77,14 +78,17 @@ class SchemaForm(forms.Form):
         return [self._group_block(part) if isinstance(part, Group) else self._block(part) for part in self.layout]
 
     def _group_block(self, group: Group) -> Block:
-        return Block(group.label, fields=tuple(map(self._block, group.properties)), hint=str(group.schema.get("description", "")))
+        return Block(
+            group.label, fields=tuple(map(self._block, group.properties)), hint=str(group.schema.get("description", ""))
+        )
 
     def _block(self, prop: Property) -> Block:
         name = self.names.get(prop.path)
         if name:
             return Block(prop.label, field=self[name])
         value = self._prefilled(prop)
-        return Block(prop.label, kept=facts_of({"": value})[0].text if value is not None else "")
+        kept = facts_of({"": value})[0] if value is not None else None
+        return Block(prop.label, optional=not prop.required, kept=kept.text or _("a list") if kept else "")
 
     def values(self) -> dict[str, Json]:
         """Give the typed values of a valid form; what the page cannot show stays as it was."""
@@ -140,13 +144,28 @@ class SchemaForm(forms.Form):
         return [self[name] for name in self.fields if name in self.errors]
 
 
+@dataclass(frozen=True, slots=True)
+class CommentRule:
+    """Whether a task takes a comment, and for which outcomes one is needed."""
+
+    asked: bool = False
+    needed_for: tuple[str, ...] = ()
+    always: bool = False
+
+
 class TaskForm(SchemaForm):
     """A task's form, with the comment that its rule asks for."""
 
-    def __init__(self, schema: Schema | None, data: Any = None, prefill: Mapping[str, Json] | None = None, rule: str = "never") -> None:
+    def __init__(
+        self,
+        schema: Schema | None,
+        data: Any = None,
+        prefill: Mapping[str, Json] | None = None,
+        comment: CommentRule | None = None,
+    ) -> None:
         super().__init__(schema, data, prefill)
-        if rule != "never":
-            self.fields[COMMENT] = _comment_field(rule)
+        if comment and comment.asked:
+            self.fields[COMMENT] = _comment_field(comment)
 
     def comment_block(self) -> Block | None:
         """Give the comment's place, if the task takes one."""
@@ -160,11 +179,13 @@ class TaskForm(SchemaForm):
         return super()._nearest(path) or (COMMENT if path == (COMMENT,) and COMMENT in self.fields else None)
 
 
-def _comment_field(rule: str) -> forms.Field:
-    field = forms.CharField(required=False, widget=forms.Textarea({"class": "wf-textarea", "rows": 3}), label=_("Comment"))
+def _comment_field(rule: CommentRule) -> forms.Field:
+    widget = forms.Textarea({"class": "wf-textarea", "rows": 3})
+    field = forms.CharField(required=False, widget=widget, label=_("Comment"))
     field.wide = True  # type: ignore[attr-defined]
-    field.optional = rule == "optional"  # type: ignore[attr-defined]
-    field.aside = _("needed if you reject") if rule == "on_reject" else ""  # type: ignore[attr-defined]
+    field.optional = not rule.needed_for  # type: ignore[attr-defined]
+    if rule.needed_for and not rule.always:
+        field.aside = _("needed for: %(outcomes)s") % {"outcomes": ", ".join(rule.needed_for)}  # type: ignore[attr-defined]
     return field
 
 

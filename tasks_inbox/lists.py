@@ -41,7 +41,9 @@ LISTS: Mapping[str, TaskList] = {
     for each in (
         TaskList("mine", _("Mine"), _("Tasks you claimed or were given."), "user-check", access.tasks_mine),
         TaskList("available", _("Available"), _("You may claim any of these."), "inbox", access.tasks_available),
-        TaskList("team", _("Team"), _("Everything open in your organisation."), "users", access.tasks_team, TO_SEE_TENANT),
+        TaskList(
+            "team", _("Team"), _("Everything open in your organisation."), "users", access.tasks_team, TO_SEE_TENANT
+        ),
         TaskList("overdue", _("Overdue"), _("Yours, or open to you, and late."), "clock-exclamation", tasks_overdue),
         TaskList("done", _("Done"), _("What you completed, newest first."), "checks", access.tasks_done),
     )

@@ -27,7 +27,11 @@ def _claimed(error: WorkflowError) -> Notice:
     winner = error.facts.get("winner_name") or str(error.facts.get("winner", "")).capitalize() or _("Somebody")
     at = error.facts.get("claimed_at")
     words = {"winner": winner, "time": date_format(timezone.localtime(at), "H:i") if at else ""}
-    said = _("%(winner)s claimed this task at %(time)s, before you.") if at else _("%(winner)s claimed this task before you.")
+    said = (
+        _("%(winner)s claimed this task at %(time)s, before you.")
+        if at
+        else _("%(winner)s claimed this task before you.")
+    )
     return Notice(_("%(winner)s was faster") % words, said % words + " " + _("Nothing was sent."), icon="hand-stop")
 
 
@@ -36,7 +40,9 @@ def _closed(error: WorkflowError) -> Notice:
 
 
 def _answered(error: WorkflowError) -> Notice:
-    return Notice(_("Already sent"), _("Here is what you answered. Nothing was sent a second time."), "accent", "info-circle")
+    return Notice(
+        _("Already sent"), _("Here is what you answered. Nothing was sent a second time."), "accent", "info-circle"
+    )
 
 
 def _status(error: WorkflowError) -> Notice:

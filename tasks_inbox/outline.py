@@ -1,7 +1,7 @@
 """Say where a case is as an ordered list of steps: the definition's order, each with what became of it.
 
-The tree comes from the canonical definition, the statuses from the step runs; both are joined by path. Of several runs of one
-step (rounds, attempts) the last has the word and the number of runs is said.
+The tree comes from the canonical definition, the statuses from the step runs; both are joined by path. Of several
+runs of one step (rounds, attempts) the last has the word and the number of runs is said.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,8 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from engine.kernel.language import KINDS
-from engine.kernel.normalizer import bodies
+from engine.kernel.bodies import bodies
 from engine.kernel.signals import Json
 from engine.models import StepRun
 from tasks_inbox.values import label_of
@@ -128,15 +127,18 @@ def outline_of(canonical: Json, step_runs: Iterable[StepRun]) -> tuple[Step, ...
     return _steps(canonical.get("steps", ()) if canonical else (), seen)
 
 
-def _steps(steps: Iterable[dict[str, Any]], seen: Mapping[str, _Seen]) -> tuple[Step, ...]:
-    return tuple(_step(step, seen) for step in steps)
+def _steps(steps: Iterable[dict[str, Any]], seen: Mapping[str, _Seen], passed: bool = False) -> tuple[Step, ...]:
+    return tuple(_step(step, seen, passed) for step in steps)
 
 
-def _step(step: dict[str, Any], seen: Mapping[str, _Seen]) -> Step:
+def _step(step: dict[str, Any], seen: Mapping[str, _Seen], passed: bool) -> Step:
+    """Draw a step; where the flow has passed its choice, a step without a run was not taken."""
     kind = kind_of(step)
     found = seen.get(step["path"], _Seen())
-    branches = tuple(Branch(_branch_label(name), _steps(inner, seen)) for name, inner in bodies(step, kind))
-    return Step(step["id"], name_of(step), kind, LOOKS[kind], branches=branches, **_what_became(found))
+    became = _what_became(found) or ({"state": "skipped", "words": _("not taken")} if passed else {})
+    over = passed or became.get("state") in {"done", "skipped"}
+    branches = tuple(Branch(_branch_label(name), _steps(inner, seen, over)) for name, inner in bodies(step, kind))
+    return Step(step["id"], name_of(step), kind, LOOKS[kind], branches=branches, **became)
 
 
 def _what_became(found: _Seen) -> dict[str, Any]:
@@ -176,7 +178,7 @@ def _branch_label(name: str) -> str:
 
 def kind_of(step: Mapping[str, Any]) -> str:
     """Name a canonical step's kind."""
-    return next(key for key in step if key in KINDS)
+    return next(key for key in step if key in LOOKS)
 
 
 def name_of(step: Mapping[str, Any]) -> str:
@@ -185,7 +187,10 @@ def name_of(step: Mapping[str, Any]) -> str:
     for title in (step.get("title"), task.get("title") if isinstance(task, Mapping) else None):
         if isinstance(title, str) and title and "${" not in title:
             return title
-    return str(LOOKS[kind_of(step)].word) if step.get("auto_id") else label_of(step["id"])
+    kind = kind_of(step)
+    if kind == "complete" and isinstance(step[kind], Mapping) and isinstance(step[kind].get("outcome"), str):
+        return label_of(step[kind]["outcome"].lower())
+    return str(LOOKS[kind].word) if step.get("auto_id") else label_of(step["id"])
 
 
 def steps_by_id(steps: Iterable[Step]) -> dict[str, Step]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -23,8 +24,10 @@ class Sentence:
     icon: str = "player-play"
 
 
-def sentence_of(instance: Instance, waits: Iterable[Wait], tasks: Iterable[Task], steps: Mapping[str, Step]) -> Sentence:
-    """Say where an instance stands."""
+def sentence_of(
+    instance: Instance, waits: Iterable[Wait], tasks: Iterable[Task], steps: Mapping[str, Step], reader: UUID | None
+) -> Sentence:
+    """Say where an instance stands, to the person who reads."""
     said = _ENDS.get(instance.status)
     if said:
         return said(instance)
@@ -32,23 +35,29 @@ def sentence_of(instance: Instance, waits: Iterable[Wait], tasks: Iterable[Task]
     if not held:
         return Sentence(_("Goes on in a moment."), tone="accent", icon="refresh")
     first, *others = sorted(held, key=lambda wait: (wait.kind != "task", wait.due_at or wait.opened_at))
-    words = _wait_sentence(first, list(tasks), steps)
+    words = _wait_sentence(first, list(tasks), steps, reader)
     more = _("It also waits for %(n)d more.") % {"n": len(others)} if others else ""
     return Sentence(words.first, f"{words.more} {more}".strip(), words.tone, words.icon)
 
 
-def _wait_sentence(wait: Wait, tasks: list[Task], steps: Mapping[str, Step]) -> Sentence:
+def _wait_sentence(wait: Wait, tasks: list[Task], steps: Mapping[str, Step], reader: UUID | None) -> Sentence:
     step = steps[wait.step].name if wait.step in steps else label_of(wait.step)
     task = next((task for task in tasks if task.token == wait.token and not task.is_over), None)
     if task:
-        return _task_sentence(task)
+        return _task_sentence(task, reader)
     known = _WAITS.get(wait.kind)
-    return known(wait, step) if known else Sentence(_("Waits at %(step)s.") % {"step": step}, tone="accent", icon="clock")
+    return (
+        known(wait, step) if known else Sentence(_("Waits at %(step)s.") % {"step": step}, tone="accent", icon="clock")
+    )
 
 
-def _task_sentence(task: Task) -> Sentence:
+def _task_sentence(task: Task, reader: UUID | None) -> Sentence:
     since = moment_words(task.claimed_at or task.created_at, timezone.now())
-    words = {"task": task.title, "who": who_of(task), "since": since}
+    words = {
+        "task": task.title,
+        "who": _("you") if reader and task.assignee_id == reader else who_of(task),
+        "since": since,
+    }
     if task.assignee and task.status == "claimed":
         first = _("Waits for %(who)s to answer “%(task)s”, claimed %(since)s.") % words
     else:
@@ -66,7 +75,9 @@ def who_of(task: Task) -> str:
 
 
 def _timer(wait: Wait, step: str) -> Sentence:
-    return Sentence(_("Waits until %(when)s (%(step)s).") % {"when": _when(wait.due_at), "step": step}, tone="accent", icon="clock")
+    return Sentence(
+        _("Waits until %(when)s (%(step)s).") % {"when": _when(wait.due_at), "step": step}, tone="accent", icon="clock"
+    )
 
 
 def _retry(wait: Wait, step: str) -> Sentence:
@@ -75,11 +86,17 @@ def _retry(wait: Wait, step: str) -> Sentence:
 
 
 def _call(wait: Wait, step: str) -> Sentence:
-    return Sentence(_("Carries out %(step)s and waits for the answer.") % {"step": step}, tone="accent", icon="arrows-right-left")
+    return Sentence(
+        _("Carries out %(step)s and waits for the answer.") % {"step": step}, tone="accent", icon="arrows-right-left"
+    )
 
 
 def _signal(wait: Wait, step: str) -> Sentence:
-    return Sentence(_("Waits for the message “%(name)s” (%(step)s).") % {"name": wait.name, "step": step}, tone="accent", icon="broadcast")
+    return Sentence(
+        _("Waits for the message “%(name)s” (%(step)s).") % {"name": wait.name, "step": step},
+        tone="accent",
+        icon="broadcast",
+    )
 
 
 def _child(wait: Wait, step: str) -> Sentence:
@@ -115,7 +132,9 @@ def _failed(instance: Instance) -> Sentence:
 
 
 def _expired(instance: Instance) -> Sentence:
-    return Sentence(_ended(_("Its time ran out %(when)s after %(span)s."), instance), _cause(instance), "danger", "clock")
+    return Sentence(
+        _ended(_("Its time ran out %(when)s after %(span)s."), instance), _cause(instance), "danger", "clock"
+    )
 
 
 def _cancelled(instance: Instance) -> Sentence:

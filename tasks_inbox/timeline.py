@@ -1,7 +1,7 @@
 """Tell what happened, newest first, from the audit (of an instance) or from the events (of a task).
 
-One table an action: sentence and mark. What only the machine does on its way (a step begins, a branch is taken) is left out of
-the short telling and kept in the whole one.
+One table an action: sentence and mark. What only the machine does on its way (a step begins, a branch is taken) is left
+out of the short telling and kept in the whole one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -59,27 +59,50 @@ class _Saying:
 
 _SAYINGS: Mapping[str, _Saying] = {
     "start_workflow": _Saying(gettext_lazy("started it"), gettext_lazy("It was started"), "player-play"),
-    "task_created": _Saying(gettext_lazy("caused %(step)s to open"), gettext_lazy("%(step)s was opened"), "user", always=False),
+    "task_created": _Saying(
+        gettext_lazy("caused %(step)s to open"), gettext_lazy("%(step)s was opened"), "user", always=False
+    ),
     "task_claimed": _Saying(gettext_lazy("claimed %(step)s"), gettext_lazy("%(step)s was claimed"), "user", "accent"),
     "task_released": _Saying(gettext_lazy("released %(step)s"), gettext_lazy("%(step)s was released"), "arrow-back-up"),
     "task_assigned": _Saying(gettext_lazy("assigned %(step)s"), gettext_lazy("%(step)s was assigned"), "user"),
-    "task_completed": _Saying(gettext_lazy("completed %(step)s"), gettext_lazy("%(step)s was completed"), "check", "good"),
-    "hold_step": _Saying(gettext_lazy("%(step)s is held back"), gettext_lazy("%(step)s is held back"), "hourglass", always=False),
-    "execute_step": _Saying(gettext_lazy("reached %(step)s"), gettext_lazy("%(step)s began"), "player-play", always=False),
-    "complete_step": _Saying(gettext_lazy("passed %(step)s"), gettext_lazy("%(step)s is done"), "check", "good", always=False),
-    "fail_step": _Saying(gettext_lazy("saw %(step)s fail"), gettext_lazy("%(step)s failed"), "x", "danger"),
-    "skip_step": _Saying(gettext_lazy("%(step)s was skipped"), gettext_lazy("%(step)s was skipped"), "ban", always=False),
-    "retry_step": _Saying(
-        gettext_lazy("%(step)s failed and is tried again"), gettext_lazy("%(step)s failed and is tried again"), "refresh", "warning"
+    "task_completed": _Saying(
+        gettext_lazy("completed %(step)s"), gettext_lazy("%(step)s was completed"), "check", "good"
     ),
-    "expire_step": _Saying(gettext_lazy("time ran out for %(step)s"), gettext_lazy("Time ran out for %(step)s"), "clock", "danger"),
+    "hold_step": _Saying(
+        gettext_lazy("%(step)s is held back"), gettext_lazy("%(step)s is held back"), "hourglass", always=False
+    ),
+    "execute_step": _Saying(
+        gettext_lazy("reached %(step)s"), gettext_lazy("%(step)s began"), "player-play", always=False
+    ),
+    "complete_step": _Saying(
+        gettext_lazy("passed %(step)s"), gettext_lazy("%(step)s is done"), "check", "good", always=False
+    ),
+    "fail_step": _Saying(gettext_lazy("saw %(step)s fail"), gettext_lazy("%(step)s failed"), "x", "danger"),
+    "skip_step": _Saying(
+        gettext_lazy("%(step)s was skipped"), gettext_lazy("%(step)s was skipped"), "ban", always=False
+    ),
+    "retry_step": _Saying(
+        gettext_lazy("%(step)s failed and is tried again"),
+        gettext_lazy("%(step)s failed and is tried again"),
+        "refresh",
+        "warning",
+    ),
+    "expire_step": _Saying(
+        gettext_lazy("time ran out for %(step)s"), gettext_lazy("Time ran out for %(step)s"), "clock", "danger"
+    ),
     "cancel_step": _Saying(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
     "compensate_step": _Saying(gettext_lazy("undid %(step)s"), gettext_lazy("%(step)s was undone"), "arrow-back-up"),
-    "complete_workflow": _Saying(gettext_lazy("brought it to its end"), gettext_lazy("It was completed"), "circle-check", "good"),
+    "complete_workflow": _Saying(
+        gettext_lazy("brought it to its end"), gettext_lazy("It was completed"), "circle-check", "good"
+    ),
     "fail_workflow": _Saying(gettext_lazy("saw it fail"), gettext_lazy("It failed"), "circle-x", "danger"),
     "cancel_workflow": _Saying(gettext_lazy("cancelled it"), gettext_lazy("It was cancelled"), "ban", "danger"),
-    "expire_workflow": _Saying(gettext_lazy("saw its time run out"), gettext_lazy("Its time ran out"), "clock", "danger"),
-    "raise_incident": _Saying(gettext_lazy("saw it stop"), gettext_lazy("It stopped and needs help"), "alert-triangle", "danger"),
+    "expire_workflow": _Saying(
+        gettext_lazy("saw its time run out"), gettext_lazy("Its time ran out"), "clock", "danger"
+    ),
+    "raise_incident": _Saying(
+        gettext_lazy("saw it stop"), gettext_lazy("It stopped and needs help"), "alert-triangle", "danger"
+    ),
 }
 
 _EVENTS: Mapping[str, _Saying] = {
@@ -87,7 +110,9 @@ _EVENTS: Mapping[str, _Saying] = {
     "assigned": _Saying(gettext_lazy("assigned it"), gettext_lazy("It was assigned"), "user"),
     "claimed": _Saying(gettext_lazy("claimed it"), gettext_lazy("It was claimed"), "user", "accent"),
     "released": _Saying(gettext_lazy("released it"), gettext_lazy("It was released"), "arrow-back-up"),
-    "reassigned": _Saying(gettext_lazy("gave it to somebody else"), gettext_lazy("It was given to somebody else"), "user"),
+    "reassigned": _Saying(
+        gettext_lazy("gave it to somebody else"), gettext_lazy("It was given to somebody else"), "user"
+    ),
     "suspended": _Saying(gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"),
     "resumed": _Saying(gettext_lazy("resumed it"), gettext_lazy("It was resumed"), "player-play"),
     "completed": _Saying(gettext_lazy("completed it"), gettext_lazy("It was completed"), "check", "good"),
@@ -97,7 +122,9 @@ _EVENTS: Mapping[str, _Saying] = {
 }
 
 
-def of_instance(audit: Iterable[Audit], steps: Mapping[str, Step], tasks: Iterable[Task], *, whole: bool) -> list[Entry]:
+def of_instance(
+    audit: Iterable[Audit], steps: Mapping[str, Step], tasks: Iterable[Task], *, whole: bool
+) -> list[Entry]:
     """Tell an instance's audit, newest first as it is given."""
     done = {(task.step, task.completed_at): task for task in tasks if task.completed_at}
     entries = (_entry(row, steps, done.get((row.step or "", row.at))) for row in audit if whole or _matters(row, steps))
@@ -138,7 +165,13 @@ def _unknown(action: str) -> _Saying:
 
 def _is_machine(action: str) -> bool:
     """Tell acts that the machine does in somebody's slice: nobody is named for those."""
-    return action.endswith("_step") or action in {"task_created", "complete_workflow", "fail_workflow", "expire_workflow", "raise_incident"}
+    return action.endswith("_step") or action in {
+        "task_created",
+        "complete_workflow",
+        "fail_workflow",
+        "expire_workflow",
+        "raise_incident",
+    }
 
 
 def _completed_words(task: Task | None, step: str, who: str) -> str:
@@ -158,7 +191,7 @@ def _note(row: Audit) -> str:
 
 
 def _diffs(row: Audit) -> tuple[Diff, ...]:
-    """Give the values that an act changed: a step's writes, an answer's values, a start's input."""
+    """Give the values that an act changed: a step's writes, an answer's values."""
     reader = _DIFFS.get(row.action)
     return reader(row.old, row.new) if reader else ()
 
@@ -182,7 +215,6 @@ def _inner_diffs(key: str) -> Callable[[Json, Json], tuple[Diff, ...]]:
 _DIFFS: Mapping[str, Callable[[Json, Json], tuple[Diff, ...]]] = {
     "complete_step": _state_diffs,
     "task_completed": _inner_diffs("values"),
-    "start_workflow": _inner_diffs("input"),
 }
 
 

@@ -43,7 +43,9 @@ def span_words(length: timedelta) -> str:
     units = [(_("%(n)d d"), days), (_("%(n)d h"), hours), (_("%(n)d min"), minutes)]
     named = [text % {"n": n} for text, n in units]
     first = next(at for at, (_text, n) in enumerate(units) if n)
-    return " ".join(word for word, (_text, n) in zip(named[first : first + 2], units[first : first + 2], strict=True) if n)
+    return " ".join(
+        word for word, (_text, n) in zip(named[first : first + 2], units[first : first + 2], strict=True) if n
+    )
 
 
 def due_words(due_at: datetime, now: datetime) -> Due:

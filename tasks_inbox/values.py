@@ -13,6 +13,7 @@ from engine.kernel.signals import Json
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 NOTHING = "–"
+ABBREVIATIONS = frozenset({"hr", "id", "it", "iban", "pr", "qa", "url", "vat"})
 LONG = 60
 
 
@@ -38,8 +39,9 @@ def label_of(key: str, schema: Mapping[str, Any] | None = None) -> str:
     title = (schema or {}).get("title")
     if isinstance(title, str) and title:
         return title
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).replace("_", " ").replace("-", " ").strip()
-    return words[:1].upper() + (words[1:].lower() if words[1:] != words[1:].upper() else words[1:]) if words else key
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).replace("_", " ").replace("-", " ").split()
+    said = " ".join(word.upper() if word.lower() in ABBREVIATIONS else word for word in words)
+    return said[:1].upper() + said[1:] if said else key
 
 
 def shown(value: Json) -> str:
@@ -66,7 +68,9 @@ def _date(text: str) -> str | None:
         return None
 
 
-def facts_of(record: Json, schemas: Mapping[str, Any] | None = None, without: frozenset[str] = frozenset()) -> list[Fact]:
+def facts_of(
+    record: Json, schemas: Mapping[str, Any] | None = None, without: frozenset[str] = frozenset()
+) -> list[Fact]:
     """List a record's values for reading; nested records are laid out flat, lists of records as tables."""
     if not isinstance(record, Mapping):
         return []

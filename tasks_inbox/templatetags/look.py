@@ -106,7 +106,11 @@ def priority(name: str, word: bool = False) -> SafeString | str:
     mark = PRIORITY_MARKS.get(name)
     if mark is None:
         return ""
-    said = mark.word if word else format_html('<span class="wf-hidden">{}</span>', _("%(priority)s priority") % {"priority": mark.word})
+    said = (
+        mark.word
+        if word
+        else format_html('<span class="wf-hidden">{}</span>', _("%(priority)s priority") % {"priority": mark.word})
+    )
     return format_html('<span class="wf-priority wf-priority--{}">{}{}</span>', name, icon(mark.icon, "bold"), said)
 
 

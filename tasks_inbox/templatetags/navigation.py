@@ -40,7 +40,7 @@ class Side:
 def navigation(context: template.Context) -> Side:
     """Read what the side shows; a fixed number of queries, whatever the size of the lists."""
     request = context["request"]
-    actor, place = request.actor, context.get("place", "")
+    actor, place = request.actor, str(context.get("place", ""))
     return Side(
         tenant=str(Tenant.objects.get(pk=actor.tenant_id)),
         person=request.user,
@@ -57,7 +57,9 @@ def _link(each: TaskList, actor: Actor, place: str) -> Link:
 
 def _started(actor: Actor, place: str) -> Link:
     live: Any = access.visible_instances(actor).filter(started_by_id=actor.person_id).live()
-    return Link(_("Started by me"), reverse("inbox:started"), "route", count_words(capped_count(live)), place == "started")
+    return Link(
+        _("Started by me"), reverse("inbox:started"), "route", count_words(capped_count(live)), place == "started"
+    )
 
 
 @register.simple_tag

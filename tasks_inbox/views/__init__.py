@@ -1,1 +1,1 @@
-"""The pages of the inbox. A view fetches through access, calls one service, and puts the answer or the refusal on a page."""
+"""The pages of the inbox. A view fetches through access, calls one service, puts the answer on a page."""

@@ -7,11 +7,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from engine import access
+from engine.models import Instance
 from tasks_inbox import timeline
+from tasks_inbox.authored import document_of, in_order, input_schema_of
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.outline import outline_of, steps_by_id
 from tasks_inbox.sentence import sentence_of
-from tasks_inbox.values import facts_of
+from tasks_inbox.values import Fact, facts_of
 
 
 @require_GET
@@ -29,17 +31,23 @@ def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
     audit = list(access.history_of(actor, instance.pk).reverse()[: timeline.WHOLE])
     entries = timeline.of_instance(audit, steps, tasks, whole=whole)
     context = {
-        "place": "started" if instance.started_by_id == actor.person_id else "",
+        "place": "started" if instance.started_by_id == actor.person_id else "team",
         "instance": instance,
-        "sentence": sentence_of(instance, instance.waits.all(), tasks, steps),
+        "sentence": sentence_of(instance, instance.waits.all(), tasks, steps, actor.person_id),
         "outline": outline,
         "tasks": tasks,
         "readable": readable,
         "to_open": next((task for task in tasks if not task.is_over and task.pk in readable), None),
         "timeline": entries[:most],
         "whole": whole,
-        "data": facts_of(instance.state),
-        "input": facts_of(instance.input, ((instance.version.canonical or {}).get("input") or {}).get("properties")),
+        "data": facts_of(in_order(instance.state, document_of(instance.version).get("state"))),
+        "input": _input(instance),
         "output": facts_of(instance.output),
     }
     return render(request, "inbox/instance.html", context)
+
+
+def _input(instance: Instance) -> list[Fact]:
+    """Show what it was started with, under the start form's labels and in its order."""
+    asked = input_schema_of(instance.version).get("properties") or {}
+    return facts_of(in_order(instance.input, asked), asked)

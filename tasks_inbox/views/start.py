@@ -15,6 +15,7 @@ from engine import access
 from engine.errors import Conflict, Invalid
 from engine.models import TemplateVersion
 from engine.services.instances import StartedInstance, start_instance
+from tasks_inbox.authored import input_schema_of
 from tasks_inbox.forms import SchemaForm
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import notice_of
@@ -47,7 +48,9 @@ def gallery(request: InboxRequest) -> HttpResponse:
     """Show what the person may start: what they used first, then by tag."""
     cards = _cards(request.actor)
     words, tag = request.GET.get("q", "").strip().lower(), request.GET.get("tag", "")
-    found = [card for card in cards if words in f"{card.title} {card.description}".lower() and (not tag or tag in card.tags)]
+    found = [
+        card for card in cards if words in f"{card.title} {card.description}".lower() and (not tag or tag in card.tags)
+    ]
     context = {
         "place": "start",
         "sections": _sections(found),
@@ -61,7 +64,12 @@ def gallery(request: InboxRequest) -> HttpResponse:
 
 def _cards(actor: Actor) -> list[Card]:
     started = access.visible_instances(actor).filter(started_by_id=actor.person_id)
-    used = set(started.order_by().values_list("template_id", flat=True).annotate(times=Count("pk")).values_list("template_id", flat=True))
+    used = set(
+        started.order_by()
+        .values_list("template_id", flat=True)
+        .annotate(times=Count("pk"))
+        .values_list("template_id", flat=True)
+    )
     return [_card(version, version.template_id in used) for version in access.startable_versions(actor)]
 
 
@@ -98,7 +106,7 @@ def form(request: InboxRequest, name: str) -> HttpResponse:
         version = access.version_to_start(request.actor, name)
     except Conflict as refusal:
         return render(request, "inbox/task_gone.html", {"place": "start", "notice": notice_of(refusal)}, status=409)
-    shown = SchemaForm((version.canonical or {}).get("input"), request.POST if request.method == "POST" else None)
+    shown = SchemaForm(input_schema_of(version), request.POST if request.method == "POST" else None)
     if request.method == "GET":
         return _page(request, version, shown)
     return _start(request, version, shown) if shown.is_valid() else _page(request, version, shown, status=400)
@@ -117,14 +125,18 @@ def _start(request: InboxRequest, version: TemplateVersion, shown: SchemaForm) -
 
 def _go_on(request: InboxRequest, started: StartedInstance) -> HttpResponse:
     """Open the first task that is the starter's own, else the instance."""
-    messages.success(request, _("%(what)s started.") % {"what": started.instance.reference or started.instance.template})
+    messages.success(
+        request, _("%(what)s started.") % {"what": started.instance.reference or started.instance.template}
+    )
     own = [task for task in started.tasks if task.assignee_id == request.actor.person_id]
     if own:
         return redirect("inbox:task", task_id=own[0].pk)
     return redirect("inbox:instance", instance_id=started.instance.pk)
 
 
-def _page(request: InboxRequest, version: TemplateVersion, shown: SchemaForm, *, status: int = 200, notice: Any = None) -> HttpResponse:
+def _page(
+    request: InboxRequest, version: TemplateVersion, shown: SchemaForm, *, status: int = 200, notice: Any = None
+) -> HttpResponse:
     outline = outline_of(version.canonical, ())
     context = {"place": "start", "version": version, "form": shown, "outline": outline, "notice": notice}
     return render(request, "inbox/start.html", context, status=status)

@@ -15,12 +15,14 @@ from engine.errors import Conflict, Invalid, NotFound, WorkflowError
 from engine.models import Task
 from engine.services import tasks as services
 from tasks_inbox import timeline
-from tasks_inbox.forms import TaskForm
+from tasks_inbox.authored import in_order, part_of_task
+from tasks_inbox.forms import CommentRule, TaskForm
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import http_status_of, notice_of
 from tasks_inbox.outline import outline_of
-from tasks_inbox.values import facts_of
+from tasks_inbox.values import Fact, facts_of
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_OPERATE
 
 
 @require_GET
@@ -103,27 +105,40 @@ def _done_words(actor: Actor, done: services.CompletedTask) -> str:
     return format_html('{} <a href="/inbox/instances/{}/">{}</a>', words, done.instance.pk, _("View"))
 
 
-def _refused(request: InboxRequest, task_id: UUID, refusal: WorkflowError, form: TaskForm | None = None) -> HttpResponse:
-    """Show the task as it is now, under a notice that says what happened; who no longer sees it gets the notice alone."""
+def _refused(
+    request: InboxRequest, task_id: UUID, refusal: WorkflowError, form: TaskForm | None = None
+) -> HttpResponse:
+    """Show the task as it is now, under a notice; who no longer sees it gets the notice alone."""
     status, notice = http_status_of(refusal), notice_of(refusal)
     try:
         task = access.task_of(request.actor, task_id)
     except NotFound:
         if not isinstance(refusal, Conflict):
             raise
-        return render(request, "inbox/task_gone.html", {"notice": notice, "typed": form.typed() if form else []}, status=status)
+        return render(
+            request, "inbox/task_gone.html", {"notice": notice, "typed": form.typed() if form else []}, status=status
+        )
     return _page(request, task, form if refusal.code != "answered" else None, status=status, notice=notice)
 
 
 def _form(task: Task, data: Any = None) -> TaskForm:
     prefill = task.payload if isinstance(task.payload, dict) else {}
-    return TaskForm(task.form, data, prefill, rule=_comment_rule(task))
+    return TaskForm(part_of_task(task, "form"), data, prefill, comment=_comment_rule(task))
 
 
-def _comment_rule(task: Task) -> str:
-    """Ask for a comment as the task's rule says, or as the strictest of its outcomes."""
-    rules = {task.comment_rule, *(outcome.get("comment") or task.comment_rule for outcome in task.outcomes)}
-    return next(rule for rule in ("always", "on_reject", "optional", "never", task.comment_rule) if rule in rules)
+def _comment_rule(task: Task) -> CommentRule:
+    """Say which outcomes need a comment: the task's rule, or the outcome's own."""
+    rules = [(outcome, outcome.get("comment") or task.comment_rule) for outcome in task.outcomes]
+    needed = [
+        outcome["title"]
+        for outcome, rule in rules
+        if rule == "always" or (rule == "on_reject" and outcome.get("reject"))
+    ]
+    return CommentRule(
+        asked=any(rule != "never" for _outcome, rule in rules),
+        needed_for=tuple(needed),
+        always=len(needed) == len(rules),
+    )
 
 
 def _page(
@@ -143,14 +158,20 @@ def _page(
         "reasons": reasons,
         "may_act": may_act,
         "may_fill": may_act and (mine or form is not None),
-        "may_release": task.status == "claimed" and (mine or actor.level >= access.TO_OPERATE),
+        "may_release": task.status == "claimed" and (mine or actor.level >= TO_OPERATE),
         "mine": mine,
-        "facts": facts_of(task.payload, without=shown_form.keys()),
-        "answer": facts_of(task.answer, (task.form or {}).get("properties")),
+        "facts": facts_of(part_of_task(task, "payload"), without=shown_form.keys()),
+        "answer": _answer(task),
         "answer_outcome": task.outcome_named(task.outcome or ""),
         "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
     } | _where(actor, task)
     return render(request, "inbox/task.html", context, status=status)
+
+
+def _answer(task: Task) -> list[Fact]:
+    """Show a given answer under the form's labels and in its order."""
+    asked = part_of_task(task, "form").get("properties") or {}
+    return facts_of(in_order(task.answer, asked), asked)
 
 
 def _place(task: Task, mine: bool) -> str:

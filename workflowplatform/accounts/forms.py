@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from workflowplatform.accounts import mails
 from workflowplatform.accounts.models import User
 
-ZONES = sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone and not zone.startswith("Etc/")) + ["UTC"]
+ZONES = [*sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone and not zone.startswith("Etc/")), "UTC"]
 
 
 class Looks(forms.BaseForm):
@@ -37,7 +37,7 @@ class Looks(forms.BaseForm):
 class SignInForm(Looks, auth_forms.AuthenticationForm):
     """Sign in by name; names are unique over all tenants."""
 
-    error_messages = {  # noqa: RUF012
+    error_messages = {
         "invalid_login": _("Name and password do not fit together. Upper and lower case matter in the password."),
         "inactive": _("This person has been deactivated."),
     }
@@ -83,7 +83,7 @@ class SettingsForm(Looks, forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ("theme", "time_zone")
-        labels = {"theme": _("Look")}  # noqa: RUF012
+        labels = {"theme": _("Look")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,0 +1,169 @@
+"""JSON Schema becomes a form, its text becomes typed values, errors find their fields. No database."""
+
+from typing import Any
+
+import pytest
+from django.http import QueryDict
+
+from engine.kernel.forms import FieldError
+from engine.kernel.language_kinds import KINDS
+from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
+from tasks_inbox.fields import FIELDS
+from tasks_inbox.forms import SchemaForm, read_path
+from tasks_inbox.outline import LOOKS, STATE_OF, WORDS
+from tasks_inbox.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
+from tasks_inbox.templatetags.look import TONE_OF_STATUS
+from tasks_inbox.values import facts_of, label_of, shown
+
+
+def read(schema: dict[str, Any], text: str, prefill: Any = None) -> SchemaForm:
+    return SchemaForm({"type": "object", "properties": schema}, QueryDict(text), prefill)
+
+
+@pytest.mark.parametrize(
+    ("schema", "sent", "value"),
+    [
+        ({"type": "string"}, "f.x=+a+b+", "a b"),
+        ({"type": "number"}, "f.x=1.50", 1.5),
+        ({"type": "number"}, "f.x=7", 7),
+        ({"type": ["integer", "null"]}, "f.x=-3", -3),
+        ({"type": "string", "format": "date"}, "f.x=2026-11-30", "2026-11-30"),
+        ({"type": "string", "format": "time"}, "f.x=14:30", "14:30:00"),
+        ({"type": "string", "format": "date-time"}, "f.x=2026-11-30T14:30", "2026-11-30T14:30:00Z"),
+        ({"type": "boolean"}, "f.x=on", True),
+        ({"type": "boolean"}, "", False),
+        ({"enum": ["a", 2, False]}, "f.x=2", 2),
+        ({"enum": ["a", 2, False]}, "f.x=false", False),
+        ({"oneOf": [{"const": 1, "title": "One"}, {"const": 2, "title": "Two"}]}, "f.x=2", 2),
+        ({"type": "array", "items": {"enum": ["a", "b", "c"]}}, "f.x=a&f.x=c", ["a", "c"]),
+        ({"type": "array", "items": {"type": "integer"}}, "f.x=1%0D%0A%0D%0A2", [1, 2]),
+        ({"type": "string", "maxLength": 500}, "f.x=one%0D%0Atwo", "one\ntwo"),
+    ],
+)
+def test_text_becomes_a_typed_value(schema: dict[str, Any], sent: str, value: Any) -> None:
+    form = read({"x": schema}, sent)
+    assert form.is_valid(), form.errors
+    assert form.values() == {"x": value}
+    assert type(form.values()["x"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "sent"),
+    [
+        ({"type": "number"}, "1,5"),
+        ({"type": "number"}, "NaN"),
+        ({"type": "number"}, "1e400"),
+        ({"type": "number"}, "9" * 400),
+        ({"type": "integer"}, "1.5"),
+        ({"type": "string", "format": "date"}, "30.11.2026"),
+        ({"type": "string", "format": "date"}, "2026-02-31"),
+        ({"type": "string", "format": "date-time"}, "2026-13-01T99:99"),
+        ({"type": "string", "format": "time"}, "half past"),
+        ({"enum": ["a"]}, "b"),
+        ({"type": "array", "items": {"enum": ["a"]}}, "b"),
+        ({"type": "array", "items": {"type": "number"}}, "one"),
+    ],
+)
+def test_what_is_no_value_of_its_type_is_an_error_at_the_field(schema: dict[str, Any], sent: str) -> None:
+    form = read({"x": schema}, f"f.x={sent}")
+    assert list(form.errors) == ["f.x"]
+
+
+def test_empty_fields_are_left_out() -> None:
+    schema = {
+        "a": {"type": "string"},
+        "b": {"type": "number"},
+        "c": {"enum": ["x"]},
+        "d": {"type": "array", "items": {"enum": [1]}},
+    }
+    form = read(schema, "f.a=&f.b=&f.c=")
+    assert form.is_valid()
+    assert form.values() == {}
+
+
+def test_nested_object_is_a_frame_and_is_left_out_when_nothing_is_filled_in() -> None:
+    schema = {"to": {"type": "object", "properties": {"city": {"type": "string"}, "fast": {"type": "boolean"}}}}
+    empty, filled = read(schema, "f.to.city="), read(schema, "f.to.city=Graz")
+    assert empty.is_valid()
+    assert filled.is_valid()
+    assert empty.values() == {}
+    assert filled.values() == {"to": {"city": "Graz", "fast": False}}
+    assert filled.blocks()[0].is_group
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"type": "object"}},
+        {"type": "object", "additionalProperties": True},
+        {"type": ["string", "number"]},
+        {"$ref": "#/$defs/x"},
+        {},
+    ],
+)
+def test_what_cannot_be_shown_says_so_and_keeps_its_value(schema: dict[str, Any]) -> None:
+    assert kind_of(schema) == CANNOT
+    form = read({"x": schema}, "", {"x": [{"a": 1}]})
+    assert form.is_valid()
+    assert form.blocks()[0].field is None
+    assert form.values() == {"x": [{"a": 1}]}
+    assert read({"x": schema}, "").blocks()[0].kept == ""
+
+
+def test_prefill_and_default_fill_the_fields() -> None:
+    schema = {
+        "a": {"type": "integer", "default": 3},
+        "b": {"enum": [1, 2]},
+        "c": {"type": "string", "format": "date-time"},
+    }
+    form = SchemaForm({"properties": schema}, prefill={"b": 2, "c": "2026-11-30T14:30:00Z"})
+    assert [form[name].value() for name in ("f.a", "f.b", "f.c")] == ["3", "2", "2026-11-30T14:30"]
+
+
+def test_errors_of_the_service_find_their_fields() -> None:
+    schema = {"a": {"type": "string"}, "to": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    form = read(schema, "")
+    assert form.is_valid()
+    paths = ("values.a", "values.to.city", "values.elsewhere", "outcome")
+    form.take_errors([FieldError(path, "x", f"about {path}") for path in paths], within="values")
+    assert form.errors["f.a"] == ["about values.a"]
+    assert form.errors["f.to.city"] == ["about values.to.city"]
+    assert form.non_field_errors() == ["Elsewhere: about values.elsewhere", "Outcome: about outcome"]
+
+
+def test_paths_are_read_with_points_slashes_and_places() -> None:
+    assert (
+        read_path("/lines/0/amount")
+        == read_path("lines.0.amount")
+        == read_path("lines[0].amount")
+        == ("lines", "amount")
+    )
+
+
+def test_every_kind_of_field_has_a_class() -> None:
+    kinds = {*KIND_OF_FORMAT.values(), *KIND_OF_TYPE.values(), "text", "long", "choice", "choices", "lines"}
+    assert kinds == set(FIELDS)
+
+
+def test_every_step_kind_has_a_look_and_every_status_its_words() -> None:
+    assert set(LOOKS) == set(KINDS)
+    assert {status.value for status in StepStatus} == set(STATE_OF) == set(WORDS)
+    assert {status.value for status in (*TaskStatus, *InstanceStatus)} <= set(TONE_OF_STATUS)
+
+
+def test_values_are_written_as_people_read_them() -> None:
+    assert [shown(value) for value in (None, True, 3, 1.5, "x", ["a", 2], "2026-12-04")] == [
+        "–", "yes", "3", "1.5", "x", "a, 2", "Fri 4 Dec 2026",
+    ]  # fmt: skip
+    assert [label_of(key) for key in ("cost_centre", "wantedBy", "hr", "IBAN")] == [
+        "Cost centre",
+        "Wanted By",
+        "HR",
+        "IBAN",
+    ]
+
+
+def test_lists_of_records_become_tables() -> None:
+    fact = facts_of({"items": [{"item": "a", "pieces": 2}, {"item": "b"}]})[0]
+    assert fact.columns == ("Item", "Pieces")
+    assert [[cell.text for cell in row] for row in fact.rows] == [["a", "2"], ["b", "–"]]

@@ -1,0 +1,98 @@
+"""The page of an instance."""
+
+import pytest
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from engine.services.instances import start_instance
+from engine.services.tasks import claim_task, complete_task
+from tests.cast import Cast
+from tests.inbox.conftest import SignIn
+from tests.workflows import only_task, started
+
+
+def test_sentence_says_for_whom_it_waits(cast: Cast, review: str, browser: SignIn) -> None:
+    instance = started(cast.actor("uri"), "review", what="lunch", amount=3)
+    uri = browser("uri")
+    assert "Waits for Finance to take “Review lunch”" in uri.get(f"/inbox/instances/{instance.pk}/").content.decode()
+    claim_task(actor=cast.actor("ada"), task_id=only_task(instance).pk)
+    assert "Waits for Ada to answer “Review lunch”" in uri.get(f"/inbox/instances/{instance.pk}/").content.decode()
+
+
+def test_timeline_tells_who_did_what_and_what_changed(cast: Cast, review: str, browser: SignIn) -> None:
+    instance = started(cast.actor("uri"), "review", what="lunch", amount=3)
+    complete_task(
+        actor=cast.actor("ada"),
+        task_id=only_task(instance).pk,
+        outcome="approve",
+        values={"note": "ok"},
+        comment="Enjoy",
+    )
+    html = browser("uri").get(f"/inbox/instances/{instance.pk}/").content.decode()
+    assert "answered Finance review: Approve" in html
+    assert "“Enjoy”" in html
+    assert "<del>low</del> <ins>high</ins>" in html
+    assert "started it" in html
+
+
+def test_ended_instance_says_how(cast: Cast, review: str, browser: SignIn) -> None:
+    instance = started(cast.actor("uri"), "review", what="lunch", amount=3)
+    ada = cast.actor("ada")
+    complete_task(actor=ada, task_id=only_task(instance).pk, outcome="approve", values={"note": "ok"})
+    complete_task(actor=ada, task_id=only_task(instance).pk)
+    html = browser("gwen").get(f"/inbox/instances/{instance.pk}/").content.decode()
+    assert "Completed today" in html
+
+
+def test_starter_reads_titles_of_tasks_but_gets_no_link_to_what_is_not_theirs(
+    cast: Cast, review: str, browser: SignIn
+) -> None:
+    instance = started(cast.actor("uri"), "review", what="lunch", amount=3)
+    html = browser("uri").get(f"/inbox/instances/{instance.pk}/").content.decode()
+    assert "Review lunch" in html
+    assert f"/inbox/tasks/{only_task(instance).pk}/" not in html
+
+
+def test_level_two_does_not_see_what_others_started(cast: Cast, review: str, browser: SignIn) -> None:
+    instance = started(cast.actor("ada"), "review", what="lunch", amount=3)
+    assert browser("uri").get(f"/inbox/instances/{instance.pk}/").status_code == 404
+
+
+def test_started_lists_only_ones_own(cast: Cast, review: str, browser: SignIn) -> None:
+    started(cast.actor("uri"), "review", what="mine", amount=3)
+    started(cast.actor("ada"), "review", what="hers", amount=3)
+    html = browser("uri").get("/inbox/started/").content.decode()
+    assert "EXP-mine" in html
+    assert "EXP-hers" not in html
+
+
+@pytest.mark.parametrize("address", ["/inbox/started/", "/inbox/start/"])
+def test_lists_cost_the_same_for_one_row_and_for_many(
+    cast: Cast, review: str, browser: SignIn, address: str, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    ada, actor = browser("ada"), cast.actor("ada")
+    costs = []
+    for _round in range(2):
+        for number in range(1 + 5 * _round):
+            start_instance(actor=actor, template="review", input={"what": f"x{number}", "amount": 1})
+        with django_assert_max_num_queries(14) as counted:
+            ada.get(address)
+        costs.append(len(counted))
+    assert costs[0] == costs[1]
+
+
+def test_pages_cost_the_same_however_much_happened(
+    cast: Cast, review: str, browser: SignIn, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    instance = started(cast.actor("uri"), "review", what="lunch", amount=3)
+    gwen, ada, costs = browser("gwen"), cast.actor("ada"), []
+    for _round in range(2):
+        task = only_task(instance)
+        counted_pages = []
+        for address in (f"/inbox/instances/{instance.pk}/", f"/inbox/tasks/{task.pk}/"):
+            with django_assert_max_num_queries(21) as counted:
+                gwen.get(address)
+            counted_pages.append(len(counted))
+        costs.append(counted_pages)
+        if task.step == "review":
+            complete_task(actor=ada, task_id=task.pk, outcome="approve", values={"note": "ok"})
+    assert costs[0][0] == costs[1][0]

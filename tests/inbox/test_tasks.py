@@ -1,0 +1,228 @@
+"""Claim, release and complete a task through its page, without JavaScript."""
+
+from django.http import HttpResponse
+from django.test import Client
+
+from engine.models import Task
+from engine.services.people import grant_role
+from engine.services.tasks import claim_task, complete_task
+from tests.cast import Cast
+from tests.inbox.conftest import SignIn
+from tests.workflows import only_task, started
+
+ANSWER = {"outcome": "approve", "f.note": "fine", "f.granted": "12.5"}
+
+
+def a_task(cast: Cast, what: str = "lunch") -> Task:
+    return only_task(started(cast.actor("uri"), "review", what=what, amount=12.5))
+
+
+def page(client: Client, task: Task) -> str:
+    return client.get(f"/inbox/tasks/{task.pk}/").content.decode()
+
+
+def send(client: Client, task: Task, act: str, **fields: str) -> HttpResponse:
+    return client.post(f"/inbox/tasks/{task.pk}/{act}/", fields)
+
+
+def test_open_task_is_read_only_and_offers_claim_first(cast: Cast, review: str, browser: SignIn) -> None:
+    html = page(browser("ada"), a_task(cast))
+    assert "Look at the receipts." in html
+    assert 'name="f.note"' not in html
+    assert "/claim/" in html
+
+
+def test_claim_gives_the_form_to_the_claimer(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    answer = send(ada, task, "claim")
+    assert answer.status_code == 302
+    assert answer["Location"] == f"/inbox/tasks/{task.pk}/"
+    html = page(ada, task)
+    assert 'name="f.note"' in html
+    assert 'value="approve"' in html
+
+
+def test_lost_claim_names_the_winner(cast: Cast, review: str, browser: SignIn) -> None:
+    task = a_task(cast)
+    claim_task(actor=cast.actor("ada"), task_id=task.pk)
+    finance_too(cast, "gwen")
+    answer = send(browser("gwen"), task, "claim")
+    assert answer.status_code == 409
+    assert "Ada was faster" in answer.content.decode()
+    task.refresh_from_db()
+    assert task.assignee_id == cast.ada.pk
+
+
+def test_lost_completion_keeps_what_was_typed(cast: Cast, review: str, browser: SignIn) -> None:
+    task = a_task(cast)
+    finance_too(cast, "gwen")
+    claim_task(actor=cast.actor("ada"), task_id=task.pk)
+    answer = send(browser("gwen"), task, "complete", outcome="approve", **{"f.note": "my long thoughts"})
+    html = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Ada was faster" in html
+    assert "my long thoughts" in html
+
+
+def test_release_gives_the_task_back(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    send(ada, task, "claim")
+    assert send(ada, task, "release").status_code == 302
+    task.refresh_from_db()
+    assert (task.status, task.assignee_id) == ("open", None)
+
+
+def test_releasing_an_open_task_says_that_it_is_not_claimed(cast: Cast, review: str, browser: SignIn) -> None:
+    answer = send(browser("ada"), a_task(cast), "release")
+    assert answer.status_code == 409
+    assert "only a claimed one can be released" in answer.content.decode()
+
+
+def test_complete_stores_typed_values_and_opens_the_own_next_task(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    send(ada, task, "claim")
+    answer = send(ada, task, "complete", **ANSWER)
+    task.refresh_from_db()
+    assert task.answer == {"note": "fine", "granted": 12.5}
+    following = only_task(task.instance)
+    assert answer["Location"] == f"/inbox/tasks/{following.pk}/"
+
+
+def test_after_the_last_task_the_list_says_what_was_done(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    send(ada, task, "complete", **ANSWER)
+    last = only_task(task.instance)
+    answer = ada.post(f"/inbox/tasks/{last.pk}/complete/", {}, follow=True)
+    assert answer.redirect_chain[-1][0] == "/inbox/"
+    assert "EXP-lunch: Done." in answer.content.decode()
+    assert f"/inbox/instances/{task.instance_id}/" in answer.content.decode()
+
+
+def test_wrong_values_come_back_at_their_fields_with_everything_typed(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    send(ada, task, "claim")
+    answer = send(ada, task, "complete", outcome="approve", **{"f.granted": "250", "f.note": ""})
+    html = answer.content.decode()
+    assert answer.status_code == 400
+    assert 'value="250"' in html
+    assert 'id="id_f.granted_error"' in html
+    assert 'id="id_f.note_error"' in html
+    assert "2 fields need your attention" in html
+    task.refresh_from_db()
+    assert task.status == "claimed"
+
+
+def test_text_that_is_no_number_is_refused_in_words(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    answer = send(ada, task, "complete", outcome="approve", **{"f.granted": "1,5", "f.note": "x"})
+    html = answer.content.decode()
+    assert answer.status_code == 400
+    assert "Write a number" in html
+    assert 'value="1,5"' in html
+
+
+def test_reject_asks_for_the_comment_that_its_rule_needs(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    answer = send(ada, task, "complete", outcome="reject", **{"f.note": "x"})
+    html = answer.content.decode()
+    assert answer.status_code == 400
+    assert 'id="id_comment_error"' in html
+    assert 'value="x"' in html
+    assert send(ada, task, "complete", outcome="reject", comment="too late", **{"f.note": "x"}).status_code == 302
+
+
+def test_unknown_outcome_is_refused_without_an_answer(cast: Cast, review: str, browser: SignIn) -> None:
+    task = a_task(cast)
+    answer = send(browser("ada"), task, "complete", outcome="burn", **{"f.note": "x"})
+    assert answer.status_code == 400
+    assert "Choose one of" in answer.content.decode()
+
+
+def test_double_submit_shows_the_first_answer(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    send(ada, task, "complete", **ANSWER)
+    again = send(ada, task, "complete", **(ANSWER | {"f.note": "second thoughts"}))
+    html = again.content.decode()
+    assert again.status_code == 409
+    assert "Already sent" in html
+    assert "fine" in html
+    task.refresh_from_db()
+    assert task.answer["note"] == "fine"
+
+
+def test_closed_task_says_what_happened_and_where_to_go(cast: Cast, review: str, browser: SignIn) -> None:
+    task = a_task(cast)
+    complete_task(actor=cast.actor("ada"), task_id=task.pk, outcome="approve", values={"note": "ok"})
+    html = page(browser("gwen"), task)
+    assert "Ada answered this task" in html
+    assert "See how the case goes on" in html
+    assert "/complete/" not in html
+
+
+def test_four_eyes_is_refused_and_explained(cast: Cast, review: str, browser: SignIn) -> None:
+    task = only_task(started(cast.actor("ada"), "review", what="own lunch", amount=3))
+    ada = browser("ada")
+    assert "Why can’t I act?" in page(ada, task)
+    answer = send(ada, task, "claim")
+    assert answer.status_code == 403
+    assert "Four eyes" in answer.content.decode()
+
+
+def test_who_sees_but_is_no_candidate_is_refused(cast: Cast, review: str, browser: SignIn) -> None:
+    task, adam = a_task(cast), browser("adam")
+    assert "/claim/" not in page(adam, task)
+    answer = send(adam, task, "claim")
+    assert answer.status_code == 403
+    assert "you are not among them" in answer.content.decode()
+
+
+def test_level_two_does_not_see_a_task_of_level_four(cast: Cast, review: str, browser: SignIn) -> None:
+    task, uri = a_task(cast), browser("uri")
+    assert uri.get(f"/inbox/tasks/{task.pk}/").status_code == 404
+    assert send(uri, task, "claim").status_code == 404
+
+
+def test_html_in_values_is_shown_as_text(cast: Cast, review: str, browser: SignIn) -> None:
+    evil = "<script>alert(1)</script>"
+    task, ada = a_task(cast, evil), browser("ada")
+    answer = send(ada, task, "complete", outcome="approve", **{"f.note": evil, "f.granted": evil})
+    assert evil not in answer.content.decode()
+    send(ada, task, "complete", outcome="approve", comment=evil, **{"f.note": evil})
+    for address in (
+        f"/inbox/tasks/{task.pk}/",
+        f"/inbox/instances/{task.instance_id}/",
+        "/inbox/",
+        "/inbox/?view=done",
+    ):
+        html = ada.get(address).content.decode()
+        assert evil not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_acts_answer_only_to_post(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    for act in ("claim", "release", "complete"):
+        assert ada.get(f"/inbox/tasks/{task.pk}/{act}/").status_code == 405
+
+
+def test_acts_need_the_csrf_token(cast: Cast, review: str) -> None:
+    task = a_task(cast)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(cast.ada)
+    answer = client.post(f"/inbox/tasks/{task.pk}/claim/")
+    assert answer.status_code == 403
+    assert "too old to be sent" in answer.content.decode()
+
+
+def test_history_of_the_task_tells_who_did_what(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    send(ada, task, "claim")
+    send(ada, task, "complete", **ANSWER)
+    html = page(ada, task)
+    assert "claimed it" in html
+    assert "answered it: Approve" in html
+
+
+def finance_too(cast: Cast, name: str) -> None:
+    """Let one more person be a candidate, for a race."""
+    grant_role(actor=None, person=getattr(cast, name), role="finance")
