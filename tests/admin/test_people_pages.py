@@ -1,0 +1,175 @@
+"""People, roles, tenants and tokens in the admin: every act through a service, every refusal on the page."""
+
+import re
+from typing import Any
+
+import pytest
+from django.core.mail import EmailMessage
+from django.urls import reverse
+
+from engine.models import Audit
+from engine.services import people
+from tests.admin.conftest import SignIn, words_of
+from tests.cast import Cast
+from workflowplatform.accounts.models import Role, Tenant, Token, User
+
+ADD_PERSON = "/admin/accounts/user/add/"
+
+
+def page(row: Any, view: str = "change") -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_{view}", args=[row.pk])
+
+
+def details(person: User, **changed: Any) -> dict[str, Any]:
+    held = [role.name for role in person.roles.all()]
+    return {"full_name": person.full_name, "email": person.email, "level": person.level, "roles": held} | changed
+
+
+def test_god_adds_a_person_and_invites_them(
+    cast: Cast, sign_in: SignIn, mailoutbox: list[EmailMessage], django_capture_on_commit_callbacks: Any
+) -> None:
+    typed = {"name": "nina", "email": "nina@acme.example", "level": "4", "roles": ["finance"], "invite": "on"}
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = sign_in("gwen").post(ADD_PERSON, typed)
+    assert answer.status_code == 302
+    nina = User.objects.get(username="nina")
+    assert (nina.tenant, nina.level, [role.name for role in nina.roles.all()]) == (cast.acme, 4, ["finance"])
+    assert mailoutbox[0].to == ["nina@acme.example"]
+    assert list(Audit.objects.filter(subject_id=nina.pk).values_list("action", "actor_name")) == [
+        ("create_person", "gwen"),
+        ("invite_person", "gwen"),
+    ]
+
+
+def test_level_above_ones_own_is_refused_on_the_page(cast: Cast, sign_in: SignIn) -> None:
+    browser = sign_in("gwen")
+    added = browser.post(ADD_PERSON, {"name": "nina", "level": "6"})
+    raised = browser.post(page(cast.ada), details(cast.ada, level="6"))
+    for answer in (added, raised):
+        assert answer.status_code == 200
+        assert "Nobody gives a level above their own" in words_of(answer)
+    assert not User.objects.filter(level=6, tenant=cast.acme).exists()
+
+
+def test_somebody_above_ones_own_level_stays_as_they_are(cast: Cast, sign_in: SignIn) -> None:
+    olga = people.create_person(actor=None, tenant=cast.acme, name="olga", level=6, email="olga@acme.example")
+    browser = sign_in("gwen")
+    answer = browser.post(page(olga), details(olga, level="2", email="gwen@acme.example"))
+    assert "has a higher level than you" in words_of(answer)
+    pressed = browser.post(page(olga, "deactivate"), follow=True)
+    assert "has a higher level than you" in words_of(pressed)
+    olga.refresh_from_db()
+    assert (olga.level, olga.email, olga.is_active) == (6, "olga@acme.example", True)
+
+
+def test_one_refused_field_keeps_every_other_from_being_saved(cast: Cast, sign_in: SignIn) -> None:
+    sign_in("gwen").post(page(cast.ada), details(cast.ada, full_name="Ada L", level="6", roles=["hr"]))
+    cast.ada.refresh_from_db()
+    assert cast.ada.full_name == ""
+    assert {role.name for role in cast.ada.roles.all()} == {"finance", "support"}
+
+
+def test_each_difference_is_its_own_act(cast: Cast, sign_in: SignIn) -> None:
+    sign_in("gwen").post(page(cast.ada), details(cast.ada, full_name="Ada L", level="5", roles=["finance", "hr"]))
+    acts = Audit.objects.filter(subject_id=cast.ada.pk).order_by("seq").values_list("action", flat=True)
+    assert list(acts)[1:] == ["change_details", "change_level", "grant_role", "revoke_role"]
+
+
+def test_role_of_another_tenant_is_no_choice(cast: Cast, sign_in: SignIn) -> None:
+    Role.objects.create(tenant=cast.globex, name="secret", title="Secret of Globex")
+    browser = sign_in("gwen")
+    assert "Secret of Globex" not in words_of(browser.get(page(cast.ada)))
+    answer = browser.post(page(cast.ada), details(cast.ada, roles=["secret"]))
+    assert answer.status_code == 200
+    assert not cast.ada.roles.filter(name="secret").exists()
+
+
+def test_deactivate_and_reactivate_by_button(cast: Cast, sign_in: SignIn) -> None:
+    theirs = sign_in("ada")
+    assert theirs.get("/admin/").status_code == 200
+    answer = sign_in("gwen").post(page(cast.ada, "deactivate"), follow=True)
+    assert "Ada is deactivated" in words_of(answer)
+    assert theirs.get("/admin/").status_code == 302
+    sign_in("gwen").post(page(cast.ada, "reactivate"))
+    cast.ada.refresh_from_db()
+    assert cast.ada.is_active
+    assert theirs.get("/admin/").status_code == 302
+
+
+def test_level_four_reads_people_and_changes_nobody(cast: Cast, sign_in: SignIn) -> None:
+    browser = sign_in("ada")
+    assert "uri@acme.example" in words_of(browser.get(page(cast.uri)))
+    assert browser.get(ADD_PERSON).status_code == 403
+    assert browser.post(page(cast.uri), details(cast.uri, level="4")).status_code == 403
+    assert "Only level 5" in words_of(browser.post(page(cast.uri, "deactivate"), follow=True))
+    cast.uri.refresh_from_db()
+    assert (cast.uri.level, cast.uri.is_active) == (2, True)
+
+
+def test_roles_are_added_and_renamed_but_keep_their_name(cast: Cast, sign_in: SignIn) -> None:
+    browser = sign_in("gwen")
+    browser.post("/admin/accounts/role/add/", {"name": "legal", "title": ""})
+    legal = Role.objects.get(name="legal", tenant=cast.acme)
+    browser.post(page(legal), {"name": "other", "title": "Legal department"})
+    legal.refresh_from_db()
+    assert (legal.name, legal.title) == ("legal", "Legal department")
+    assert "renamed the role legal" in words_of(browser.get(page(legal, "history")))
+    twice = browser.post("/admin/accounts/role/add/", {"name": "legal"})
+    assert "already exists" in words_of(twice)
+
+
+def test_token_text_is_shown_once_and_left_in_no_cookie(cast: Cast, sign_in: SignIn) -> None:
+    browser = sign_in("gwen")
+    answer = browser.post("/admin/accounts/token/add/", {"person": str(cast.ada.pk), "name": "ci", "lives": "30"})
+    shown = re.search(r'id="token">([0-9a-f]{64})<', words_of(answer))
+    assert shown
+    token = Token.objects.get()
+    assert (token.user, token.name) == (cast.ada, "ci")
+    for address in ("/admin/accounts/token/", page(token), page(token, "history")):
+        assert shown[1] not in words_of(browser.get(address))
+    assert shown[1] not in str(browser.cookies)
+    browser.post(page(token, "revoke"))
+    assert not Token.objects.exists()
+
+
+def test_level_four_has_tokens_of_their_own_only(cast: Cast, sign_in: SignIn) -> None:
+    gwens, _ = people.create_token(actor=None, person=cast.gwen, name="hers")
+    browser = sign_in("ada")
+    assert browser.get(page(gwens)).status_code == 404
+    refused = browser.post("/admin/accounts/token/add/", {"person": str(cast.gwen.pk), "name": "x", "lives": "30"})
+    assert refused.status_code == 200
+    assert (
+        browser.post("/admin/accounts/token/add/", {"person": str(cast.ada.pk), "name": "x", "lives": ""}).status_code
+        == 200
+    )
+    assert list(Token.objects.filter(name="x").values_list("user__username", flat=True)) == ["ada"]
+
+
+def test_supergod_founds_a_tenant_and_enters_it_audited(cast: Cast, sign_in: SignIn) -> None:
+    browser = sign_in("zoe")
+    browser.post("/admin/accounts/tenant/add/", {"name": "initech", "title": "Initech"})
+    initech = Tenant.objects.get(name="initech")
+    assert initech.roles.count() == 4
+    assert "ada" not in words_of(browser.get("/admin/accounts/user/"))
+    browser.post(page(cast.acme, "enter"))
+    assert "ada" in words_of(browser.get("/admin/accounts/user/"))
+    assert "Visiting Acme" in words_of(browser.get("/admin/"))
+    assert Audit.objects.get(subject_id=cast.acme.pk, action="enter_tenant").actor_name == "zoe"
+    browser.post(page(cast.house, "enter"))
+    assert "ada" not in words_of(browser.get("/admin/accounts/user/"))
+
+
+@pytest.mark.parametrize("name", ["gwen", "ada"])
+def test_tenants_are_level_sixs(cast: Cast, sign_in: SignIn, name: str) -> None:
+    browser = sign_in(name)
+    assert browser.get("/admin/accounts/tenant/").status_code == 403
+    assert browser.post("/admin/accounts/tenant/add/", {"name": "mine"}).status_code == 403
+    assert browser.post(page(cast.globex, "enter")).status_code == 404
+    assert "chosen_tenant" not in browser.session
+
+
+def test_person_who_lost_level_six_is_home_again(cast: Cast, sign_in: SignIn) -> None:
+    browser = sign_in("zoe")
+    browser.post(page(cast.acme, "enter"))
+    people.change_level(actor=None, person=cast.zoe, level=5)
+    assert "ada" not in words_of(browser.get("/admin/accounts/user/"))
