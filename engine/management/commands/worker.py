@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from engine.dispatch.rq import make_worker
-from workflowplatform.services.processes import die_with
+from workflowplatform.services.processes import STOPS, die_with
 
 BACK_OFF_SECONDS = 1.0
 
@@ -53,11 +53,18 @@ class Supervisor:
             os.kill(pid, signal.SIGTERM)
 
     def _fork(self, place: int) -> None:
+        """Start one worker, unless all are to stop; a stop that comes meanwhile waits until its place is known."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         parent = os.getpid()
+        if self.stopping:
+            return
         pid = os.fork()
         if pid:
             self.children[pid] = place
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return
+        for asked in STOPS:
+            signal.signal(asked, signal.SIG_DFL)
         die_with(parent, signal.SIGTERM)()
         work(f"{self.name}.{place}.{os.getpid()}")
 
