@@ -298,7 +298,7 @@ _CONVERT: Mapping[type, Any] = {
     float: _float,
     str: _text,
     datetime: lambda value, budget, depth: spell_moment(value),
-    timedelta: lambda value, budget, depth: f"PT{value.total_seconds():g}S",
+    timedelta: lambda value, budget, depth: f"PT{f'{value.total_seconds():.6f}'.rstrip('0').rstrip('.')}S",
     list: lambda value, budget, depth: [_converted(item, budget, depth) for item in value],
     dict: _map,
 }
