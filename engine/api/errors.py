@@ -80,17 +80,17 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | Non
 
 
 def problem(
-    status: int, code: str, detail: str, field_errors: Sequence[FieldError] = (), **facts: Any
+    status: int, code: str, detail: str, field_errors: Sequence[FieldError] = (), facts: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Build the body of a refusal."""
     listed = [{"path": error.path, "code": error.code, "message": error.message} for error in field_errors]
     body = {"type": "about:blank", "title": TITLES[status], "status": status, "code": code, "detail": detail}
-    return {**facts, **body, "errors": listed}
+    return {**(facts or {}), **body, "errors": listed}
 
 
 def _answer_refusal(error: errors.WorkflowError) -> Response:
     code = _status_of(error)
-    body = problem(code, error.code, error.message, _errors_of(error), **_facts_of(error))
+    body = problem(code, error.code, error.message, _errors_of(error), _facts_of(error))
     return Response(body, status=code, content_type=MEDIA_TYPE)
 
 
@@ -105,12 +105,14 @@ def _errors_of(error: errors.WorkflowError) -> Sequence[FieldError]:
 
 
 def _facts_of(error: errors.WorkflowError) -> dict[str, Any]:
+    """Give what the refusal knows under its own names; the word `status` is taken by HTTP's."""
     if isinstance(error, errors.Unprocessable):
         return {"findings": [finding.as_json() for finding in error.findings]}
-    return {
-        name: value if isinstance(value, str | int | float | None) else str(value)
-        for name, value in error.facts.items()
-    }
+    return {"current_status" if name == "status" else name: _plain(value) for name, value in error.facts.items()}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | list | None) else str(value)
 
 
 def _as_framework(error: Exception) -> exceptions.APIException | None:

@@ -90,6 +90,6 @@ class ReasonBody(Body):
 
 def read_body(request: Request, shape: type[Body]) -> dict[str, Any]:
     """Return what was sent, checked, or refuse it field by field."""
-    body = shape(data=request.data if request.data is not None else {})
+    body = shape(data=request.data)
     body.is_valid(raise_exception=True)
     return dict(body.validated_data)

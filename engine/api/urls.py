@@ -21,6 +21,7 @@ instance_routes = [
     path("", instances.InstanceView.as_view(), name="instance"),
     path("history/", instances.HistoryView.as_view(), name="history"),
     path("steps/", instances.StepsView.as_view(), name="steps"),
+    path("cancel/", instances.CancelView.as_view(), name="cancel"),
 ]
 
 task_routes = [

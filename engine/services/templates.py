@@ -47,10 +47,10 @@ def save_draft(
 
     `revision` is the one the author began from; if somebody saved in between, nothing is overwritten.
     """
-    checked = check_source(actor=actor, source=source)
     if name is None or number is None:
-        return _create_draft(actor, source, checked)
-    return _change_draft(actor, access.version_to_author(actor, name, number), source, checked, revision)
+        return _create_draft(actor, source, check_source(actor=actor, source=source))
+    version = access.version_to_author(actor, name, number)
+    return _change_draft(actor, version, source, check_source(actor=actor, source=source), revision)
 
 
 def _create_draft(actor: Actor, source: str, checked: Normalized) -> TemplateVersion:
@@ -106,11 +106,11 @@ def _content(source: str, checked: Normalized) -> dict[str, Any]:
 
 
 def _describe(template: Template, version: TemplateVersion, *, unless_in_force: bool = False) -> None:
-    """Copy title, description and tags to the template, where lists show them; a draft does so only before the first activation."""
-    if unless_in_force and template.versions.in_force().exists():  # type: ignore[attr-defined]
+    """Copy title, description and tags to where lists show them; a draft does so only before the first activation."""
+    if unless_in_force and template.versions.in_force().exists():
         return
     canonical = version.canonical or {}
-    template.title = canonical.get("title") or template.title or template.name
+    template.title = (canonical.get("title") or template.title or template.name)[:200]
     template.description = canonical.get("description") or ""
     template.tags = canonical.get("tags") or []
     template.save(update_fields=["title", "description", "tags"])
@@ -165,7 +165,7 @@ def _freeze(actor: Actor, version: TemplateVersion) -> None:
 
 
 def _retire_others(actor: Actor, version: TemplateVersion) -> None:
-    for other in version.template.versions.in_force().exclude(pk=version.pk):  # type: ignore[attr-defined]
+    for other in version.template.versions.in_force().exclude(pk=version.pk):
         _archive(actor, other)
 
 

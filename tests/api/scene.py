@@ -18,7 +18,6 @@ class Scene:
 
     instance: str
     task: str
-    done_task: str
 
 
 def set_scene(cast: Cast) -> Scene:
@@ -28,7 +27,7 @@ def set_scene(cast: Cast) -> Scene:
     activated(gwen, TWO_TASKS)
     save_draft(actor=gwen, source=DRAFT)
     instance = started(cast.actor("uri"), "approval", amount=12)
-    return Scene(str(instance.pk), str(only_task(instance).pk), "")
+    return Scene(str(instance.pk), str(only_task(instance).pk))
 
 
 def open_task_ids() -> set[str]:

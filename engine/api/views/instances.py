@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +12,12 @@ from rest_framework.response import Response
 
 from engine import access
 from engine.api import filters
-from engine.api.inputs import StartBody, read_body
+from engine.api.inputs import ReasonBody, StartBody, read_body
 from engine.api.once import once
 from engine.api.paging import NEWEST, answer_page
 from engine.api.serializers import HistorySerializer, InstanceSerializer, StepRunSerializer
 from engine.api.views.base import ApiView
+from engine.errors import Invalid
 from engine.models import Instance, Task
 from engine.services import instances
 from workflowplatform.accounts.actor import Actor
@@ -53,8 +55,16 @@ class InstancesView(ApiView):
     @once
     def post(self, request: Request) -> Response:
         """Start an instance and run it to its first wait."""
-        started = instances.start_instance(actor=self.actor, **read_body(request, StartBody))
+        started = self._start(read_body(request, StartBody))
         return Response(shape_instance(self.actor, started.instance, started.tasks), status=201)
+
+    def _start(self, body: dict[str, Any]) -> instances.StartedInstance:
+        """Start, naming fields that do not fit as they stand in the body."""
+        try:
+            return instances.start_instance(actor=self.actor, **body)
+        except Invalid as refusal:
+            within = [replace(error, path=f"input.{error.path}".rstrip(".")) for error in refusal.errors]
+            raise Invalid(refusal.message, within, code=refusal.code) from refusal
 
 
 class InstanceView(ApiView):
@@ -73,3 +83,13 @@ class StepsView(ApiView):
     def get(self, request: Request, instance_id: UUID) -> Response:
         """List the runs of its steps, in the order begun."""
         return Response(StepRunSerializer(access.step_runs_of(self.actor, instance_id), many=True).data)
+
+
+class CancelView(ApiView):
+    @once
+    def post(self, request: Request, instance_id: UUID) -> Response:
+        """End the case by hand; everything open in it is withdrawn."""
+        cancelled = instances.cancel_instance(
+            actor=self.actor, instance_id=instance_id, **read_body(request, ReasonBody)
+        )
+        return Response(shape_instance(self.actor, cancelled))

@@ -1,0 +1,144 @@
+"""Lists: pages by cursor without loss or doubles, filters, and a number of queries that does not grow."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test.utils import CaptureQueriesContext
+
+from engine.models import Instance, Task
+from tests.api.conftest import Caller, Callers
+from tests.cast import Cast
+from tests.workflows import APPROVAL, TWO_TASKS, activated, started
+
+
+@pytest.fixture
+def seven(cast: Cast) -> list[Instance]:
+    """Seven approvals with tasks of every priority, some due, some not."""
+    activated(cast.actor("gwen"), APPROVAL)
+    uri = cast.actor("uri")
+    instances = [started(uri, "approval", amount=number) for number in range(1, 8)]
+    due = datetime(2030, 1, 1, tzinfo=UTC)
+    for number, task in enumerate(Task.objects.order_by("id")):
+        late = None if number % 3 == 0 else due + timedelta(days=number % 2)
+        Task.objects.filter(pk=task.pk).update(priority=number % 2, due_at=late)
+    return instances
+
+
+def walk(caller: Caller, path: str, step: str = "next") -> list[list[str]]:
+    """Follow the pages and return the ids of each."""
+    pages, address = [], path
+    while address:
+        body = caller.get(address).json()
+        pages.append([row.get("id") or row["name"] for row in body["results"]])
+        address = body[step]
+        assert len(pages) < 20
+    return pages
+
+
+@pytest.mark.parametrize("path", ["instances/", "tasks/?view=team", "tasks/?view=available"])
+def test_pages_hold_everything_once_forwards_and_backwards(call: Callers, seven: list[Instance], path: str) -> None:
+    ada, sign = call("ada"), "&" if "?" in path else "?"
+    (whole,) = walk(ada, path)
+    pages = walk(ada, f"{path}{sign}limit=2")
+    assert [len(page) for page in pages] == [2, 2, 2, 1]
+    assert [each for page in pages for each in page] == whole
+    last: dict[str, Any] = {"next": f"{path}{sign}limit=2"}
+    while last["next"]:
+        last = ada.get(last["next"]).json()
+    back = walk(ada, last["previous"], "previous")
+    assert [each for page in reversed(back) for each in page] == whole[:6]
+
+
+def test_urgent_tasks_come_first(call: Callers, seven: list[Instance]) -> None:
+    rows = call("ada").get("tasks/", view="available").json()["results"]
+    order = [(-["low", "normal"].index(row["priority"]), row["due_at"] or "9", row["id"]) for row in rows]
+    assert order == sorted(order)
+
+
+def test_row_that_comes_between_two_pages_is_neither_lost_nor_doubles_another(
+    call: Callers, cast: Cast, seven: list[Instance]
+) -> None:
+    ada = call("ada")
+    first = ada.get("instances/", limit="4").json()
+    started(cast.actor("uri"), "approval", amount=99)
+    second = ada.get(first["next"]).json()
+    assert [row["id"] for row in first["results"] + second["results"]] == [str(each.pk) for each in reversed(seven)]
+
+
+def test_done_tasks_come_newest_first(call: Callers, seven: list[Instance]) -> None:
+    ada = call("ada")
+    tasks = [row["id"] for row in ada.get("tasks/", view="available").json()["results"]][:3]
+    for task in tasks:
+        ada.post(f"tasks/{task}/complete/", {"outcome": "approve", "values": {"note": "ok"}})
+    assert [row for page in walk(ada, "tasks/?view=done&limit=2") for row in page] == tasks[::-1]
+    assert ada.get("tasks/", view="done").json()["results"][0]["values"]["note"] == "ok"
+
+
+def test_views_of_tasks_differ(call: Callers, seven: list[Instance]) -> None:
+    ada, adam = call("ada"), call("adam")
+    task = ada.get("tasks/", view="available").json()["results"][0]["id"]
+    ada.post(f"tasks/{task}/claim/")
+    assert [row["id"] for row in ada.get("tasks/", view="mine").json()["results"]] == [task]
+    assert len(ada.get("tasks/", view="available").json()["results"]) == 6
+    assert len(adam.get("tasks/", view="available").json()["results"]) == 0
+    assert len(adam.get("tasks/", view="team").json()["results"]) == 7
+
+
+def test_instances_are_filtered(call: Callers, cast: Cast, seven: list[Instance]) -> None:
+    activated(cast.actor("gwen"), TWO_TASKS)
+    other = str(started(cast.actor("ada"), "two").pk)
+    ada = call("ada")
+
+    def ids(**query: str) -> list[str]:
+        return [row["id"] for row in ada.get("instances/", **query).json()["results"]]
+
+    assert ids(template="two") == [other]
+    assert ids(reference="APP-3") == [str(seven[2].pk)]
+    assert len(ids(status="running,incident")) == 8
+    assert ids(status="completed") == ids(waiting_kind="timer") == ids(outcome="none") == []
+    assert len(ids(waiting_kind="task")) == 8
+    assert ids(started_after="2100-01-01T00:00:00Z") == []
+    assert ids(template="two", reference="APP-3") == []
+
+
+def test_tasks_are_filtered(call: Callers, seven: list[Instance]) -> None:
+    ada = call("ada")
+    for query in ({"instance": str(seven[0].pk)}, {"reference": "APP-1"}):
+        assert [row["instance"] for row in ada.get("tasks/", **query).json()["results"]] == [str(seven[0].pk)]
+    assert ada.get("tasks/", template="two").json()["results"] == []
+
+
+def test_user_sees_only_what_they_started(call: Callers, cast: Cast, seven: list[Instance]) -> None:
+    other = started(cast.actor("ada"), "approval", amount=50)
+    seen = [row["id"] for row in call("uri").get("instances/").json()["results"]]
+    assert str(other.pk) not in seen
+    assert len(seen) == 7
+
+
+QUERIES = {
+    "instances/": 5,
+    "tasks/?view=team": 3,
+    "tasks/?view=available": 3,
+    "templates/": 4,
+    "instances/{instance}/": 5,
+    "instances/{instance}/history/": 4,
+    "instances/{instance}/steps/": 4,
+    "tasks/{task}/": 3,
+    "health/": 2,
+}
+"""Token with person, roles, then what the route itself reads; the note of last use is written once a minute."""
+
+
+def test_lists_ask_a_fixed_number_of_queries(
+    call: Callers, seven: list[Instance], django_assert_num_queries: Any
+) -> None:
+    ada = call("ada")
+    ada.get("health/")
+    names = {"instance": str(seven[0].pk), "task": str(Task.objects.first().pk)}  # type: ignore[union-attr]
+    for path, count in QUERIES.items():
+        with django_assert_num_queries(count) as counted:
+            assert isinstance(counted, CaptureQueriesContext)
+            assert ada.get(path.format(**names)).status_code == 200
