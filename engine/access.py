@@ -169,11 +169,11 @@ def _offered(actor: Actor) -> Exists:
 
 
 def _may_act(actor: Actor) -> Q:
-    """The rule of claim and complete as a filter; `refuse_act` says the same of one task in words."""
-    return (
-        Q(min_level__lte=actor.level)
-        & ~Q(excluded__contains=[actor.name])
-        & (Q(assignee_id=actor.person_id) | (Q(assignee__isnull=True) & _offered(actor)))
+    """Say the rule of claim and complete as a filter; `refuse_act` says the same of one task in words."""
+    return Q(
+        Q(min_level__lte=actor.level),
+        ~Q(excluded__contains=[actor.name]),
+        Q(assignee_id=actor.person_id) | Q(_offered(actor), assignee__isnull=True),
     )
 
 
@@ -328,7 +328,7 @@ def _either(names: list[str]) -> str:
 def visible_people(actor: Actor) -> QuerySet[User]:
     """Return the tenant's people, for those who operate; below level 4 only oneself."""
     people = User.objects.filter(tenant_id=actor.tenant_id)
-    return people if actor.level >= TO_SEE_TENANT else people.filter(pk=actor.person_id)
+    return people if actor.level >= TO_SEE_TENANT else people.filter(username=actor.name)
 
 
 def visible_roles(actor: Actor) -> QuerySet[Role]:
@@ -338,5 +338,5 @@ def visible_roles(actor: Actor) -> QuerySet[Role]:
 
 def visible_tokens(actor: Actor) -> QuerySet[Token]:
     """Return one's own tokens; from level 5 on the tenant's."""
-    tokens = Token.objects.filter(tenant_id=actor.tenant_id).select_related("user")
+    tokens: QuerySet[Token] = Token.objects.filter(tenant_id=actor.tenant_id).select_related("user")
     return tokens if actor.level >= Level.GOD else tokens.filter(user_id=actor.person_id)

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, LiteralString, cast
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -113,7 +113,7 @@ def write(batch: Batch) -> None:
     filled = tuple(part for part, rows in batch.rows.items() if rows)
     values = {part: json.dumps(batch.rows[part], ensure_ascii=False, default=str) for part in filled}
     connection.ensure_connection()
-    with psycopg.Cursor(connection.connection) as cursor:
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(_statement(filled), values, prepare=settings.WORKFLOW_PREPARE)
         moved = [row[0] for row in cursor.fetchall()]
     _require_all_moved(batch, moved)
@@ -127,12 +127,12 @@ def _require_all_moved(batch: Batch, moved: list[UUID]) -> None:
 
 
 @cache
-def _statement(parts: tuple[str, ...]) -> LiteralString:
+def _statement(parts: tuple[str, ...]) -> str:
     """Compose the statement for the parts that have rows: the same few shapes recur, and each is prepared once."""
     expressions = [f"{part} AS ({_part(part)})" for part in parts]
     expressions += [f"{name} AS ({text})" for name, (needed, text) in FOLLOWERS.items() if needed in parts]
     last = "SELECT instance_id FROM runtimes" if "runtimes" in parts else "SELECT NULL::uuid WHERE false"
-    return cast(LiteralString, f"WITH {', '.join(expressions)} {last}")
+    return f"WITH {', '.join(expressions)} {last}"
 
 
 def _part(part: str) -> str:

@@ -127,7 +127,7 @@ def commit(batch: Batch, now: datetime) -> None:
 
 
 def start(
-    *, actor: Actor, version: TemplateVersion, template: str, input: Any, reference: str | None = None
+    *, actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None = None
 ) -> Advanced:
     """Bring an instance to life and run it to its first wait. Call inside a transaction."""
     now = database_now()
@@ -144,9 +144,9 @@ def start(
         chain=Chain("instance", instance_id, version.tenant_id),
         now=now,
         started_by_id=actor.person_id,
-        input=input,
+        input=values,
     )
-    result = advance(definition_of(version.pk), None, loaded.facts, [Started(input)], lend(now))
+    result = advance(definition_of(version.pk), None, loaded.facts, [Started(values)], lend(now))
     batch = Batch()
     advanced = stage(batch, loaded, (), _without_start(result), actor)
     commit(batch, now)

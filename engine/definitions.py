@@ -11,4 +11,5 @@ from engine.models import TemplateVersion
 def definition_of(version_id: UUID) -> Definition:
     """Return the compiled form of an activated version."""
     canonical = TemplateVersion.objects.values_list("canonical", flat=True).get(pk=version_id)
+    assert canonical is not None, "only activated versions are executed"
     return compile_definition(canonical)

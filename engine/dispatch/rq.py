@@ -73,7 +73,7 @@ def drain_job() -> None:
         log.info("drained", extra={"signals": drained.signals, "calls": drained.calls})
 
 
-def _lower_flag(redis: "Redis[Any]") -> None:
+def _lower_flag(redis: Redis) -> None:
     redis.delete(FLAG)
 
 
@@ -123,7 +123,7 @@ class DrainWorker(SimpleWorker):
         except (OperationalError, InterfaceError) as error:
             log.warning("the database did not answer; looking again: %s", type(error).__name__)
             connection.close()
-            time.sleep(random.uniform(0.05, 0.5))
+            time.sleep(random.uniform(0.05, 0.5))  # noqa: S311  spreads workers, keeps no secret
 
     def _next_job(self, timeout: int | None) -> tuple[Job, Queue] | None:
         """Block for a job until shortly before the next due moment, then sleep the rest."""
@@ -172,5 +172,6 @@ class DrainWorker(SimpleWorker):
 
 def make_worker(name: str) -> DrainWorker:
     """Return a worker under this name, as the settings want it."""
-    worker: DrainWorker = django_rq.get_worker(QUEUE, name=name)
+    worker = django_rq.get_worker(QUEUE, name=name)
+    assert isinstance(worker, DrainWorker)
     return worker

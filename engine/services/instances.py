@@ -8,10 +8,13 @@ from django.db import transaction
 
 from engine import access, coordinator
 from engine.definitions import definition_of
-from engine.errors import Invalid
+from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, check_values
+from engine.kernel.signals import CancelCase
 from engine.models import Instance, Task
+from engine.projection import Delivery
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.ids import uuid7
 
 MAX_REFERENCE = 200
 
@@ -26,7 +29,12 @@ class StartedInstance:
 
 @transaction.atomic
 def start_instance(
-    *, actor: Actor, template: str, input: Any, reference: str | None = None, version: int | None = None
+    *,
+    actor: Actor,
+    template: str,
+    input: Any,  # noqa: A002  the domain's own word
+    reference: str | None = None,
+    version: int | None = None,
 ) -> StartedInstance:
     """Start an instance and run it, here and now, up to its first wait or outside call."""
     chosen = access.version_to_start(actor, template, version)
@@ -34,7 +42,7 @@ def start_instance(
     values, errors = check_values(definition.input_schema, {} if input is None else input)
     _refuse_errors((*errors, *_reference_errors(reference)))
     advanced = coordinator.start(
-        actor=actor, version=chosen, template=chosen.template.name, input=values, reference=reference
+        actor=actor, version=chosen, template=chosen.template.name, values=values, reference=reference
     )
     return StartedInstance(instance_now(advanced.instance_id), next_tasks(actor, advanced.instance_id))
 
@@ -59,3 +67,19 @@ def instance_now(instance_id: UUID) -> Instance:
 def next_tasks(actor: Actor, instance_id: UUID) -> tuple[Task, ...]:
     """Return the instance's open tasks that the actor sees, urgent first."""
     return tuple(access.tasks_team(actor).filter(instance_id=instance_id))
+
+
+@transaction.atomic
+def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance:
+    """End an instance as cancelled: every wait and open task is withdrawn in the same commit."""
+    instance = access.instance_to_operate(actor, instance_id)
+    if not reason.strip():
+        message = "Say why: the reason is kept with the instance."
+        raise Invalid(message, [FieldError("reason", "required", message)])
+    coordinator.lock([instance.pk])
+    instance.refresh_from_db()
+    if instance.is_over:
+        raise Conflict(f"This instance is {instance.status} already.", code="status", status=instance.status)
+    delivery = Delivery(CancelCase(reason=reason), None, uuid7(), actor, queued=False)
+    coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
+    return instance_now(instance.pk)

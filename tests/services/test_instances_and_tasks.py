@@ -3,8 +3,8 @@
 import pytest
 
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.models import Instance, Task
-from engine.services.instances import start_instance
+from engine.models import Audit, Instance, Task
+from engine.services.instances import cancel_instance, start_instance
 from engine.services.tasks import claim_task, complete_task, release_task
 from tests.workflows import APPROVAL, TIMER, TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor
@@ -90,3 +90,28 @@ def test_html_in_values_is_kept_as_text(ada: Actor, review: Task) -> None:
     complete_task(actor=ada, task_id=review.pk, outcome="approve", values={"note": text})
     review.refresh_from_db()
     assert review.answer == {"note": text}
+
+
+def test_cancelling_withdraws_everything_and_keeps_the_reason(gwen: Actor, adam: Actor, review: Task) -> None:
+    cancelled = cancel_instance(actor=adam, instance_id=review.instance_id, reason="asked twice")
+    assert (cancelled.status, cancelled.result) == ("cancelled", "cancelled")
+    review.refresh_from_db()
+    assert review.status == "cancelled"
+    last = Audit.objects.filter(subject_id=cancelled.pk).order_by("seq").last()
+    assert last is not None
+    assert (last.action, last.cause, last.actor_name) == ("cancel_workflow", "asked twice", "adam")
+
+
+def test_what_is_over_cannot_be_cancelled_again(adam: Actor, review: Task) -> None:
+    cancel_instance(actor=adam, instance_id=review.instance_id, reason="asked twice")
+    with pytest.raises(Conflict):
+        cancel_instance(actor=adam, instance_id=review.instance_id, reason="again")
+
+
+def test_cancelling_needs_level_four_and_a_reason(uri: Actor, adam: Actor, sam: Actor, review: Task) -> None:
+    with pytest.raises(Refused):
+        cancel_instance(actor=uri, instance_id=review.instance_id, reason="mine")
+    with pytest.raises(NotFound):
+        cancel_instance(actor=sam, instance_id=review.instance_id, reason="theirs")
+    with pytest.raises(Invalid):
+        cancel_instance(actor=adam, instance_id=review.instance_id, reason=" ")

@@ -1,0 +1,111 @@
+"""Make the calls that fell due.
+
+A call's signal is first pushed behind the call's deadline and that is committed; then the call is made with no transaction open;
+then its result is delivered under the token. A worker that dies in between leaves a signal that is due again after the deadline,
+with the same key for the outside.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from engine import coordinator
+from engine.audit import database_now
+from engine.dispatch.boundaries import Boundary, reached
+from engine.dispatch.due import Due
+from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
+from engine.models import Effect, Signal, SignalReceipt
+from engine.projection import Delivery, Loaded
+from engine.transports.base import CallResult, Succeeded, make_call
+from workflowplatform.accounts.actor import engine_actor
+from workflowplatform.accounts.models import Tenant
+
+CALLS_AT_ONCE = 8
+CALL_GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A call that this drain has taken on: committed, not yet made."""
+
+    signal_id: UUID
+    instance_id: UUID
+    tenant_id: UUID
+    token: int
+    transport: str
+    request: Any
+    key: str
+    timeout_seconds: float
+
+
+def take_on_calls(due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Intent]:
+    """Push each call's signal behind its deadline, so that it comes again if this process dies; drop stale ones."""
+    intents: list[Intent] = []
+    for signal in due[:CALLS_AT_ONCE]:
+        one = loaded[signal.instance_id]
+        effect = Effect.objects.filter(instance_id=signal.instance_id, token=signal.token, status="intended").first()
+        if effect is None:
+            _drop_stale(signal, one.tenant_id)
+        else:
+            intents.append(_take_on(signal, effect, one))
+    return intents
+
+
+def _take_on(signal: Due, effect: Effect, one: Loaded) -> Intent:
+    deadline = one.now + timedelta(seconds=effect.timeout_seconds + CALL_GRACE_SECONDS)
+    Signal.objects.filter(pk=signal.id).update(due_at=deadline)
+    Effect.objects.filter(instance_id=signal.instance_id, token=signal.token).update(made=effect.made + 1)
+    return Intent(
+        signal.id, signal.instance_id, one.tenant_id, effect.token, effect.transport, effect.request, effect.key,
+        effect.timeout_seconds,
+    )  # fmt: skip
+
+
+def _drop_stale(signal: Due, tenant_id: UUID) -> None:
+    Signal.objects.filter(pk=signal.id).delete()
+    SignalReceipt.objects.create(
+        id=signal.id, tenant_id=tenant_id, instance_id=signal.instance_id, type=signal.type,
+        waiting_token=signal.token, disposition="stale", at=database_now(),
+    )  # fmt: skip
+
+
+def make_calls(intents: Sequence[Intent]) -> None:
+    """Make the calls side by side, then deliver each result in its own commit."""
+    if not intents:
+        return
+    reached(Boundary.BEFORE_CALL)
+    allow = dict(Tenant.objects.filter(pk__in={intent.tenant_id for intent in intents}).values_list("id", "http_allow"))
+    with ThreadPoolExecutor(max_workers=len(intents)) as pool:
+        results = list(pool.map(lambda intent: _make_call(intent, allow[intent.tenant_id]), intents))
+    reached(Boundary.AFTER_CALL)
+    for intent, result in zip(intents, results, strict=True):
+        _deliver_result(intent, result)
+
+
+def _make_call(intent: Intent, allow: list[str] | None) -> CallResult:
+    """Make one call; a registered function may have used this thread's own database connection."""
+    try:
+        return make_call(
+            intent.transport, intent.request, key=intent.key, timeout_seconds=intent.timeout_seconds, http_allow=allow
+        )
+    finally:
+        connection.close()
+
+
+def _deliver_result(intent: Intent, result: CallResult) -> None:
+    actor = engine_actor(intent.tenant_id)
+    happening = _result_happening(intent.token, result)
+    delivery = Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
+    with transaction.atomic():
+        coordinator.deliver(instance_id=intent.instance_id, deliveries=[delivery], actor=actor)
+
+
+def _result_happening(token: int, result: CallResult) -> Happening:
+    if isinstance(result, Succeeded):
+        return CallSucceeded(token, result.value)
+    return CallFailed(token, result.error_class, result.code, result.message, result.value)

@@ -1,0 +1,41 @@
+"""Read what has fallen due and say what it means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from engine.kernel.signals import Continue, Happening, RetryDue, SignalType, TimerDue
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A signal whose time has come, as it stands in the queue."""
+
+    id: UUID
+    instance_id: UUID
+    type: str
+    token: int
+    """0 where the signal names none."""
+    payload: Any
+    attempts: int
+
+
+class Malformed(Exception):
+    """A signal that no kernel could understand."""
+
+
+HAPPENING_OF: dict[str, Callable[[Due], Happening]] = {
+    SignalType.TIMER_DUE: lambda due: TimerDue(due.token),
+    SignalType.RETRY_DUE: lambda due: RetryDue(due.token),
+    SignalType.INTERNAL_CONTINUE: lambda due: Continue(),
+}
+"""How queued signals are told to the kernel. CallDue is absent: it asks for an act first."""
+
+
+def happening_of(signal: Due) -> Happening:
+    """Say what a queued signal means to the kernel."""
+    make = HAPPENING_OF.get(signal.type)
+    if make is None or (not signal.token and signal.type != SignalType.INTERNAL_CONTINUE):
+        raise Malformed(f"{signal.type} cannot be delivered")
+    return make(signal)

@@ -1,0 +1,84 @@
+"""Keep one bad signal from stopping its neighbours.
+
+Each failing attempt is counted in its own transaction. A signal whose attempts are used up, or that no attempt could ever apply,
+becomes a dead letter and its instance an incident, in one transaction.
+"""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from engine import coordinator
+from engine.audit import Act, database_now, record
+from engine.dispatch.due import Malformed
+from engine.kernel.errors import KernelError
+from engine.kernel.snapshot import UnreadableSnapshot
+from engine.kernel.transitions import InstanceStatus
+from engine.models import DeadLetter, Instance, RuntimeState, Signal, TemplateVersion
+from engine.projection import NEVER
+from workflowplatform.accounts.actor import engine_actor
+
+
+@transaction.atomic
+def count_attempt(instance_id: UUID, error: Exception) -> None:
+    """Count a failed attempt in its own transaction; what is beyond hope becomes a dead letter."""
+    if not coordinator.lock([instance_id]):
+        return
+    hopeless = isinstance(error, HOPELESS)
+    for signal in Signal.objects.filter(instance_id=instance_id, due_at__lte=database_now()).order_by("due_at", "id"):
+        signal.attempts += 1
+        if hopeless or signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
+            bury(signal, error)
+        else:
+            signal.due_at = database_now() + timedelta(seconds=min(2**signal.attempts, 60))
+            signal.save(update_fields=["attempts", "due_at"])
+
+
+HOPELESS = (Malformed, KernelError, UnreadableSnapshot, TemplateVersion.DoesNotExist)
+"""What no second attempt can mend: the signal, the snapshot or the definition cannot be read."""
+
+
+def bury(signal: Signal, error: Exception) -> None:
+    """Turn a signal into a dead letter and its instance into an incident. Call under the instance's claim."""
+    now = database_now()
+    reason = f"{type(error).__name__}: {error}"[:500]
+    DeadLetter.objects.create(
+        tenant_id=signal.tenant_id, instance_id=signal.instance_id, envelope=_envelope(signal), reason=reason,
+        node=coordinator.node(), at=now,
+    )  # fmt: skip
+    signal.delete()
+    instance = Instance.objects.get(pk=signal.instance_id)
+    if instance.is_over or instance.status == InstanceStatus.INCIDENT:
+        return
+    problem = {
+        "error_class": "consistency",
+        "code": "dead_letter",
+        "message": reason,
+        "step": None,
+        "attempt": 1,
+        "cause": None,
+    }
+    Instance.objects.filter(pk=instance.pk).update(status=InstanceStatus.INCIDENT, error=problem, updated_at=now)
+    RuntimeState.objects.filter(pk=instance.pk).update(
+        runtime_status=InstanceStatus.INCIDENT, last_error_code="dead_letter", last_error_json=problem, updated_at=now
+    )
+    for other in Signal.objects.filter(instance_id=instance.pk, held_due_at__isnull=True):
+        Signal.objects.filter(pk=other.pk).update(held_due_at=other.due_at, due_at=NEVER)
+    record(instance, Act("raise_incident", new={"message": reason}), actor=engine_actor(instance.tenant_id))
+
+
+def _envelope(signal: Signal) -> dict[str, Any]:
+    return {
+        "id": str(signal.pk),
+        "instance": str(signal.instance_id),
+        "runtime_provider": signal.runtime_provider,
+        "type": signal.type,
+        "expected_version": signal.expected_version,
+        "waiting_token": signal.waiting_token,
+        "occurred_at": signal.occurred_at.isoformat(),
+        "due_at": signal.due_at.isoformat(),
+        "payload": signal.payload,
+    }

@@ -1,0 +1,28 @@
+"""Turn a slice into the rows that tell it: projections, waits, tasks, signals, receipts and audit.
+
+Pure but for fresh ids: a loaded instance, the deliveries and the kernel's slice go in, rows go into a batch.
+"""
+
+from engine.audit import append
+from engine.kernel.signals import SignalType
+from engine.projection.history import acts, add_step_runs
+from engine.projection.rows import add_closed, add_opened, add_receipts, hold_signals, signal_row
+from engine.projection.stage import NEVER, Delivery, Loaded, Stage
+from engine.projection.summary import add_instance, add_runtime
+
+__all__ = ["NEVER", "Delivery", "Loaded", "Stage", "project"]
+
+
+def project(stage: Stage) -> None:
+    """Add every row of this slice to the stage's batch."""
+    add_receipts(stage)
+    add_closed(stage)
+    task_ids = add_opened(stage)
+    add_step_runs(stage)
+    if stage.result.more:
+        stage.batch.add("new_signals", signal_row(stage, SignalType.INTERNAL_CONTINUE, None, stage.now))
+    rows, chain = append(stage.loaded.chain, acts(stage), actor=stage.actor, at=stage.now)
+    stage.batch.extend("audit", rows)
+    add_instance(stage, chain)
+    add_runtime(stage, task_ids)
+    hold_signals(stage)

@@ -1,0 +1,121 @@
+"""Rows of the past: step runs for the timeline, acts for the audit."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from engine.audit import Act
+from engine.commit import Row
+from engine.kernel.effects import Slice, StepRun
+from engine.kernel.signals import CancelCase, TaskCompleted
+from engine.kernel.transitions import InstanceStatus, StepStatus
+from engine.projection.stage import Stage
+
+STEP_ENDS = frozenset(
+    {
+        StepStatus.SUCCESS, StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.TIMED_OUT,
+        StepStatus.CANCELLED, StepStatus.COMPENSATED,
+    }
+)  # fmt: skip
+
+ACTION_OF_STEP = {
+    StepStatus.PENDING: "hold_step",
+    StepStatus.RUNNING: "execute_step",
+    StepStatus.SUCCESS: "complete_step",
+    StepStatus.FAILED: "fail_step",
+    StepStatus.SKIPPED: "skip_step",
+    StepStatus.RETRYING: "retry_step",
+    StepStatus.TIMED_OUT: "expire_step",
+    StepStatus.CANCELLED: "cancel_step",
+    StepStatus.COMPENSATED: "compensate_step",
+}
+
+ACTION_OF_STATUS = {
+    InstanceStatus.COMPLETED: "complete_workflow",
+    InstanceStatus.FAILED: "fail_workflow",
+    InstanceStatus.CANCELLED: "cancel_workflow",
+    InstanceStatus.EXPIRED: "expire_workflow",
+    InstanceStatus.INCIDENT: "raise_incident",
+}
+
+
+def add_step_runs(stage: Stage) -> None:
+    """Add one row an attempt: of several entries in this slice the last has the word."""
+    rows: dict[tuple[int, int], Row] = {}
+    for entry in stage.result.trace:
+        rows[entry.run, entry.attempt] = _step_run(stage, entry, rows.get((entry.run, entry.attempt)))
+    stage.batch.extend("step_runs", rows.values())
+
+
+def _step_run(stage: Stage, entry: StepRun, before: Row | None) -> Row:
+    return {
+        "instance_id": stage.instance_id,
+        "tenant_id": stage.tenant_id,
+        "run": entry.run,
+        "attempt": entry.attempt,
+        "step": entry.step,
+        "kind": entry.kind,
+        "path": entry.path,
+        "iteration": entry.iteration,
+        "status": entry.status,
+        "started_at": before["started_at"] if before else entry.at,
+        "ended_at": entry.at if entry.status in STEP_ENDS else None,
+        "input": entry.input if entry.input is not None else before["input"] if before else None,
+        "output": entry.output,
+        "error": asdict(entry.error) if entry.error else None,
+        "reason": entry.reason,
+    }
+
+
+def acts(stage: Stage) -> Iterator[Act]:
+    """Tell the slice as acts: what came in, each step, the tasks, the end."""
+    if stage.is_birth:
+        yield Act("start_workflow", new={"input": stage.loaded.input, "reference": stage.result.reference})
+    for delivery in stage.deliveries:
+        if isinstance(delivery.happening, TaskCompleted) and delivery.token in {c.token for c in stage.result.closed}:
+            yield _task_completed(stage, delivery.happening)
+    for entry in stage.result.trace:
+        yield _step_act(stage, entry)
+    for wait in stage.result.opened:
+        if wait.task:
+            yield Act("task_created", step=wait.step, iteration=wait.iteration, new={"title": wait.task.title})
+    if stage.result.status is not stage.loaded.status and stage.result.status in ACTION_OF_STATUS:
+        action = ACTION_OF_STATUS[stage.result.status]
+        yield Act(action, cause=_cause(stage), old=stage.loaded.status, new=_ending(stage.result))
+
+
+def _cause(stage: Stage) -> str:
+    """Return the reason that an operator gave, if an operator ended it."""
+    given = [delivery.happening.reason for delivery in stage.deliveries if isinstance(delivery.happening, CancelCase)]
+    return given[0] or "" if given else ""
+
+
+def _task_completed(stage: Stage, completed: TaskCompleted) -> Act:
+    snapshot = stage.loaded.snapshot
+    step = snapshot.resume_pointer(completed.token).get("taskName") if snapshot else None
+    return Act("task_completed", step=step, new={"outcome": completed.outcome, "values": dict(completed.values)})
+
+
+def _step_act(stage: Stage, entry: StepRun) -> Act:
+    changes = (
+        [change for change in stage.result.changes if change.run == entry.run] if entry.status in STEP_ENDS else []
+    )
+    old = {change.key: change.old for change in changes} or None
+    new: Any = {change.key: change.new for change in changes} or None
+    if entry.error:
+        new = {"error": f"{entry.error.error_class}/{entry.error.code}", "message": entry.error.message}
+    return Act(
+        ACTION_OF_STEP[entry.status],
+        step=entry.step,
+        iteration=entry.iteration,
+        attempt=entry.attempt,
+        cause=entry.reason or "",
+        old=old,
+        new=new,
+    )
+
+
+def _ending(result: Slice) -> Any:
+    if result.error:
+        return {"error": f"{result.error.error_class}/{result.error.code}", "message": result.error.message}
+    return {"outcome": result.outcome} if result.outcome else None

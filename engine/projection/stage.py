@@ -1,0 +1,95 @@
+"""What one slice's rows are made from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from engine.audit import Chain
+from engine.commit import Batch
+from engine.kernel.effects import Slice
+from engine.kernel.signals import Happening, InstanceFacts, SignalType
+from engine.kernel.snapshot import Snapshot
+from engine.kernel.transitions import InstanceStatus
+from workflowplatform.accounts.actor import Actor
+
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Later than anything: when held signals are due, and tasks without a date."""
+
+PROVIDER = "kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An instance whose runtime row is locked, or (state_version 0) one about to be born."""
+
+    instance_id: UUID
+    tenant_id: UUID
+    template_id: UUID
+    version_id: UUID
+    state_version: int
+    snapshot: Snapshot | None
+    status: InstanceStatus
+    facts: InstanceFacts
+    chain: Chain
+    now: datetime
+    started_by_id: UUID | None = None
+    input: Any = None
+    parent_id: UUID | None = None
+    active_task_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One happening on its way into an instance: the signal it came by, and who caused it."""
+
+    happening: Happening
+    type: SignalType | None
+    """None for an operator's act: it comes by no signal and leaves no receipt, only its audit."""
+    signal_id: UUID
+    actor: Actor
+    token: int | None = None
+    queued: bool = True
+    """Whether it has a row in the queue that must go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything one slice's rows are made from."""
+
+    loaded: Loaded
+    result: Slice
+    deliveries: Sequence[Delivery]
+    actor: Actor
+    node: str
+    batch: Batch
+
+    @property
+    def instance_id(self) -> str:
+        return str(self.loaded.instance_id)
+
+    @property
+    def tenant_id(self) -> str:
+        return str(self.loaded.tenant_id)
+
+    @property
+    def now(self) -> datetime:
+        return self.loaded.now
+
+    @property
+    def next_version(self) -> int:
+        return self.loaded.state_version + 1
+
+    @property
+    def is_birth(self) -> bool:
+        """Tell whether this slice brings the instance to life."""
+        return self.loaded.snapshot is None
+
+    @property
+    def reference(self) -> str | None:
+        return self.result.reference or self.loaded.facts.reference
+
+    @property
+    def is_held(self) -> bool:
+        return self.result.status in (InstanceStatus.INCIDENT, InstanceStatus.SUSPENDED)

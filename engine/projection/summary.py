@@ -1,0 +1,96 @@
+"""Rows of the present: the summary that people see and the engine's own truth."""
+
+from dataclasses import asdict
+from uuid import UUID
+
+from engine.audit import Chain
+from engine.commit import Row
+from engine.kernel.effects import WaitKind
+from engine.kernel.snapshot import SCHEMA_VERSION
+from engine.kernel.transitions import RESULT_OF, TERMINAL_INSTANCE
+from engine.projection.stage import PROVIDER, Stage
+
+
+def add_instance(stage: Stage, chain: Chain) -> None:
+    """Write the summary that people see."""
+    loaded, result = stage.loaded, stage.result
+    row: Row = {
+        "id": stage.instance_id,
+        "status": result.status,
+        "result": RESULT_OF[result.status],
+        "outcome": result.outcome,
+        "reference": stage.reference,
+        "state": result.snapshot.state,
+        "output": result.output,
+        "error": asdict(result.error) if result.error else None,
+        "ended_at": stage.now if result.status in TERMINAL_INSTANCE else None,
+        "updated_at": stage.now,
+        "audit_seq": chain.seq,
+        "audit_hash": chain.hash,
+    }
+    if not stage.is_birth:
+        stage.batch.add("instances", row)
+        return
+    stage.batch.add(
+        "new_instances",
+        row
+        | {
+            "tenant_id": stage.tenant_id,
+            "template_id": loaded.template_id,
+            "version_id": loaded.version_id,
+            "parent_id": loaded.parent_id,
+            "input": loaded.input,
+            "started_by_id": loaded.started_by_id,
+            "started_by_name": loaded.facts.started_by or "",
+            "started_at": loaded.facts.started_at,
+        },
+    )
+
+
+def add_runtime(stage: Stage, task_ids: dict[int, UUID]) -> None:
+    """Write the engine's truth, under the version that it was computed from."""
+    loaded, result = stage.loaded, stage.result
+    row = {
+        "instance_id": stage.instance_id,
+        "snapshot_schema_version": SCHEMA_VERSION,
+        "snapshot": result.snapshot.to_json(),
+        "runtime_status": result.status,
+        "business_reference": stage.reference,
+        "last_signal_id": stage.deliveries[-1].signal_id if stage.deliveries else None,
+        "last_error_code": result.error.code if result.error else None,
+        "last_error_json": asdict(result.error) if result.error else None,
+        "last_executed_by": stage.actor.name,
+        "last_executed_on": stage.node,
+        "updated_at": stage.now,
+        "completed_at": stage.now if result.status in TERMINAL_INSTANCE else None,
+    } | _next_wait(stage, task_ids)
+    if not stage.is_birth:
+        stage.batch.add("runtimes", row | {"expected_version": loaded.state_version})
+        return
+    stage.batch.add(
+        "new_runtimes",
+        row
+        | {
+            "tenant_id": stage.tenant_id,
+            "state_version": stage.next_version,
+            "runtime_provider": PROVIDER,
+            "runtime_instance_id": stage.instance_id,
+            "created_at": stage.now,
+        },
+    )
+
+
+def _next_wait(stage: Stage, task_ids: dict[int, UUID]) -> Row:
+    """Fill the single-wait columns with the wait that is due next; they are for people, the engine never reads them."""
+    snapshot = stage.result.snapshot
+    wait = min(snapshot.waits, key=lambda wait: (wait["side"], wait["dueAt"] or "9", wait["token"]), default=None)
+    if wait is None:
+        return {}
+    task_id = task_ids.get(wait["token"]) if wait["kind"] == WaitKind.TASK else None
+    return {
+        "waiting_kind": wait["kind"],
+        "waiting_token": wait["token"],
+        "waiting_until": wait["dueAt"],
+        "active_task_id": task_id or stage.loaded.active_task_id,
+        "resume_pointer": snapshot.resume_pointer(wait["token"]),
+    }

@@ -1,0 +1,69 @@
+"""One bad signal never stops its neighbours, and nothing is silently stuck."""
+
+from typing import Any
+
+import pytest
+
+from engine.audit import database_now
+from engine.dispatch.drain import drain
+from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, Wait
+from tests.cast import Cast
+from tests.workflows import TIMER, activated, started
+
+SOON = TIMER.replace("PT0.2S", "PT0.001S") + "  - id: again\n    wait: {for: PT1H}\n"
+
+
+@pytest.fixture
+def two(committed_cast: Cast, settings: Any) -> tuple[Instance, Instance]:
+    """Give two instances whose timers are due, with nobody draining yet."""
+    settings.WORKFLOW_DISPATCHER = "rq"
+    activated(committed_cast.actor("gwen"), SOON)
+    return started(committed_cast.actor("ada"), "timer"), started(committed_cast.actor("ada"), "timer")
+
+
+def drain_until_quiet() -> None:
+    """Drain, letting delayed attempts come due at once."""
+    for _ in range(4):
+        drain()
+        Signal.objects.filter(held_due_at__isnull=True, attempts__gt=0).update(due_at=database_now())
+
+
+def test_a_malformed_signal_becomes_a_dead_letter_at_once(two: tuple[Instance, Instance]) -> None:
+    bad, good = two
+    Signal.objects.filter(instance=bad).update(type="Nonsense")
+    drain()
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert (bad.status, good.status) == ("incident", "running")
+    letter = DeadLetter.objects.get(instance=bad)
+    assert good.waits.get().step == "again"
+    assert letter.envelope["type"] == "Nonsense"
+    assert "Malformed" in letter.reason
+    assert Audit.objects.filter(subject_id=bad.pk, action="raise_incident").exists()
+
+
+def test_an_unreadable_snapshot_becomes_a_dead_letter_at_once(two: tuple[Instance, Instance]) -> None:
+    bad, good = two
+    RuntimeState.objects.filter(instance=bad).update(snapshot={"engineSchemaVersion": 999})
+    drain()
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert (bad.status, good.status) == ("incident", "running")
+
+
+def test_a_signal_that_keeps_failing_is_counted_then_buried(two: tuple[Instance, Instance], settings: Any) -> None:
+    """The failure is the database's own: rows stand where the slice wants to write its next wait."""
+    bad, good = two
+    settings.WORKFLOW_POISON_ATTEMPTS = 3
+    taken = Wait.objects.get(instance=bad)
+    for token in range(taken.token + 1, taken.token + 20):
+        fields = {"kind": "signal", "step": "x", "path": "x", "opened_at": taken.opened_at}
+        Wait.objects.create(tenant_id=bad.tenant_id, instance=bad, token=token, **fields)
+    drain()
+    assert Signal.objects.get(instance=bad).attempts == 1
+    good.refresh_from_db()
+    assert good.waits.get().step == "again"
+    drain_until_quiet()
+    bad.refresh_from_db()
+    assert bad.status == "incident"
+    assert DeadLetter.objects.filter(instance=bad).count() == 1
