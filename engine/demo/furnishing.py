@@ -17,10 +17,11 @@ from django.db import connection, transaction
 from engine import access
 from engine.demo.stories import Deed, Story, acme_stories, globex_stories, last_acme_stories
 from engine.dispatch.drain import drain
+from engine.errors import Conflict
 from engine.gallery import gallery
 from engine.kernel.transitions import TaskStatus
 from engine.models import Instance, Template
-from engine.services.instances import start_instance
+from engine.services.instances import cancel_instance, start_instance
 from engine.services.people import create_person, create_tenant
 from engine.services.tasks import claim_task, complete_task
 from engine.services.templates import activate_version, save_draft
@@ -50,13 +51,18 @@ def furnish() -> bool:
     with _alone():
         if _is_furnished():
             return False
-        _make_people()
-        _make_templates("gwen", gallery())
-        _make_templates("sam", {name: gallery()[name] for name in GLOBEX_TEMPLATES})
-        _tell(globex_stories())
-        _tell(acme_stories())
-        _tell(last_acme_stories(), finish=False)
+        with ThreadPoolExecutor(max_workers=HASHERS) as pool:
+            _furnish_with(People(pool))
     return True
+
+
+def _furnish_with(people: "People") -> None:
+    _make_templates(people.actor("gwen"), gallery())
+    _tell(acme_stories(), people)
+    _make_templates(people.actor("sam"), {name: gallery()[name] for name in GLOBEX_TEMPLATES})
+    _tell(globex_stories(), people)
+    people.wait_for_all()
+    _tell(last_acme_stories(), people, finish=False)
 
 
 @contextmanager
@@ -79,12 +85,41 @@ def _is_furnished() -> bool:
 # People and templates
 
 
-def _make_people() -> None:
-    tenants = {name: _tenant(name, title) for name, title in TENANTS.items()}
-    there = set(User.objects.values_list("username", flat=True))
-    missing = [row for row in PEOPLE if row[0] not in there]
-    with ThreadPoolExecutor(max_workers=HASHERS) as pool:
-        list(pool.map(lambda row: _make_person(tenants[row[1]], row[0], row[2]), missing))
+class People:
+    """The demo's people, made in the background: hashing their passwords takes as long as all the rest."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        there = _names_taken()
+        tenants = {name: _tenant(name, title) for name, title in TENANTS.items()}
+        self._made = {
+            name: pool.submit(_make_person, tenants[tenant], name, level)
+            for name, tenant, level, _ in PEOPLE
+            if name not in there
+        }
+        self._actors: dict[str, Actor] = {}
+
+    def actor(self, name: str) -> Actor:
+        """Return a person as the one who acts, as soon as they are there."""
+        if name not in self._actors:
+            if name in self._made:
+                self._made[name].result()
+            self._actors[name] = actor_of(User.objects.get(username=name))
+        return self._actors[name]
+
+    def wait_for_all(self) -> None:
+        """Return when everybody is there."""
+        for made in self._made.values():
+            made.result()
+
+
+def _names_taken() -> set[str]:
+    """Return the demo names that exist; one that belongs to somebody else's tenant cannot be had."""
+    homes = {name: tenant for name, tenant, *_ in PEOPLE}
+    taken = dict(User.objects.filter(username__in=homes).values_list("username", "tenant__name"))
+    for name, tenant in taken.items():
+        if tenant != homes[name]:
+            raise Conflict(f"The demo needs the name {name}, and that is somebody in {tenant}.", code="name")
+    return set(taken)
 
 
 def _tenant(name: str, title: str) -> Tenant:
@@ -108,18 +143,13 @@ def _make_person(tenant: Tenant, name: str, level: int) -> None:
 
 
 @transaction.atomic
-def _make_templates(author: str, sources: Mapping[str, str]) -> None:
+def _make_templates(actor: Actor, sources: Mapping[str, str]) -> None:
     """Put the templates in force that the author's tenant does not have yet."""
-    actor = _actor(author)
     there = set(Template.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True))
     for name, source in sources.items():
         if name not in there:
             version = save_draft(actor=actor, source=source)
             activate_version(actor=actor, name=name, number=version.number)
-
-
-def _actor(name: str) -> Actor:
-    return actor_of(User.objects.get(username=name))
 
 
 # Stories
@@ -133,13 +163,12 @@ class Running:
     deeds: list[Deed]
 
 
-def _tell(stories: Iterable[Story], *, finish: bool = True) -> None:
+def _tell(stories: Iterable[Story], people: People, *, finish: bool = True) -> None:
     """Start the stories that are not there and do what people did; `finish` also makes the calls they wait for."""
-    actors = {name: _actor(name) for name, *_ in PEOPLE}
-    running = [_start(story, actors) for story in stories if not _is_told(story, actors)]
+    running = [_start(story, people) for story in stories if not _is_told(story, people)]
     stop_at = time.monotonic() + PATIENCE_SECONDS
     while True:
-        moved = [_do_next(one, actors) for one in running]
+        moved = [_do_next(one, people) for one in running]
         running = [one for one in running if one.deeds]
         if finish:
             drain()
@@ -149,24 +178,28 @@ def _tell(stories: Iterable[Story], *, finish: bool = True) -> None:
             time.sleep(0.02)
 
 
-def _is_told(story: Story, actors: Mapping[str, Actor]) -> bool:
-    tenant_id = actors[story.person].tenant_id
+def _is_told(story: Story, people: People) -> bool:
+    tenant_id = people.actor(story.person).tenant_id
     return Instance.objects.filter(tenant_id=tenant_id, reference=story.reference).exists()
 
 
-def _start(story: Story, actors: Mapping[str, Actor]) -> Running:
+def _start(story: Story, people: People) -> Running:
     started = start_instance(
-        actor=actors[story.person], template=story.template, input=story.input, reference=story.reference
+        actor=people.actor(story.person), template=story.template, input=story.input, reference=story.reference
     )
     return Running(started.instance, list(story.deeds))
 
 
-def _do_next(one: Running, actors: Mapping[str, Actor]) -> bool:
+def _do_next(one: Running, people: People) -> bool:
     """Do what can be done now; answer whether anything could."""
     before = len(one.deeds)
-    while one.deeds and DEEDS[one.deeds[0].verb](actors[one.deeds[0].person], one.instance, one.deeds[0]):
+    while one.deeds and _do(one.deeds[0], one.instance, people):
         one.deeds.pop(0)
     return len(one.deeds) < before
+
+
+def _do(deed: Deed, instance: Instance, people: People) -> bool:
+    return DEEDS[deed.verb](people.actor(deed.person), instance, deed)
 
 
 def _complete(actor: Actor, instance: Instance, deed: Deed) -> bool:
@@ -183,11 +216,20 @@ def _claim(actor: Actor, instance: Instance, deed: Deed) -> bool:
     return task_id is not None
 
 
+def _cancel(actor: Actor, instance: Instance, deed: Deed) -> bool:
+    cancel_instance(actor=actor, instance_id=instance.pk, reason=deed.comment)
+    return True
+
+
 def _open_task(actor: Actor, instance: Instance, step: str) -> UUID | None:
     """Find the open task at a step, or None while the case has not come that far."""
     tasks = access.visible_tasks(actor).filter(instance_id=instance.pk, step=step, status=TaskStatus.OPEN)
     return tasks.values_list("pk", flat=True).first()
 
 
-DEEDS: Mapping[str, Callable[[Actor, Instance, Deed], bool]] = {"complete": _complete, "claim": _claim}
+DEEDS: Mapping[str, Callable[[Actor, Instance, Deed], bool]] = {
+    "complete": _complete,
+    "claim": _claim,
+    "cancel": _cancel,
+}
 """How each deed is done; it answers false when its moment has not come."""

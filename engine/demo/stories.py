@@ -131,14 +131,21 @@ def _run(week: int, invoices: int, total: float, hours: float, *deeds: Deed, **m
 def _payments() -> list[Story]:
     released = done("ada", "approve", "release", approved_total=64210.75, accounts_checked=True)
     return [
-        # _run(43, 17, 20480.0, 30, cancelled("gwen", "This run was prepared twice.")),
+        _run(43, 17, 20480.0, 30, cancelled("gwen", "This run was prepared twice.")),
         _run(44, 31, 64210.75, 6, released, done("ada", "upload", order_number="B-220817")),
         _run(46, 42, 118400.0, -2),
     ]
 
 
 def _dispute(number: str, supplier: str, invoice: str, amount: float, *deeds: Deed, **more: Any) -> Story:
-    given = {"supplier": supplier, "invoice": invoice, "amount": amount, "wrong": "price", "answer_by": _day(-1), **more}
+    given = {
+        "supplier": supplier,
+        "invoice": invoice,
+        "amount": amount,
+        "wrong": "price",
+        "answer_by": _day(-1),
+        **more,
+    }
     return Story(f"DSP-{number}", "invoice-dispute", "uri", given, deeds)
 
 
@@ -200,7 +207,9 @@ def _days_off(number: str, person: str, days: int, *deeds: Deed) -> Story:
 
 def _leave() -> list[Story]:
     return [
-        _days_off("0204", "ada", 10, done("adam", "answer", "reject", "The month-end needs you. The week after is fine.")),
+        _days_off(
+            "0204", "ada", 10, done("adam", "answer", "reject", "The month-end needs you. The week after is fine.")
+        ),
         _days_off("0207", "uri", 2, done("adam", "answer", "approve")),
         _days_off("0211", "uri", 5),
     ]
@@ -262,7 +271,12 @@ def _outages() -> list[Story]:
 
 
 def _text(number: str, headline: str, channel: str, *deeds: Deed) -> Story:
-    given = {"headline": headline, "channel": channel, "text": f"{headline}: what you should know.", "publish_on": _day(8)}
+    given = {
+        "headline": headline,
+        "channel": channel,
+        "text": f"{headline}: what you should know.",
+        "publish_on": _day(8),
+    }
     return Story(f"TXT-{number}", "content-review", "uri", given, deeds)
 
 

