@@ -2,14 +2,18 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from engine.demo import furnish
+from engine.errors import WorkflowError
 
 
 class Command(BaseCommand):
     help = "Create the demo tenants, people, templates and instances; running it again changes nothing."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        made = furnish()
+        try:
+            made = furnish()
+        except WorkflowError as refusal:
+            raise CommandError(refusal.message) from refusal
         self.stdout.write("The demo is there." if made else "The demo was there already.")
