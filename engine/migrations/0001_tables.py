@@ -8,459 +8,930 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0001_people_and_tenants'),
+        ("accounts", "0001_people_and_tenants"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Instance',
+            name="Instance",
             fields=[
-                ('audit_seq', models.BigIntegerField(default=0, editable=False)),
-                ('audit_hash', models.CharField(default='', editable=False, max_length=64)),
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('reference', models.CharField(blank=True, max_length=200, null=True)),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('running', 'running'), ('suspended', 'suspended'), ('incident', 'incident'), ('completed', 'completed'), ('failed', 'failed'), ('cancelled', 'cancelled'), ('expired', 'expired')], max_length=10)),
-                ('result', models.CharField(choices=[('in_progress', 'in_progress'), ('success', 'success'), ('failure', 'failure'), ('cancelled', 'cancelled')], max_length=11)),
-                ('outcome', models.CharField(blank=True, max_length=100, null=True)),
-                ('input', models.JSONField(blank=True, null=True)),
-                ('state', models.JSONField(blank=True, default=dict)),
-                ('output', models.JSONField(blank=True, null=True)),
-                ('error', models.JSONField(blank=True, null=True)),
-                ('started_by_id', models.UUIDField(blank=True, null=True)),
-                ('started_by_name', models.CharField(blank=True, max_length=100)),
-                ('started_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('updated_at', models.DateTimeField()),
-                ('parent', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='children', to='engine.instance')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                ("audit_seq", models.BigIntegerField(default=0, editable=False)),
+                ("audit_hash", models.CharField(default="", editable=False, max_length=64)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("reference", models.CharField(blank=True, max_length=200, null=True)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("suspended", "suspended"),
+                            ("incident", "incident"),
+                            ("completed", "completed"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                            ("expired", "expired"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "result",
+                    models.CharField(
+                        choices=[
+                            ("in_progress", "in_progress"),
+                            ("success", "success"),
+                            ("failure", "failure"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        max_length=11,
+                    ),
+                ),
+                ("outcome", models.CharField(blank=True, max_length=100, null=True)),
+                ("input", models.JSONField(blank=True, null=True)),
+                ("state", models.JSONField(blank=True, default=dict)),
+                ("output", models.JSONField(blank=True, null=True)),
+                ("error", models.JSONField(blank=True, null=True)),
+                ("started_by_id", models.UUIDField(blank=True, null=True)),
+                ("started_by_name", models.CharField(blank=True, max_length=100)),
+                ("started_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("updated_at", models.DateTimeField()),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="children",
+                        to="engine.instance",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_instances',
-                'ordering': ('-id',),
+                "db_table": "wf_instances",
+                "ordering": ("-id",),
             },
         ),
         migrations.CreateModel(
-            name='IdempotencyKey',
+            name="IdempotencyKey",
             fields=[
-                ('pk', models.CompositePrimaryKey('tenant_id', 'actor_id', 'route', 'key', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('actor_id', models.UUIDField()),
-                ('route', models.CharField(max_length=200)),
-                ('key', models.CharField(max_length=200)),
-                ('body_sha256', models.CharField(max_length=64)),
-                ('status', models.PositiveSmallIntegerField()),
-                ('answer', models.JSONField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "tenant_id",
+                        "actor_id",
+                        "route",
+                        "key",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("actor_id", models.UUIDField()),
+                ("route", models.CharField(max_length=200)),
+                ("key", models.CharField(max_length=200)),
+                ("body_sha256", models.CharField(max_length=64)),
+                ("status", models.PositiveSmallIntegerField()),
+                ("answer", models.JSONField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_idempotency_keys',
+                "db_table": "wf_idempotency_keys",
             },
         ),
         migrations.CreateModel(
-            name='Effect',
+            name="Effect",
             fields=[
-                ('pk', models.CompositePrimaryKey('instance_id', 'token', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('token', models.BigIntegerField()),
-                ('path', models.TextField()),
-                ('transport', models.CharField(max_length=20)),
-                ('request', models.JSONField()),
-                ('key', models.CharField(max_length=300)),
-                ('attempt', models.PositiveSmallIntegerField(default=1)),
-                ('timeout_seconds', models.FloatField(default=30)),
-                ('status', models.CharField(choices=[('intended', 'intended'), ('succeeded', 'succeeded'), ('failed', 'failed'), ('withdrawn', 'withdrawn')], default='intended', max_length=10)),
-                ('result', models.JSONField(null=True)),
-                ('made', models.PositiveSmallIntegerField(default=0)),
-                ('intended_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='effects', to='engine.instance')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "instance_id", "token", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("token", models.BigIntegerField()),
+                ("path", models.TextField()),
+                ("transport", models.CharField(max_length=20)),
+                ("request", models.JSONField()),
+                ("key", models.CharField(max_length=300)),
+                ("attempt", models.PositiveSmallIntegerField(default=1)),
+                ("timeout_seconds", models.FloatField(default=30)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("intended", "intended"),
+                            ("succeeded", "succeeded"),
+                            ("failed", "failed"),
+                            ("withdrawn", "withdrawn"),
+                        ],
+                        default="intended",
+                        max_length=10,
+                    ),
+                ),
+                ("result", models.JSONField(null=True)),
+                ("made", models.PositiveSmallIntegerField(default=0)),
+                ("intended_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="effects",
+                        to="engine.instance",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_effects',
+                "db_table": "wf_effects",
             },
         ),
         migrations.CreateModel(
-            name='DeadLetter',
+            name="DeadLetter",
             fields=[
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('envelope', models.JSONField()),
-                ('reason', models.TextField()),
-                ('node', models.CharField(max_length=200)),
-                ('at', models.DateTimeField()),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='dead_letters', to='engine.instance')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("envelope", models.JSONField()),
+                ("reason", models.TextField()),
+                ("node", models.CharField(max_length=200)),
+                ("at", models.DateTimeField()),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="dead_letters",
+                        to="engine.instance",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_dead_letters',
+                "db_table": "wf_dead_letters",
             },
         ),
         migrations.CreateModel(
-            name='SignalReceipt',
+            name="SignalReceipt",
             fields=[
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('type', models.CharField(max_length=20)),
-                ('waiting_token', models.BigIntegerField(null=True)),
-                ('disposition', models.CharField(choices=[('applied', 'applied'), ('stale', 'stale'), ('discarded', 'discarded')], max_length=10)),
-                ('at', models.DateTimeField()),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='receipts', to='engine.instance')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("type", models.CharField(max_length=20)),
+                ("waiting_token", models.BigIntegerField(null=True)),
+                (
+                    "disposition",
+                    models.CharField(
+                        choices=[("applied", "applied"), ("stale", "stale"), ("discarded", "discarded")], max_length=10
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="receipts",
+                        to="engine.instance",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_signal_receipts',
+                "db_table": "wf_signal_receipts",
             },
         ),
         migrations.CreateModel(
-            name='Template',
+            name="Template",
             fields=[
-                ('audit_seq', models.BigIntegerField(default=0, editable=False)),
-                ('audit_hash', models.CharField(default='', editable=False, max_length=64)),
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.SlugField(max_length=100)),
-                ('title', models.CharField(blank=True, max_length=200)),
-                ('description', models.TextField(blank=True)),
-                ('tags', models.JSONField(blank=True, default=list)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                ("audit_seq", models.BigIntegerField(default=0, editable=False)),
+                ("audit_hash", models.CharField(default="", editable=False, max_length=64)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.SlugField(max_length=100)),
+                ("title", models.CharField(blank=True, max_length=200)),
+                ("description", models.TextField(blank=True)),
+                ("tags", models.JSONField(blank=True, default=list)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_templates',
-                'ordering': ('name',),
+                "db_table": "wf_templates",
+                "ordering": ("name",),
             },
         ),
         migrations.AddField(
-            model_name='instance',
-            name='template',
-            field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='instances', to='engine.template'),
+            model_name="instance",
+            name="template",
+            field=models.ForeignKey(
+                db_constraint=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="instances",
+                to="engine.template",
+            ),
         ),
         migrations.CreateModel(
-            name='TemplateVersion',
+            name="TemplateVersion",
             fields=[
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('number', models.PositiveIntegerField()),
-                ('status', models.CharField(choices=[('draft', 'draft'), ('active', 'active'), ('paused', 'paused'), ('archived', 'archived')], default=engine.kernel.transitions.VersionStatus['DRAFT'], max_length=10)),
-                ('source', models.TextField(help_text='YAML')),
-                ('canonical', models.JSONField(blank=True, editable=False, null=True)),
-                ('sha256', models.CharField(blank=True, editable=False, max_length=64)),
-                ('findings', models.JSONField(blank=True, default=list, editable=False)),
-                ('revision', models.PositiveIntegerField(default=1, editable=False)),
-                ('created_by_name', models.CharField(blank=True, editable=False, max_length=100)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('activated_by_name', models.CharField(blank=True, editable=False, max_length=100)),
-                ('activated_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('archived_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('template', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='versions', to='engine.template')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("draft", "draft"),
+                            ("active", "active"),
+                            ("paused", "paused"),
+                            ("archived", "archived"),
+                        ],
+                        default=engine.kernel.transitions.VersionStatus["DRAFT"],
+                        max_length=10,
+                    ),
+                ),
+                ("source", models.TextField(help_text="YAML")),
+                ("canonical", models.JSONField(blank=True, editable=False, null=True)),
+                ("sha256", models.CharField(blank=True, editable=False, max_length=64)),
+                ("findings", models.JSONField(blank=True, default=list, editable=False)),
+                ("revision", models.PositiveIntegerField(default=1, editable=False)),
+                ("created_by_name", models.CharField(blank=True, editable=False, max_length=100)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("activated_by_name", models.CharField(blank=True, editable=False, max_length=100)),
+                ("activated_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("archived_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "template",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="versions",
+                        to="engine.template",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_template_versions',
-                'ordering': ('template__name', '-number'),
+                "db_table": "wf_template_versions",
+                "ordering": ("template__name", "-number"),
             },
         ),
         migrations.CreateModel(
-            name='Task',
+            name="Task",
             fields=[
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('token', models.BigIntegerField()),
-                ('step', models.CharField(max_length=100)),
-                ('path', models.TextField()),
-                ('iteration', models.TextField(blank=True)),
-                ('status', models.CharField(choices=[('open', 'open'), ('claimed', 'claimed'), ('suspended', 'suspended'), ('completed', 'completed'), ('skipped', 'skipped'), ('cancelled', 'cancelled'), ('expired', 'expired')], max_length=10)),
-                ('name', models.CharField(max_length=100)),
-                ('type', models.CharField(blank=True, max_length=100)),
-                ('route', models.CharField(blank=True, max_length=200)),
-                ('title', models.TextField()),
-                ('description', models.TextField(blank=True)),
-                ('instructions', models.TextField(blank=True)),
-                ('payload', models.JSONField(default=dict)),
-                ('form', models.JSONField(default=dict)),
-                ('outcomes', models.JSONField(default=list)),
-                ('columns', models.JSONField(default=dict)),
-                ('comment_rule', models.CharField(default='optional', max_length=10)),
-                ('effective_roles', models.JSONField(default=list)),
-                ('users', models.JSONField(default=list)),
-                ('min_level', models.PositiveSmallIntegerField(default=4)),
-                ('excluded', models.JSONField(default=list)),
-                ('extra', models.JSONField(default=dict)),
-                ('owner', models.CharField(blank=True, max_length=100)),
-                ('business_reference', models.CharField(blank=True, max_length=200, null=True)),
-                ('priority', models.PositiveSmallIntegerField(choices=[(0, 'low'), (1, 'normal'), (2, 'high'), (3, 'critical')], default=1)),
-                ('due_at', models.DateTimeField(blank=True, null=True)),
-                ('follow_up_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField()),
-                ('claimed_at', models.DateTimeField(blank=True, null=True)),
-                ('completed_at', models.DateTimeField(blank=True, null=True)),
-                ('completed_by_id', models.UUIDField(blank=True, null=True)),
-                ('completed_by_name', models.CharField(blank=True, max_length=100)),
-                ('outcome', models.CharField(blank=True, max_length=100, null=True)),
-                ('answer', models.JSONField(blank=True, null=True)),
-                ('comment', models.TextField(blank=True)),
-                ('assignee', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to=settings.AUTH_USER_MODEL)),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='tasks', to='engine.instance')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('version', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='engine.templateversion')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("token", models.BigIntegerField()),
+                ("step", models.CharField(max_length=100)),
+                ("path", models.TextField()),
+                ("iteration", models.TextField(blank=True)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("open", "open"),
+                            ("claimed", "claimed"),
+                            ("suspended", "suspended"),
+                            ("completed", "completed"),
+                            ("skipped", "skipped"),
+                            ("cancelled", "cancelled"),
+                            ("expired", "expired"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("type", models.CharField(blank=True, max_length=100)),
+                ("route", models.CharField(blank=True, max_length=200)),
+                ("title", models.TextField()),
+                ("description", models.TextField(blank=True)),
+                ("instructions", models.TextField(blank=True)),
+                ("payload", models.JSONField(default=dict)),
+                ("form", models.JSONField(default=dict)),
+                ("outcomes", models.JSONField(default=list)),
+                ("columns", models.JSONField(default=dict)),
+                ("comment_rule", models.CharField(default="optional", max_length=10)),
+                ("effective_roles", models.JSONField(default=list)),
+                ("users", models.JSONField(default=list)),
+                ("min_level", models.PositiveSmallIntegerField(default=4)),
+                ("excluded", models.JSONField(default=list)),
+                ("extra", models.JSONField(default=dict)),
+                ("owner", models.CharField(blank=True, max_length=100)),
+                ("business_reference", models.CharField(blank=True, max_length=200, null=True)),
+                (
+                    "priority",
+                    models.PositiveSmallIntegerField(
+                        choices=[(0, "low"), (1, "normal"), (2, "high"), (3, "critical")], default=1
+                    ),
+                ),
+                ("due_at", models.DateTimeField(blank=True, null=True)),
+                ("follow_up_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField()),
+                ("claimed_at", models.DateTimeField(blank=True, null=True)),
+                ("completed_at", models.DateTimeField(blank=True, null=True)),
+                ("completed_by_id", models.UUIDField(blank=True, null=True)),
+                ("completed_by_name", models.CharField(blank=True, max_length=100)),
+                ("outcome", models.CharField(blank=True, max_length=100, null=True)),
+                ("answer", models.JSONField(blank=True, null=True)),
+                ("comment", models.TextField(blank=True)),
+                (
+                    "assignee",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="tasks",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tasks",
+                        to="engine.instance",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
+                (
+                    "version",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="engine.templateversion",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_tasks',
-                'ordering': ('-id',),
+                "db_table": "wf_tasks",
+                "ordering": ("-id",),
             },
         ),
         migrations.AddField(
-            model_name='instance',
-            name='version',
-            field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='instances', to='engine.templateversion'),
+            model_name="instance",
+            name="version",
+            field=models.ForeignKey(
+                db_constraint=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="instances",
+                to="engine.templateversion",
+            ),
         ),
         migrations.CreateModel(
-            name='Wait',
+            name="Wait",
             fields=[
-                ('pk', models.CompositePrimaryKey('instance_id', 'token', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('token', models.BigIntegerField()),
-                ('kind', models.CharField(choices=[('task', 'task'), ('timer', 'timer'), ('signal', 'signal'), ('child', 'child'), ('retry', 'retry'), ('call', 'call'), ('add', 'add')], max_length=10)),
-                ('step', models.CharField(max_length=100)),
-                ('path', models.TextField()),
-                ('iteration', models.TextField(blank=True)),
-                ('run', models.BigIntegerField(default=0)),
-                ('due_at', models.DateTimeField(null=True)),
-                ('name', models.CharField(max_length=200, null=True)),
-                ('key', models.CharField(max_length=200, null=True)),
-                ('side', models.BooleanField(default=False)),
-                ('opened_at', models.DateTimeField()),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='waits', to='engine.instance')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "instance_id", "token", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("token", models.BigIntegerField()),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("task", "task"),
+                            ("timer", "timer"),
+                            ("signal", "signal"),
+                            ("child", "child"),
+                            ("retry", "retry"),
+                            ("call", "call"),
+                            ("add", "add"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("step", models.CharField(max_length=100)),
+                ("path", models.TextField()),
+                ("iteration", models.TextField(blank=True)),
+                ("run", models.BigIntegerField(default=0)),
+                ("due_at", models.DateTimeField(null=True)),
+                ("name", models.CharField(max_length=200, null=True)),
+                ("key", models.CharField(max_length=200, null=True)),
+                ("side", models.BooleanField(default=False)),
+                ("opened_at", models.DateTimeField()),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="waits",
+                        to="engine.instance",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_waits',
+                "db_table": "wf_waits",
             },
         ),
         migrations.CreateModel(
-            name='Audit',
+            name="Audit",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('subject_kind', models.CharField(max_length=10)),
-                ('subject_id', models.UUIDField()),
-                ('seq', models.BigIntegerField()),
-                ('at', models.DateTimeField()),
-                ('actor_id', models.UUIDField(null=True)),
-                ('actor_name', models.CharField(blank=True, max_length=100)),
-                ('actor_level', models.PositiveSmallIntegerField(default=0)),
-                ('action', models.CharField(max_length=40)),
-                ('step', models.CharField(max_length=100, null=True)),
-                ('iteration', models.TextField(null=True)),
-                ('attempt', models.PositiveIntegerField(null=True)),
-                ('cause', models.TextField(blank=True)),
-                ('old', models.JSONField(null=True)),
-                ('new', models.JSONField(null=True)),
-                ('hash', models.CharField(max_length=64)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("subject_kind", models.CharField(max_length=10)),
+                ("subject_id", models.UUIDField()),
+                ("seq", models.BigIntegerField()),
+                ("at", models.DateTimeField()),
+                ("actor_id", models.UUIDField(null=True)),
+                ("actor_name", models.CharField(blank=True, max_length=100)),
+                ("actor_level", models.PositiveSmallIntegerField(default=0)),
+                ("action", models.CharField(max_length=40)),
+                ("step", models.CharField(max_length=100, null=True)),
+                ("iteration", models.TextField(null=True)),
+                ("attempt", models.PositiveIntegerField(null=True)),
+                ("cause", models.TextField(blank=True)),
+                ("old", models.JSONField(null=True)),
+                ("new", models.JSONField(null=True)),
+                ("hash", models.CharField(max_length=64)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_audit',
-                'ordering': ('id',),
-                'constraints': [models.UniqueConstraint(fields=('subject_id', 'seq'), name='audit_chain')],
+                "db_table": "wf_audit",
+                "ordering": ("id",),
+                "constraints": [models.UniqueConstraint(fields=("subject_id", "seq"), name="audit_chain")],
             },
         ),
         migrations.CreateModel(
-            name='RuntimeState',
+            name="RuntimeState",
             fields=[
-                ('instance', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='runtime', serialize=False, to='engine.instance')),
-                ('state_version', models.BigIntegerField(default=1)),
-                ('snapshot_schema_version', models.PositiveSmallIntegerField()),
-                ('snapshot', models.JSONField()),
-                ('runtime_provider', models.CharField(default='kernel', max_length=20)),
-                ('runtime_instance_id', models.UUIDField(null=True)),
-                ('runtime_status', models.CharField(max_length=10)),
-                ('business_reference', models.CharField(max_length=200, null=True)),
-                ('waiting_kind', models.CharField(max_length=10, null=True)),
-                ('waiting_token', models.BigIntegerField(null=True)),
-                ('waiting_until', models.DateTimeField(null=True)),
-                ('active_task_id', models.UUIDField(null=True)),
-                ('resume_pointer', models.JSONField(null=True)),
-                ('last_signal_id', models.UUIDField(null=True)),
-                ('last_error_code', models.CharField(max_length=100, null=True)),
-                ('last_error_json', models.JSONField(null=True)),
-                ('last_executed_by', models.CharField(max_length=100, null=True)),
-                ('last_executed_on', models.CharField(max_length=200, null=True)),
-                ('created_at', models.DateTimeField()),
-                ('updated_at', models.DateTimeField()),
-                ('completed_at', models.DateTimeField(null=True)),
-                ('purge_after', models.DateTimeField(null=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "instance",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="runtime",
+                        serialize=False,
+                        to="engine.instance",
+                    ),
+                ),
+                ("state_version", models.BigIntegerField(default=1)),
+                ("snapshot_schema_version", models.PositiveSmallIntegerField()),
+                ("snapshot", models.JSONField()),
+                ("runtime_provider", models.CharField(default="kernel", max_length=20)),
+                ("runtime_instance_id", models.UUIDField(null=True)),
+                ("runtime_status", models.CharField(max_length=10)),
+                ("business_reference", models.CharField(max_length=200, null=True)),
+                ("waiting_kind", models.CharField(max_length=10, null=True)),
+                ("waiting_token", models.BigIntegerField(null=True)),
+                ("waiting_until", models.DateTimeField(null=True)),
+                ("active_task_id", models.UUIDField(null=True)),
+                ("resume_pointer", models.JSONField(null=True)),
+                ("last_signal_id", models.UUIDField(null=True)),
+                ("last_error_code", models.CharField(max_length=100, null=True)),
+                ("last_error_json", models.JSONField(null=True)),
+                ("last_executed_by", models.CharField(max_length=100, null=True)),
+                ("last_executed_on", models.CharField(max_length=200, null=True)),
+                ("created_at", models.DateTimeField()),
+                ("updated_at", models.DateTimeField()),
+                ("completed_at", models.DateTimeField(null=True)),
+                ("purge_after", models.DateTimeField(null=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_runtime_states',
+                "db_table": "wf_runtime_states",
             },
         ),
         migrations.CreateModel(
-            name='Signal',
+            name="Signal",
             fields=[
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('runtime_provider', models.CharField(default='kernel', max_length=20)),
-                ('type', models.CharField(choices=[('TaskCompleted', 'TaskCompleted'), ('TimerDue', 'TimerDue'), ('RetryDue', 'RetryDue'), ('CallDue', 'CallDue'), ('ExternalSignal', 'ExternalSignal'), ('SubWorkflowCompleted', 'SubWorkflowCompleted'), ('InternalContinue', 'InternalContinue')], max_length=20)),
-                ('expected_version', models.BigIntegerField(null=True)),
-                ('waiting_token', models.BigIntegerField(null=True)),
-                ('occurred_at', models.DateTimeField()),
-                ('due_at', models.DateTimeField()),
-                ('held_due_at', models.DateTimeField(null=True)),
-                ('payload', models.JSONField(default=dict)),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='signals', to='engine.instance')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("runtime_provider", models.CharField(default="kernel", max_length=20)),
+                (
+                    "type",
+                    models.CharField(
+                        choices=[
+                            ("TaskCompleted", "TaskCompleted"),
+                            ("TimerDue", "TimerDue"),
+                            ("RetryDue", "RetryDue"),
+                            ("CallDue", "CallDue"),
+                            ("ExternalSignal", "ExternalSignal"),
+                            ("SubWorkflowCompleted", "SubWorkflowCompleted"),
+                            ("InternalContinue", "InternalContinue"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("expected_version", models.BigIntegerField(null=True)),
+                ("waiting_token", models.BigIntegerField(null=True)),
+                ("occurred_at", models.DateTimeField()),
+                ("due_at", models.DateTimeField()),
+                ("held_due_at", models.DateTimeField(null=True)),
+                ("payload", models.JSONField(default=dict)),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="signals",
+                        to="engine.instance",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_signals',
-                'indexes': [models.Index(fields=['due_at'], name='signals_by_due'), models.Index(fields=['tenant', 'due_at', 'instance'], name='signals_by_tenant'), models.Index(fields=['instance', 'due_at', 'id'], name='signals_by_instance')],
+                "db_table": "wf_signals",
+                "indexes": [
+                    models.Index(fields=["due_at"], name="signals_by_due"),
+                    models.Index(fields=["tenant", "due_at", "instance"], name="signals_by_tenant"),
+                    models.Index(fields=["instance", "due_at", "id"], name="signals_by_instance"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='StepRun',
+            name="StepRun",
             fields=[
-                ('pk', models.CompositePrimaryKey('instance_id', 'run', 'attempt', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('run', models.BigIntegerField()),
-                ('attempt', models.PositiveIntegerField(default=1)),
-                ('step', models.CharField(max_length=100)),
-                ('kind', models.CharField(max_length=20)),
-                ('path', models.TextField()),
-                ('iteration', models.TextField(blank=True)),
-                ('status', models.CharField(choices=[('pending', 'pending'), ('running', 'running'), ('success', 'success'), ('failed', 'failed'), ('skipped', 'skipped'), ('retrying', 'retrying'), ('timed_out', 'timed_out'), ('cancelled', 'cancelled'), ('compensated', 'compensated')], max_length=12)),
-                ('started_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('input', models.JSONField(null=True)),
-                ('output', models.JSONField(null=True)),
-                ('error', models.JSONField(null=True)),
-                ('reason', models.TextField(null=True)),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='step_runs', to='engine.instance')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "instance_id", "run", "attempt", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("run", models.BigIntegerField()),
+                ("attempt", models.PositiveIntegerField(default=1)),
+                ("step", models.CharField(max_length=100)),
+                ("kind", models.CharField(max_length=20)),
+                ("path", models.TextField()),
+                ("iteration", models.TextField(blank=True)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("pending", "pending"),
+                            ("running", "running"),
+                            ("success", "success"),
+                            ("failed", "failed"),
+                            ("skipped", "skipped"),
+                            ("retrying", "retrying"),
+                            ("timed_out", "timed_out"),
+                            ("cancelled", "cancelled"),
+                            ("compensated", "compensated"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("started_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("input", models.JSONField(null=True)),
+                ("output", models.JSONField(null=True)),
+                ("error", models.JSONField(null=True)),
+                ("reason", models.TextField(null=True)),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="step_runs",
+                        to="engine.instance",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_step_runs',
-                'ordering': ('run', 'attempt'),
-                'constraints': [models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'running', 'success', 'failed', 'skipped', 'retrying', 'timed_out', 'cancelled', 'compensated'])), name='step_status_known')],
+                "db_table": "wf_step_runs",
+                "ordering": ("run", "attempt"),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "status__in",
+                                [
+                                    "pending",
+                                    "running",
+                                    "success",
+                                    "failed",
+                                    "skipped",
+                                    "retrying",
+                                    "timed_out",
+                                    "cancelled",
+                                    "compensated",
+                                ],
+                            )
+                        ),
+                        name="step_status_known",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='TaskCandidate',
+            name="TaskCandidate",
             fields=[
-                ('pk', models.CompositePrimaryKey('principal', 'rank', 'due_at', 'task_id', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('principal', models.UUIDField(help_text='The id of a role, of a person, or of the tenant for everybody.')),
-                ('rank', models.SmallIntegerField()),
-                ('due_at', models.DateTimeField()),
-                ('task', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='candidates', to='engine.task')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "principal",
+                        "rank",
+                        "due_at",
+                        "task_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "principal",
+                    models.UUIDField(help_text="The id of a role, of a person, or of the tenant for everybody."),
+                ),
+                ("rank", models.SmallIntegerField()),
+                ("due_at", models.DateTimeField()),
+                (
+                    "task",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="candidates",
+                        to="engine.task",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_task_candidates',
-                'indexes': [models.Index(fields=['task'], name='candidates_by_task')],
+                "db_table": "wf_task_candidates",
+                "indexes": [models.Index(fields=["task"], name="candidates_by_task")],
             },
         ),
         migrations.CreateModel(
-            name='TaskEvent',
+            name="TaskEvent",
             fields=[
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(max_length=12)),
-                ('at', models.DateTimeField()),
-                ('actor_id', models.UUIDField(null=True)),
-                ('actor_name', models.CharField(blank=True, max_length=100)),
-                ('actor_level', models.PositiveSmallIntegerField(default=0)),
-                ('cause', models.TextField(blank=True)),
-                ('old', models.JSONField(null=True)),
-                ('new', models.JSONField(null=True)),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='task_events', to='engine.instance')),
-                ('task', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='engine.task')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("kind", models.CharField(max_length=12)),
+                ("at", models.DateTimeField()),
+                ("actor_id", models.UUIDField(null=True)),
+                ("actor_name", models.CharField(blank=True, max_length=100)),
+                ("actor_level", models.PositiveSmallIntegerField(default=0)),
+                ("cause", models.TextField(blank=True)),
+                ("old", models.JSONField(null=True)),
+                ("new", models.JSONField(null=True)),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="task_events",
+                        to="engine.instance",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="events",
+                        to="engine.task",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_task_events',
-                'ordering': ('id',),
-                'indexes': [models.Index(fields=['task', 'id'], name='task_events_by_task')],
+                "db_table": "wf_task_events",
+                "ordering": ("id",),
+                "indexes": [models.Index(fields=["task", "id"], name="task_events_by_task")],
             },
         ),
         migrations.AddConstraint(
-            model_name='template',
-            constraint=models.UniqueConstraint(fields=('tenant', 'name'), name='template_name_once_a_tenant'),
+            model_name="template",
+            constraint=models.UniqueConstraint(fields=("tenant", "name"), name="template_name_once_a_tenant"),
         ),
         migrations.AddConstraint(
-            model_name='template',
-            constraint=models.UniqueConstraint(fields=('tenant', 'id'), name='template_in_tenant'),
+            model_name="template",
+            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="template_in_tenant"),
         ),
         migrations.AddConstraint(
-            model_name='templateversion',
-            constraint=models.UniqueConstraint(fields=('template', 'number'), name='version_number_once_a_template'),
+            model_name="templateversion",
+            constraint=models.UniqueConstraint(fields=("template", "number"), name="version_number_once_a_template"),
         ),
         migrations.AddConstraint(
-            model_name='templateversion',
-            constraint=models.UniqueConstraint(fields=('tenant', 'id'), name='version_in_tenant'),
+            model_name="templateversion",
+            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="version_in_tenant"),
         ),
         migrations.AddConstraint(
-            model_name='templateversion',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ('active', 'paused'))), fields=('template',), name='one_version_in_force'),
+            model_name="templateversion",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status__in", ("active", "paused"))),
+                fields=("template",),
+                name="one_version_in_force",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='templateversion',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['draft', 'active', 'paused', 'archived'])), name='version_status_known'),
+            model_name="templateversion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status__in", ["draft", "active", "paused", "archived"])),
+                name="version_status_known",
+            ),
         ),
         migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('status__in', ('open', 'claimed', 'suspended'))), fields=['assignee', '-priority', 'due_at', 'id'], name='open_tasks_by_assignee'),
+            model_name="task",
+            index=models.Index(
+                condition=models.Q(("status__in", ("open", "claimed", "suspended"))),
+                fields=["assignee", "-priority", "due_at", "id"],
+                name="open_tasks_by_assignee",
+            ),
         ),
         migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('status__in', ('open', 'claimed', 'suspended'))), fields=['tenant', '-priority', 'due_at', 'id'], name='open_tasks_by_tenant'),
+            model_name="task",
+            index=models.Index(
+                condition=models.Q(("status__in", ("open", "claimed", "suspended"))),
+                fields=["tenant", "-priority", "due_at", "id"],
+                name="open_tasks_by_tenant",
+            ),
         ),
         migrations.AddIndex(
-            model_name='task',
-            index=models.Index(fields=['completed_by_id', '-completed_at'], name='tasks_by_completer'),
+            model_name="task",
+            index=models.Index(fields=["completed_by_id", "-completed_at"], name="tasks_by_completer"),
         ),
         migrations.AddIndex(
-            model_name='task',
-            index=models.Index(fields=['instance', 'id'], name='tasks_by_instance'),
+            model_name="task",
+            index=models.Index(fields=["instance", "id"], name="tasks_by_instance"),
         ),
         migrations.AddConstraint(
-            model_name='task',
-            constraint=models.UniqueConstraint(fields=('tenant', 'id'), name='task_in_tenant'),
+            model_name="task",
+            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="task_in_tenant"),
         ),
         migrations.AddConstraint(
-            model_name='task',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ('open', 'claimed', 'suspended'))), fields=('instance', 'token'), name='one_open_task_a_wait'),
+            model_name="task",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status__in", ("open", "claimed", "suspended"))),
+                fields=("instance", "token"),
+                name="one_open_task_a_wait",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['open', 'claimed', 'suspended', 'completed', 'skipped', 'cancelled', 'expired'])), name='task_status_known'),
+            model_name="task",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("status__in", ["open", "claimed", "suspended", "completed", "skipped", "cancelled", "expired"])
+                ),
+                name="task_status_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'claimed'), _negated=True), ('assignee__isnull', False), _connector='OR'), name='claimed_task_has_assignee'),
+            model_name="task",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "claimed"), _negated=True), ("assignee__isnull", False), _connector="OR"
+                ),
+                name="claimed_task_has_assignee",
+            ),
         ),
         migrations.AddIndex(
-            model_name='instance',
-            index=models.Index(fields=['tenant', 'status', '-id'], name='instances_by_status'),
+            model_name="instance",
+            index=models.Index(fields=["tenant", "status", "-id"], name="instances_by_status"),
         ),
         migrations.AddIndex(
-            model_name='instance',
-            index=models.Index(fields=['tenant', 'template', '-id'], name='instances_by_template'),
+            model_name="instance",
+            index=models.Index(fields=["tenant", "template", "-id"], name="instances_by_template"),
         ),
         migrations.AddIndex(
-            model_name='instance',
-            index=models.Index(fields=['tenant', 'reference'], name='instances_by_reference'),
+            model_name="instance",
+            index=models.Index(fields=["tenant", "reference"], name="instances_by_reference"),
         ),
         migrations.AddIndex(
-            model_name='instance',
-            index=models.Index(fields=['started_by_id', '-id'], name='instances_by_starter'),
+            model_name="instance",
+            index=models.Index(fields=["started_by_id", "-id"], name="instances_by_starter"),
         ),
         migrations.AddConstraint(
-            model_name='instance',
-            constraint=models.UniqueConstraint(fields=('tenant', 'id'), name='instance_in_tenant'),
+            model_name="instance",
+            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="instance_in_tenant"),
         ),
         migrations.AddConstraint(
-            model_name='instance',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['queued', 'running', 'suspended', 'incident', 'completed', 'failed', 'cancelled', 'expired'])), name='instance_status_known'),
+            model_name="instance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "status__in",
+                        ["queued", "running", "suspended", "incident", "completed", "failed", "cancelled", "expired"],
+                    )
+                ),
+                name="instance_status_known",
+            ),
         ),
         migrations.AddIndex(
-            model_name='wait',
-            index=models.Index(fields=['tenant', 'name', 'key'], name='waits_by_name_and_key'),
+            model_name="wait",
+            index=models.Index(fields=["tenant", "name", "key"], name="waits_by_name_and_key"),
         ),
     ]
