@@ -107,9 +107,9 @@ def _purchases() -> list[Story]:
 
 
 def _trip(number: str, person: str, place: str, days: int, *deeds: Deed, book: bool = False) -> Story:
-    given = {"destination": place, "purpose": "Customer visit", "leaves_on": _day(days), "returns_on": _day(days + 3)}
-    given |= {"cost": 780, "means": "train", "book_for_me": book}
-    return Story(f"TRV-{number}", "travel-request", person, given, deeds)
+    dates = {"leaves_on": _day(days), "returns_on": _day(days + 3)}
+    given = {"destination": place, "purpose": "Customer visit", "cost": 780, "means": "train", "book_for_me": book}
+    return Story(f"TRV-{number}", "travel-request", person, {**given, **dates}, deeds)
 
 
 def _trips() -> list[Story]:
