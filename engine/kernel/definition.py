@@ -1,75 +1,21 @@
 """Compile a canonical definition into what the interpreter walks: immutable, made once a version."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from engine.kernel.bodies import bodies
 from engine.kernel.expressions import Expression
-from engine.kernel.interpolation import compile_value
+from engine.kernel.forms import check_values
+from engine.kernel.interpolation import Bounded, Value, compile_value
 from engine.kernel.language import ATTRIBUTES, BESIDE, HEAD, IN_GRAPH, Field, Shape
 from engine.kernel.language_kinds import KINDS
+from engine.kernel.program import ROOT, Definition, Starters, Step, StepList
 from engine.kernel.signals import Json
 
-ROOT = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step: its kind, its place, its compiled attributes and the lists of steps inside it."""
-
-    id: str
-    kind: str
-    path: str
-    own_id: bool
-    parent: str | None
-    home: str
-    """The key of the list that it stands in."""
-    spec: Mapping[str, Any]
-    lists: Mapping[str, str]
-    """Name of an inner list (`then`, a branch's name, `on_error.0`) → its key in the definition."""
-    raw: Mapping[str, Json]
-
-    @property
-    def body(self) -> Any:
-        """Give the compiled value of the kind's own key."""
-        return self.spec[self.kind]
-
-
-@dataclass(frozen=True, slots=True)
-class StepList:
-    """A list of steps, by id."""
-
-    key: str
-    path: str
-    owner: str
-    steps: tuple[Step, ...]
-    place: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Starters:
-    min_level: int
-    roles: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A compiled workflow."""
-
-    name: str
-    title: str
-    canonical: Mapping[str, Json]
-    input_schema: dict[str, Json] | None
-    starters: Starters
-    head: Mapping[str, Any]
-    steps: Mapping[str, Step]
-    lists: Mapping[str, StepList]
-
-    @property
-    def root(self) -> Step:
-        """Give the step that is the whole case."""
-        return self.steps[ROOT]
+__all__ = ["Definition", "Step", "StepList", "compile_definition"]
 
 
 def compile_definition(canonical: dict[str, Json]) -> Definition:
@@ -86,6 +32,10 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
         head=root.spec,
         steps=compiling.steps,
         lists=compiling.lists,
+        has_offers=any(step.kind in ("first", "any_order") for step in compiling.steps.values()),
+        has_milestones=any("enabled_while" in step.spec for step in compiling.steps.values()),
+        has_nets=any(step.kind == "net" for step in compiling.steps.values()),
+        reads=dict(compiling.reads()),
     )
 
 
@@ -135,12 +85,27 @@ class _Compiling:
         self.steps[step.id] = step
         return step
 
+    def reads(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Find for each child of a graph the siblings whose results it reads."""
+        for step in self.steps.values():
+            if step.kind == "graph":
+                siblings = self.lists[step.lists["steps"]].steps
+                for child in siblings:
+                    text = json.dumps(child.raw)
+                    yield child.id, tuple(one.id for one in siblings if one is not child and _reads(text, one))
+
     def fields(self, fields: Mapping[str, Field], raw: Mapping[str, Json]) -> dict[str, Any]:
         return {key: self.value(fields[key], value) for key, value in raw.items() if key in fields}
 
     def value(self, field: Field, raw: Json) -> Any:
         """Compile one value by its reader."""
-        return COMPILERS.get(field.reader, _as_is)(self, field, raw)
+        compiled = COMPILERS.get(field.reader, _as_is)(self, field, raw)
+        return Bounded(compiled, field.longest) if field.longest and isinstance(compiled, Value) else compiled
+
+
+def _reads(text: str, step: Step) -> bool:
+    names = "|".join({step.id, str((step.raw.get("call") or {}).get("into", step.id))})
+    return re.search(rf"\bresult\.({names})\b", text) is not None
 
 
 _Compiler = Callable[[_Compiling, Field, Json], Any]
@@ -173,6 +138,10 @@ def _shapes(compiling: _Compiling, field: Field, raw: Json) -> Any:
     return [_shape(compiling, field, item) for item in raw]
 
 
+def _schema(_compiling: _Compiling, _field: Field, raw: Json) -> Any:
+    return partial(check_values, raw)
+
+
 def _mapped(compiling: _Compiling, field: Field, raw: Json) -> Any:
     assert field.each is not None
     if field.each.reader in ("value", "cell"):
@@ -189,6 +158,7 @@ COMPILERS: Mapping[str, _Compiler] = {
     "when_due": _value,
     "principals": _value,
     "state_keys": _value,
+    "schema": _schema,
     "map": _mapped,
     "shape": _shape,
     "loop": _shape,

@@ -134,6 +134,17 @@ class StartChild:
     input: Json
     step: str
     path: str
+    instance: str | None = None
+    """The id that the new instance is to have, where one was lent."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendCall:
+    """An outside call that nobody waits for: a worker makes it at least once, its result changes nothing."""
+
+    call: MakeCall
+    step: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +152,7 @@ class CancelChild:
     token: int
 
 
-Effect = Emit | StartChild | CancelChild
+Effect = Emit | StartChild | CancelChild | SendCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,5 +214,7 @@ class Slice:
     outcome: str | None = None
     output: Json = None
     error: ErrorRecord | None = None
+    kept: tuple[bool, ...] = ()
+    """For each happening: true = a named signal that nobody took and that the case keeps."""
     more: bool = False
     """True when the slice ended early and needs an InternalContinue."""

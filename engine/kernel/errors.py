@@ -38,7 +38,7 @@ class StepError(Exception):
 
     def __init__(self, error_class: str, code: str, message: str, cause: Json = None) -> None:
         super().__init__(message)
-        self.error_class = error_class
+        self.error_class = ErrorClass(error_class).value
         self.code = code
         self.message = message
         self.cause = cause
@@ -61,7 +61,7 @@ def business_error(code: str, message: str) -> StepError:
 def error_names(record: ErrorRecord) -> dict[str, Json]:
     """Show an error to expressions as `error`."""
     return {
-        "class": record.error_class,
+        "class": str(record.error_class),
         "code": record.code,
         "message": record.message,
         "step": record.step,

@@ -7,6 +7,7 @@ everything else stands for itself. Objects and lists are walked.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from engine.kernel.errors import expression_error
 from engine.kernel.expressions import Expression, ExpressionRefused, Scope
 from engine.kernel.functions import as_text
 from engine.kernel.signals import Json
@@ -129,6 +130,22 @@ class Mapped(Value):
 
     def of(self, scope: Scope) -> Json:
         return {key: item.of(scope) for key, item in self._items.items()}
+
+
+class Bounded(Value):
+    """A value whose text has an end: what is longer cannot be stored."""
+
+    __slots__ = ("_longest", "_value")
+
+    def __init__(self, value: Value, longest: int) -> None:
+        self._value = value
+        self._longest = longest
+
+    def of(self, scope: Scope) -> Json:
+        found = self._value.of(scope)
+        if isinstance(found, str) and len(found) > self._longest:
+            raise expression_error(f"at most {self._longest} characters are allowed here, not {len(found)}", "too_long")
+        return found
 
 
 def compile_value(value: Json, extra: frozenset[str] = frozenset()) -> Value:

@@ -6,38 +6,57 @@ rules, until nothing moves. Everything a kind or an attribute means stands in ta
 name. What an author or a person can cause never raises here: it becomes the error of a step.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import engine.kernel.steps.calls
+import engine.kernel.steps.children
 import engine.kernel.steps.ends
-import engine.kernel.steps.leaves
-import engine.kernel.steps.lines  # noqa: F401
-from engine.kernel.attributes import DUE, ROLES, attempt, begin, finish, leave, told_line, try_again
-from engine.kernel.definition import ROOT, Definition
+import engine.kernel.steps.lines
+import engine.kernel.steps.tasks  # noqa: F401
 from engine.kernel.effects import ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, error_names, error_record
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Checkpoint, Ended, Machine
+from engine.kernel.finishing import finish, try_again
+from engine.kernel.late import LATE_RULES
+from engine.kernel.leaving import leave
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Checkpoint, Ended, Machine
+from engine.kernel.opening import begin, told_line
 from engine.kernel.periods import parse_moment, spell_moment
+from engine.kernel.program import ROOT, Definition
+from engine.kernel.ringing import DUE, ROLES, ring
+from engine.kernel.signalling import deliver
 from engine.kernel.signals import (
     CallFailed,
     CallSucceeded,
     CancelCase,
+    ChildEnded,
     Continue,
     Happening,
     InstanceFacts,
-    Json,
     Lent,
+    NamedSignal,
     RetryDue,
     Started,
     StepRetried,
     StepSkipped,
+    TaskClaimed,
     TaskCompleted,
+    TaskReleased,
     TimerDue,
 )
 from engine.kernel.snapshot import Frame, Snapshot, copied
+from engine.kernel.steps.offers import claimed, happened, released
 from engine.kernel.steps.table import KINDS
+from engine.kernel.steps.writes import set_reference
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, StepStatus
+
+
+class _Rules:
+    """The attributes' rules, as the machine calls them."""
+
+    finish = staticmethod(finish)
+    leave = staticmethod(leave)
+    happened = staticmethod(happened)
 
 
 def advance(
@@ -49,18 +68,21 @@ def advance(
 ) -> Slice:
     """Apply happenings to a case and run it to its next waits."""
     first = Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(lent.now), reference=facts.reference)
-    machine = Machine(definition, snapshot or first, facts, lent.now, leave)
+    machine = Machine(definition, snapshot or first, facts, lent, _Rules())
     if machine.queue:
         machine.now = parse_moment((snapshot or first).now)
     pending = bool(machine.queue)
     more = _run(machine, lent)
     applied: list[bool] = []
+    kept: list[bool] = []
     for happening in happenings:
         if not more:
             machine.now = machine.now if isinstance(happening, Continue) else lent.now
+        early = len(machine.early)
         applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
+        kept.append(len(machine.early) > early)
         more = _run(machine, lent) or more
-    return _slice(machine, tuple(applied), more)
+    return _slice(machine, tuple(applied), tuple(kept), more)
 
 
 def _run(machine: Machine, lent: Lent) -> bool:
@@ -90,19 +112,15 @@ def _tell(machine: Machine, message: Ended) -> None:
     parent = machine.frames.get(message.parent)
     if parent is None:
         return
-    if parent.list is not None:
+    if message.role in ROLES:
+        machine.attempt(parent, lambda: ROLES[str(message.role)](machine, parent, message))
+    elif parent.list is not None:
         told_line(machine, parent, message)
-    elif message.role in ROLES:
-        attempt(machine, parent, lambda: ROLES[str(message.role)](machine, parent, message))
     else:
         step = machine.step_of(parent)
         told = KINDS[step.kind].told
         assert told is not None
-        attempt(machine, parent, lambda: told(machine, parent, step, message))
-
-
-LATE_RULES: tuple[Callable[[Machine], bool], ...] = ()
-"""What is looked at only when nothing else is ready; each answers whether something moved."""
+        machine.attempt(parent, lambda: told(machine, parent, step, message))
 
 
 def _case_ended(machine: Machine, message: Ended) -> None:
@@ -148,8 +166,8 @@ def _look_if_stuck(machine: Machine) -> None:
         return
     if any(frame.wait is not None and not frame.side for frame in machine.frames.values()):
         return
-    error = ErrorRecord(ErrorClass.CONSISTENCY, "stuck", "nothing is left that could move this case")
-    root = machine.frames[machine.children[0][0]]
+    error = ErrorRecord(ErrorClass.CONSISTENCY.value, "stuck", "nothing is left that could move this case")
+    root = machine.root
     root.phase, root.more = "stuck", {**(root.more or {}), "error": error_names(error)}
     machine.status, machine.error = InstanceStatus.INCIDENT, error
 
@@ -170,7 +188,7 @@ def _start(machine: Machine, happening: Started) -> bool:
     root = machine.new(0)
     root.step = ROOT
     machine.start = copied(happening.input)
-    attempt(machine, root, lambda: _begin_case(machine, root))
+    machine.attempt(root, lambda: _begin_case(machine, root))
     return True
 
 
@@ -180,14 +198,9 @@ def _begin_case(machine: Machine, root: Frame) -> None:
     if "state" in head:
         machine.state = head["state"].of(names)
         machine.touch()
-    if machine.reference is None and "key" in head.get("reference", {}):
-        machine.reference = _reference(head["reference"]["key"].of(names))
-        machine.touch()
+    if machine.reference is None and "reference" in head:
+        set_reference(machine, head["reference"], machine.names(root))
     begin(machine, root, machine.definition.root)
-
-
-def _reference(value: Json) -> str | None:
-    return None if value is None else (value if isinstance(value, str) else json.dumps(value))[:200]
 
 
 def _leaf(machine: Machine, token: int, kind: WaitKind) -> Frame | None:
@@ -200,22 +213,39 @@ def _answer(kind: WaitKind) -> Callable[[Machine, Any], bool]:
 
     def act(machine: Machine, happening: Any) -> bool:
         leaf = _leaf(machine, happening.token, kind)
-        if leaf is None:
-            return False
-        frame = machine.frames[leaf.p]
-        if leaf.role in DUE:
-            attempt(machine, frame, lambda: DUE[str(leaf.role)](machine, frame, leaf))
-        else:
-            answered = KINDS[machine.step_of(frame).kind].answered
-            assert answered is not None
-            attempt(machine, frame, lambda: answered(machine, frame, leaf, happening))
-        return True
+        return leaf is not None and _hand_over(machine, machine.frames[leaf.p], leaf, happening)
 
     return act
 
 
+def _hand_over(machine: Machine, frame: Frame, leaf: Frame, happening: Any) -> bool:
+    """Let a leaf ring if it watches, else let its step take the answer; false when the step will not have it."""
+    if leaf.role is not None:
+        machine.attempt(frame, lambda: DUE.get(str(leaf.role), ring)(machine, frame, leaf))
+        return True
+    answered = KINDS[machine.step_of(frame).kind].answered
+    assert answered is not None
+    taken: list[Any] = []
+    machine.attempt(frame, lambda: taken.append(answered(machine, frame, leaf, happening)))
+    return taken != [False]
+
+
+def _signal(machine: Machine, happening: NamedSignal) -> bool:
+    return deliver(machine, happening.name, happening.key, happening.payload, everyone=happening.all)
+
+
+def _claim(machine: Machine, happening: TaskClaimed) -> bool:
+    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+    return leaf is not None and claimed(machine, leaf)
+
+
+def _release(machine: Machine, happening: TaskReleased) -> bool:
+    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+    return leaf is not None and released(machine, leaf)
+
+
 def _cancel_case(machine: Machine, happening: CancelCase) -> bool:
-    root = machine.frames[machine.children[0][0]] if machine.frames else machine.new(0)
+    root = machine.root if machine.frames else machine.new(0)
     root.step = ROOT
     machine.status, machine.error = InstanceStatus.RUNNING, None
     machine.outcome = happening.outcome
@@ -237,7 +267,7 @@ def _retry_step(machine: Machine, happening: StepRetried) -> bool:
         return False
     _released(machine, frame)
     if frame.step == ROOT:
-        attempt(machine, frame, lambda: _go_on_with_case(machine, frame))
+        machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
     else:
         try_again(machine, frame)
     return True
@@ -248,7 +278,7 @@ def _go_on_with_case(machine: Machine, root: Frame) -> None:
     if root.attempt == 0:
         _begin_case(machine, root)
     elif not machine.children[root.n]:
-        finish(machine, root, COMPLETED)
+        machine.finish(root, COMPLETED)
 
 
 def _skip_step(machine: Machine, happening: StepSkipped) -> bool:
@@ -258,9 +288,9 @@ def _skip_step(machine: Machine, happening: StepSkipped) -> bool:
     _released(machine, frame)
     frame.phase = None
     if happening.output is None:
-        machine.end(frame, "skipped", reason=happening.reason)
+        machine.end(frame, SKIPPED, reason=happening.reason)
     else:
-        finish(machine, frame, COMPLETED, copied(happening.output))
+        machine.finish(frame, COMPLETED, copied(happening.output))
     return True
 
 
@@ -281,6 +311,10 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     RetryDue: _answer(WaitKind.RETRY),
     CallSucceeded: _answer(WaitKind.CALL),
     CallFailed: _answer(WaitKind.CALL),
+    ChildEnded: _answer(WaitKind.CHILD),
+    TaskClaimed: _claim,
+    TaskReleased: _release,
+    NamedSignal: _signal,
     CancelCase: _cancel_case,
     StepRetried: _retry_step,
     StepSkipped: _skip_step,
@@ -289,7 +323,7 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
 """What each happening does; it answers whether it was applied or stale."""
 
 
-def _slice(machine: Machine, applied: tuple[bool, ...], more: bool) -> Slice:
+def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], more: bool) -> Slice:
     return Slice(
         snapshot=machine.snapshot(),
         status=machine.status,
@@ -303,5 +337,6 @@ def _slice(machine: Machine, applied: tuple[bool, ...], more: bool) -> Slice:
         outcome=machine.outcome,
         output=machine.output,
         error=machine.error,
+        kept=kept,
         more=more,
     )

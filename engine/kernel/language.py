@@ -23,6 +23,8 @@ class Field:
     options: tuple[str, ...] = ()
     shape: "Shape | None" = None
     each: "Field | None" = None
+    longest: int = 0
+    """How many characters a text may have; 0: as many as it likes."""
     names: tuple[str, ...] = ()
     """Names that expressions may use here beside the usual ones."""
 
@@ -104,13 +106,13 @@ RETRY = Shape(
 HANDLER = Shape(
     "handler",
     {
-        "signal": value(),
+        "signal": value(longest=200),
         "after": duration(),
         "at": Field("moment"),
         "every": duration(),
         "error": condition(names=("error",)),
-        "escalation": text(),
-        "key": value(),
+        "escalation": text(longest=200),
+        "key": value(longest=200),
         "times": WHOLE,
         "interrupting": Field("bool"),
         "steps": Field("steps", required=True, names=("signal", "error")),

@@ -26,8 +26,8 @@ TASK = Shape(
         "title": Field("textvalue"),
         "description": Field("textvalue"),
         "instructions": Field("textvalue"),
-        "type": Field("textvalue"),
-        "route": Field("textvalue"),
+        "type": Field("textvalue", longest=100),
+        "route": Field("textvalue", longest=200),
         "roles": Field("principals"),
         "users": Field("principals"),
         "assignee": value(),
@@ -90,16 +90,17 @@ CALL = Shape(
         "python": inner(PYTHON),
         "graphql": inner(GRAPHQL),
         "into": Field("into"),
-        "key": Field("textvalue"),
+        "key": Field("textvalue", longest=300),
     },
     one_of=TRANSPORTS,
 )
 CASE = Shape("case", {"when": condition(required=True), "steps": BODY})
 ROW = Shape("row", {"when": map_of(Field("cell"), default={}), "then": value(required=True)})
 BRANCH = Shape("branch", {"name": Field("branch_name"), "when": condition(), "steps": BODY}, short="steps")
-ADD = Shape("add", {"signal": text(required=True), "close": text()}, short="signal")
+ADD = Shape("add", {"signal": text(required=True, longest=200), "close": text(longest=200)}, short="signal")
 RESCHEDULE = Shape(
-    "reschedule", {"signal": text(required=True), "until": Field("moment", required=True, names=("signal",))}
+    "reschedule",
+    {"signal": text(required=True, longest=200), "until": Field("moment", required=True, names=("signal",))},
 )
 
 KINDS: Mapping[str, Field] = {
@@ -184,15 +185,21 @@ KINDS: Mapping[str, Field] = {
             one_of=("for", "until"),
         )
     ),
-    "signal": inner(Shape("signal", {"name": text(required=True), "key": value(), "ttl": duration()}, short="name")),
+    "signal": inner(
+        Shape(
+            "signal",
+            {"name": text(required=True, longest=200), "key": value(longest=200), "ttl": duration()},
+            short="name",
+        )
+    ),
     "emit": inner(
         Shape(
             "emit",
             {
-                "signal": value(),
-                "event": value(),
-                "escalation": text(),
-                "key": value(),
+                "signal": value(longest=200),
+                "event": value(longest=200),
+                "escalation": text(longest=200),
+                "key": value(longest=200),
                 "payload": value(),
                 "ttl": duration(),
             },
@@ -239,11 +246,17 @@ KINDS: Mapping[str, Field] = {
     ),
     "exit": Field("exit"),
     "complete": inner(
-        Shape("complete", {"outcome": Field("textvalue"), "output": value(), "step": Field("ref")}, short="outcome")
+        Shape(
+            "complete",
+            {"outcome": Field("textvalue", longest=100), "output": value(), "step": Field("ref")},
+            short="outcome",
+        )
     ),
     "fail": inner(
         Shape(
-            "fail", {"code": Field("textvalue", required=True), "message": Field("textvalue", default="")}, short="code"
+            "fail",
+            {"code": Field("textvalue", required=True, longest=100), "message": Field("textvalue", default="")},
+            short="code",
         )
     ),
 }

@@ -1,20 +1,20 @@
 """The working copy of one slice, and the verbs that all step kinds are made of.
 
-A live step, a running list of steps and a wait are frames. `open` begins a step, `wait` makes a leaf, `end` is the
-only way out: it withdraws what is below, newest first, notes what became of the step, deletes the frame and queues
-one message for the parent. Nothing calls upward: messages are told one after the other, so a loop of a thousand
-automatic rounds does not grow the stack. What a step kind means stands in steps/, what the attributes beside it mean
-in attributes.py, each in a table.
+A live step, a running list of steps and a wait are frames. `wait` makes a leaf, `end` is the only way out: it
+withdraws what is below, newest first, notes what became of the step, deletes the frame and queues one message for the
+parent. Nothing calls upward: messages are told one after the other, so a loop of a thousand automatic rounds does not
+grow the stack. What a step kind means stands in steps/, what the attributes beside it mean in opening.py,
+finishing.py and watching.py, each in a table.
 """
 
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from engine.kernel.definition import Definition, Step
 from engine.kernel.effects import (
+    CancelChild,
     Change,
     ClosedWait,
     Closing,
@@ -28,10 +28,12 @@ from engine.kernel.effects import (
 )
 from engine.kernel.errors import StepError, error_names, error_record
 from engine.kernel.periods import parse_moment, spell_moment
+from engine.kernel.program import Definition
 from engine.kernel.scope import Names
-from engine.kernel.signals import InstanceFacts, Json
-from engine.kernel.snapshot import Frame, Snapshot
+from engine.kernel.signals import InstanceFacts, Json, Lent
+from engine.kernel.snapshot import Frame, Snapshot, copied
 from engine.kernel.transitions import InstanceStatus, StepStatus
+from engine.kernel.tree import Tree
 
 COMPLETED, SKIPPED, FAILED, CANCELLED = "completed", "skipped", "failed", "cancelled"
 STATUS_OF_OUTCOME: Mapping[str, StepStatus] = {
@@ -67,16 +69,42 @@ class Ended:
         return cls(parent, child, role, step, key, outcome, value, error_record(error) if error is not None else None)
 
 
-class Machine:
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The case as it stood when a step failed: what an incident goes back to."""
+
+    frame: int
+    snapshot: Snapshot
+    marks: tuple[int, int, int, int]
+    opened: dict[int, Wait]
+
+
+class Rules(Protocol):
+    """What the attributes beside a step do; lent to the machine by the interpreter."""
+
+    def finish(self, machine: "Machine", frame: Frame, outcome: str, value: Json, error: ErrorRecord | None) -> None:
+        """Act when the body of a step is over."""
+
+    def leave(self, machine: "Machine", frame: Frame, outcome: str) -> None:
+        """Act whenever a step frame goes, in whatever way."""
+
+    def happened(self, machine: "Machine", frame: Frame) -> None:
+        """Act when something completed for the first time inside an offer."""
+
+
+class Machine(Tree):
     """One slice's own copy of the case, and what it asks the world to do."""
 
     def __init__(
-        self, definition: Definition, snapshot: Snapshot, facts: InstanceFacts, now: datetime, leave: "Leave"
+        self, definition: Definition, snapshot: Snapshot, facts: InstanceFacts, lent: Lent, rules: Rules
     ) -> None:
         self.definition = definition
-        self.leave = leave
         self.facts = facts
-        self.now = now
+        self.lent = lent
+        self.rules = rules
+        self.now = lent.now
+        self._names: dict[int, Names] = {}
+        self._fixed: dict[str, Json] | None = None
         self._load(snapshot)
         self.output: Json = None
         self.error: ErrorRecord | None = None
@@ -88,8 +116,6 @@ class Machine:
         self.trace: list[StepRun] = []
         self.changes: list[Change] = []
         self.origins: dict[int, tuple[ErrorRecord, Checkpoint]] = {}
-        self._names: dict[int, Names] = {}
-        self._fixed: dict[str, Json] | None = None
 
     def _load(self, snapshot: Snapshot) -> None:
         """Take a snapshot's values as this machine's own."""
@@ -100,18 +126,25 @@ class Machine:
         self.results = dict(snapshot.results)
         self.step_status = dict(snapshot.step_status)
         self.reference = snapshot.reference
+        self.outcome = snapshot.outcome
         self.received = dict(snapshot.names)
         self.mutexes = {name: list(line) for name, line in snapshot.mutexes.items()}
         self.early = list(snapshot.early)
+        self.emits = deque(snapshot.emits)
         self.done = list(snapshot.done)
-        self.frames: dict[int, Frame] = {}
-        self.children: dict[int, list[int]] = {0: []}
+        self.frames = {}
+        self.children = {0: []}
         for stored in snapshot.frames:
             self.adopt(Frame.read(stored))
         self.queue: deque[Ended] = deque(Ended.read(stored) for stored in snapshot.queue)
-        self.outcome = snapshot.outcome
 
-    def restore(self, origin: "Checkpoint") -> None:
+    def checkpoint(self, frame: Frame) -> Checkpoint:
+        """Remember how the case stands now."""
+        marks = (len(self.closed), len(self.effects), len(self.trace), len(self.changes))
+        copy = Snapshot.from_json(copied(self.snapshot().to_json()))
+        return Checkpoint(frame.n, copy, marks, dict(self.opened))
+
+    def restore(self, origin: Checkpoint) -> None:
         """Stand again where the case stood at a checkpoint; numbers used since stay used."""
         numbers = self.next
         self._load(origin.snapshot)
@@ -121,52 +154,6 @@ class Machine:
         self.opened = dict(origin.opened)
         self._names.clear()
         self.touch()
-
-    # frames
-
-    def adopt(self, frame: Frame) -> None:
-        """Take a frame into the tables."""
-        self.frames[frame.n] = frame
-        self.children[frame.n] = []
-        self.children.setdefault(frame.p, []).append(frame.n)
-
-    def new(self, parent: int) -> Frame:
-        """Make a frame with a number that was never used."""
-        frame = Frame(self.next, parent)
-        self.next += 1
-        self.adopt(frame)
-        return frame
-
-    def step_of(self, frame: Frame) -> Step:
-        """Give the step that a frame runs."""
-        return self.definition.steps[frame.step or ""]
-
-    def owner(self, frame: Frame) -> Frame:
-        """Give the nearest step frame at or above."""
-        while frame.step is None:
-            frame = self.frames[frame.p]
-        return frame
-
-    def below(self, frame: Frame) -> list[Frame]:
-        """List everything below a frame, newest first."""
-        found: list[int] = []
-        pending = list(self.children[frame.n])
-        while pending:
-            number = pending.pop()
-            found.append(number)
-            pending += self.children[number]
-        return [self.frames[number] for number in sorted(found, reverse=True)]
-
-    def iteration(self, frame: Frame) -> str:
-        """Spell which rounds and items a frame is in."""
-        marks: list[str] = []
-        number = frame.n
-        while number:
-            found = self.frames[number]
-            if found.pos is not None:
-                marks.append(found.pos)
-            number = found.p
-        return "".join(reversed(marks))
 
     # names
 
@@ -192,17 +179,19 @@ class Machine:
 
     def names(self, frame: Frame) -> Names:
         """Give the names at a frame."""
-        layers: list[Frame] = []
-        number = frame.n
-        while number:
-            found = self.frames[number]
-            if found.env is not None or found.results is not None or found.state is not None:
-                layers.append(found)
-            number = found.p
+        layers = [
+            found
+            for found in self.upward(frame)
+            if found.env is not None or found.results is not None or found.state is not None
+        ]
         place = layers[0].n if layers else 0
         if place not in self._names:
             self._names[place] = Names(self, layers)
         return self._names[place]
+
+    def forget_names(self) -> None:
+        """Build names anew: frames moved, or were given names of their own."""
+        self._names.clear()
 
     # waits
 
@@ -232,16 +221,11 @@ class Machine:
 
     def close(self, leaf: Frame, how: Closing) -> None:
         """Take a leaf away; one opened in this very slice leaves no trace."""
-        self.remove(leaf)
+        self.drop(leaf)
+        if leaf.wait == WaitKind.CHILD.value and how is not Closing.ANSWERED:
+            self.effects.append(CancelChild(leaf.n))
         if self.opened.pop(leaf.n, None) is None:
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
-
-    def remove(self, frame: Frame) -> None:
-        """Take a frame out of the tables."""
-        del self.frames[frame.n]
-        del self.children[frame.n]
-        self.children[frame.p].remove(frame.n)
-        self._names.pop(frame.n, None)
 
     # what became of steps
 
@@ -259,16 +243,18 @@ class Machine:
         step = self.step_of(frame)
         if not step.id:
             return
-        self.step_status[step.id] = status.value
+        if self.step_status.get(step.id) != status.value:
+            self.step_status[step.id] = status.value
+            self.version += 1
         self.trace.append(
             StepRun(
                 frame.n, step.id, step.kind, step.path, self.iteration(frame), max(frame.attempt, 1), status, self.now,
-                began, None, output, error, reason,
+                began, None, copied(output), error, reason,
             )
         )  # fmt: skip
 
     def write_result(self, frame: Frame, name: str, value: Json) -> None:
-        """Keep a result in the nearest frame that has its own, else in the case."""
+        """Keep a result in the nearest frame above that has its own, else in the case."""
         self._results_of(frame)[name] = value
         self.touch()
 
@@ -278,25 +264,26 @@ class Machine:
             self.touch()
 
     def _results_of(self, frame: Frame) -> dict[str, Json]:
-        number = frame.p
-        while number:
-            above = self.frames[number]
-            if above.results is not None:
-                return above.results
-            number = above.p
-        return self.results
+        above = (found.results for found in self.upward(frame) if found is not frame)
+        return next((results for results in above if results is not None), self.results)
 
     def state_of(self, frame: Frame) -> dict[str, Json]:
         """Give the state that a step at this frame writes to."""
-        number = frame.n
-        while number:
-            found = self.frames[number]
-            if found.state is not None:
-                return found.state
-            number = found.p
-        return self.state
+        own = (found.state for found in self.upward(frame))
+        return next((state for state in own if state is not None), self.state)
 
     # ends
+
+    def finish(self, frame: Frame, outcome: str, value: Json = None, error: ErrorRecord | None = None) -> None:
+        """Say that the body of a step is over; the attributes beside it act, then the step ends."""
+        self.rules.finish(self, frame, outcome, value, error)
+
+    def attempt(self, frame: Frame, act: Callable[[], None]) -> None:
+        """Do something for a step; what goes wrong in it is the step's error."""
+        try:
+            act()
+        except StepError as problem:
+            self.finish(frame, FAILED, error=problem.record(frame.step or None, max(frame.attempt, 1)))
 
     def end(
         self,
@@ -312,27 +299,34 @@ class Machine:
         """End a frame: withdraw below, note, delete, queue the message. The only way out."""
         self.withdraw_below(frame, how)
         if frame.step is not None:
-            self.leave(self, frame, outcome)
+            self.rules.leave(self, frame, outcome)
             self.note(frame, status or STATUS_OF_OUTCOME[outcome], output=value, error=error, reason=reason)
-        self.remove(frame)
         self.queue.append(Ended(frame.p, frame.n, frame.role, frame.step, frame.key, outcome, value, error))
+        if frame.step is not None and outcome == COMPLETED and self.definition.has_offers:
+            self.rules.happened(self, frame)
+        if frame.n in self.frames:
+            self.drop(frame)
 
     def withdraw_below(self, frame: Frame, how: Closing = Closing.WITHDRAWN, *, keep_side: bool = False) -> None:
-        """Withdraw everything below a frame, newest first; its own side waits may stay."""
-        for found in self.below(frame):
-            if keep_side and found.side and found.p == frame.n:
-                continue
-            self.withdraw(found, how if found.p == frame.n else Closing.WITHDRAWN)
+        """Withdraw everything below a frame: all waits first, then the steps, newest first."""
+        below = self.below(frame)
+        for leaf in below:
+            if leaf.wait is not None and not (keep_side and leaf.side and leaf.p == frame.n):
+                self.close(leaf, how if leaf.p == frame.n else Closing.WITHDRAWN)
+        for found in below:
+            if found.wait is None:
+                self._withdraw(found)
 
-    def withdraw(self, frame: Frame, how: Closing) -> None:
-        """Take one frame away without telling anybody."""
-        if frame.wait is not None:
-            self.close(frame, how)
-            return
-        if frame.step is not None:
-            self.leave(self, frame, CANCELLED)
+    def withdraw(self, frame: Frame) -> None:
+        """Take a frame and all below it away without telling anybody."""
+        self.withdraw_below(frame)
+        self._withdraw(frame)
+
+    def _withdraw(self, frame: Frame) -> None:
+        if frame.step is not None and frame.role != "linger":
+            self.rules.leave(self, frame, CANCELLED)
             self.note(frame, StepStatus.CANCELLED, reason="withdrawn")
-        self.remove(frame)
+        self.drop(frame)
 
     # storing
 
@@ -351,15 +345,12 @@ class Machine:
             names=self.received,
             mutexes={name: line for name, line in self.mutexes.items() if line},
             early=self.early,
+            emits=list(self.emits),
             queue=[message.stored() for message in self.queue],
             done=self.done,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
             waits=[self._shown(leaf) for leaf in self.leaves()],
         )
-
-    def leaves(self) -> list[Frame]:
-        """List the waits, oldest first."""
-        return [self.frames[number] for number in sorted(self.frames) if self.frames[number].wait is not None]
 
     def _shown(self, leaf: Frame) -> dict[str, Json]:
         """Describe a wait for people: where it is and what comes next."""
@@ -376,20 +367,6 @@ class Machine:
             "nextStepIndex": home.place[step.id] + 1 if home is not None else 0,
             "iteration": self.iteration(leaf),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """The case as it stood when a step failed: what an incident goes back to."""
-
-    frame: int
-    snapshot: Snapshot
-    marks: tuple[int, int, int, int]
-    opened: dict[int, Wait]
-
-
-Leave = Callable[[Machine, Frame, str], None]
-"""What happens whenever a step frame goes, in whatever way: locks are freed, `finally` runs."""
 
 
 def moment_of(value: Json, what: str) -> datetime:

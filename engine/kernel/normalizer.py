@@ -89,6 +89,8 @@ def _canonical(head: dict[str, Json], reading: Reading) -> dict[str, Json]:
     if "title" not in head:
         head["title"] = head["workflow"].replace("-", " ").capitalize()
     _place_steps(head["steps"], "")
+    for place, handler in enumerate(head.get("on", ())):
+        _place_steps(handler["steps"], f"on.{place}")
     ordered_head = {key: head[key] for key in HEAD.fields if key in head}
     return {"schema": SCHEMA_NAME, **ordered_head, "requires": _requires(reading)}
 

@@ -129,7 +129,10 @@ def reads(name: str) -> Callable[[Reader], Reader]:
 def read_field(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
     """Read one value with its field's reader, knowing the field's names."""
     with reading.knowing(wanted.names):
-        return READERS[wanted.reader](reading, node, wanted, path)
+        found = READERS[wanted.reader](reading, node, wanted, path)
+    if wanted.longest and isinstance(found, str) and len(found) > wanted.longest and "${" not in found:
+        reading.error(node, "too_long", f"at most {wanted.longest} characters are allowed here", path)
+    return found
 
 
 def read_shape(reading: Reading, node: Node, shape: Shape, path: str) -> Json:
@@ -327,7 +330,8 @@ def read_level(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
 def read_enum(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
     """Read one word of a few."""
     if node.scalar in wanted.options and isinstance(node.scalar, str):
-        reading.refuse_not_yet(f"{path.replace('/', '.') if '/' in path else 'head.' + path}={node.scalar}", node, path)
+        owner, key = ["head", *path.split("/")][-2:]
+        reading.refuse_not_yet(f"{owner}.{key}={node.scalar}", node, path)
         return node.scalar
     hint = did_you_mean(str(node.scalar), wanted.options)
     reading.error(

@@ -25,6 +25,7 @@ from engine.kernel.source import Node
 READERS_READY = True
 """Importing this module fills the table of readers."""
 RESERVED_IDS = frozenset({"start"})
+LONGEST_OUTCOME = 100
 RESERVED_FIELDS = frozenset({"outcome", "by", "at", "comment", "expired"})
 _ALONE = frozenset({"exit"})
 """Kinds that may be written as a bare word instead of an object."""
@@ -218,6 +219,8 @@ def _outcome(reading: Reading, name: str, node: Node, path: str) -> Json:
         if key not in ("name", "title", "reject", "comment"):
             hint = did_you_mean(key, ("title", "reject", "comment"))
             reading.error(key_node, "unknown_key", f"an outcome has no key `{key}`", path, hint)
+    if len(name) > LONGEST_OUTCOME:
+        reading.error(node, "too_long", f"an outcome's name has at most {LONGEST_OUTCOME} characters", path)
     title = given.get("title") or name.replace("_", " ").capitalize()
     out = {"name": name, "title": title, "reject": bool(given.get("reject", False))}
     return {**out, "comment": given["comment"]} if given.get("comment") else out

@@ -75,9 +75,27 @@ class CallFailed:
 
 @dataclass(frozen=True, slots=True)
 class NamedSignal:
+    """A named signal: without key it is addressed to the instance; `all` wakes every open wait and is never kept."""
+
     name: str
     key: str | None
     payload: Json
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClaimed:
+    """Somebody began to work on a task: where the start picks, the other offers are withdrawn."""
+
+    token: int
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReleased:
+    """Somebody gave a task back: where its claim had picked, everything is offered again."""
+
+    token: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +144,8 @@ Happening = (
     | RetryDue
     | CallSucceeded
     | CallFailed
+    | TaskClaimed
+    | TaskReleased
     | NamedSignal
     | ChildEnded
     | Continue
@@ -155,3 +175,5 @@ class Lent:
     max_steps: int = 500
     stop: Any = None
     """A function without arguments; true ends the slice early with a Continue. None: never."""
+    new_id: Any = None
+    """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""

@@ -79,9 +79,11 @@ class Frame:
     def stored(self) -> dict[str, Json]:
         """Give the JSON form: what differs from an empty frame."""
         out: dict[str, Json] = {"n": self.n, "p": self.p}
+        if self.attempt:
+            out["attempt"] = self.attempt
         for slot in _OPTIONAL:
             value = getattr(self, slot)
-            if value is not None and value is not False and value != 0:
+            if value is not None and value is not False:
                 out[slot] = value
         return out
 
@@ -94,7 +96,7 @@ class Frame:
         return frame
 
 
-_OPTIONAL = tuple(slot for slot in Frame.__slots__ if slot not in ("n", "p"))
+_OPTIONAL = tuple(slot for slot in Frame.__slots__ if slot not in ("n", "p", "attempt"))
 _OWNED = frozenset({"env", "results", "state", "more", "name", "at", "key"})
 """Slots whose values a slice may change: each slice has its own copy."""
 
@@ -116,6 +118,8 @@ class Snapshot:
     """What was received last: `task` and `signal`."""
     mutexes: dict[str, list[int]] = field(default_factory=dict)
     early: list[Json] = field(default_factory=list)
+    emits: list[Json] = field(default_factory=list)
+    """Own signals raised but not yet delivered, when a slice stopped early."""
     queue: list[Json] = field(default_factory=list)
     """Messages not yet told, when a slice stopped early or at an incident."""
     done: list[Json] = field(default_factory=list)
@@ -140,6 +144,7 @@ class Snapshot:
             "received": self.names,
             "mutexes": self.mutexes,
             "earlySignals": self.early,
+            "ownSignals": self.emits,
             "continuationBuffer": self.queue,
             "undoable": self.done,
             "frames": self.frames,
@@ -184,6 +189,7 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
         names=stored.get("received", {}),
         mutexes=stored["mutexes"],
         early=stored["earlySignals"],
+        emits=stored.get("ownSignals", []),
         queue=stored["continuationBuffer"],
         done=stored.get("undoable", []),
         frames=stored["frames"],

@@ -126,6 +126,20 @@ def _check_on_timeout(reading: Reading) -> None:
             reading.error(step.node, "never_expires", "`on_timeout` needs a `timeout` beside it", step.path)
 
 
+_AT_ONCE = frozenset({"set", "if", "emit", "call"})
+
+
+def _check_finally(reading: Reading) -> None:
+    """Let `finally` hold only what is over at once."""
+    for step in reading.steps.values():
+        if "/finally/" not in step.path:
+            continue
+        if step.kind not in _AT_ONCE:
+            reading.error(step.node, "waits_in_finally", f"`{step.kind}` may not stand in `finally`", step.path)
+        if step.kind == "call":
+            reading.refuse_not_yet("finally.call", step.node, step.path)
+
+
 def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
     known = (
         ("unknown_role", "role", reading.roles, facts.roles),
@@ -143,6 +157,7 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     _check_mentions,
     _check_expire,
     _check_on_timeout,
+    _check_finally,
 )
 
 

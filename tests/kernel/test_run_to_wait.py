@@ -380,3 +380,16 @@ def test_stored_at_each_wait_equals_kept_in_memory() -> None:
         case.answer("pay", {"status": 200})
     assert cases[0].last.snapshot.to_json() == cases[1].last.snapshot.to_json()
     assert [one.trace for one in cases[0].slices] == [one.trace for one in cases[1].slices]
+
+
+def test_text_that_cannot_be_stored_is_the_steps_error() -> None:
+    case = Case("steps: [{id: t, task: {title: T, type: '${start.long}'}}]", {"long": "x" * 101})
+    assert case.last.error is not None
+    assert (case.status, case.last.error.code) == ("incident", "too_long")
+
+
+def test_long_duration_is_spelled_without_an_exponent() -> None:
+    case = Case("steps: [{id: nap, wait: {for: \"${timestamp('2030-06-07T09:00:00Z') - now}\"}}]")
+    due = case.wait_of("nap").due_at
+    assert due is not None
+    assert (due.month, due.day) == (6, 7)

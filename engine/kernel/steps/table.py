@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engine.kernel.definition import Step
+from engine.kernel.program import Step
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Start = Callable[["Machine", Frame, Step], None]
 Told = Callable[["Machine", Frame, Step, "Ended"], None]
-Answered = Callable[["Machine", Frame, Frame, Any], None]
-Expired = Callable[["Machine", Frame, Step], Json]
+Answered = Callable[["Machine", Frame, Frame, Any], bool | None]
+ValueOf = Callable[["Machine", Frame, Step], Json]
 
 
 def _own_name(step: Step) -> str:
@@ -32,8 +32,10 @@ class Kind:
     start: Start
     told: Told | None = None
     answered: Answered | None = None
-    expired: Expired | None = None
+    expired: ValueOf | None = None
     """What its result is when its time ran out."""
+    so_far: ValueOf | None = None
+    """What its result is when somebody ends it early."""
     has_result: bool = True
     result_name: Callable[[Step], str] = _own_name
 

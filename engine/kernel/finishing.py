@@ -1,0 +1,264 @@
+"""Say what follows when the body of a step is over.
+
+Success: `output`, the result, what can be undone. Failure: retry, the step's own handlers, then its end; an error
+that nobody catches ends the case or makes it an incident that goes back to where the error began.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from engine.kernel.effects import Closing, ErrorRecord, WaitKind
+from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
+from engine.kernel.opening import lingering, open_list, period_of
+from engine.kernel.scope import With
+from engine.kernel.signals import Json
+from engine.kernel.snapshot import Frame, copied
+from engine.kernel.steps.table import KINDS
+from engine.kernel.transitions import StepStatus
+
+
+def finish(machine: Machine, frame: Frame, outcome: str, value: Json, error: ErrorRecord | None) -> None:
+    """Let the attributes after a body act now that it is over, then end the step."""
+    AFTER_BODY[outcome](machine, frame, value, error)
+
+
+def _after_success(machine: Machine, frame: Frame, value: Json, _error: ErrorRecord | None) -> None:
+    if lingering(machine, frame):
+        frame.held = "linger"
+        frame.more = {**(frame.more or {}), "after": value}
+        return
+    step = machine.step_of(frame)
+    if not step.id:
+        machine.attempt(frame, lambda: complete_case(machine, case_output(machine, frame)))
+        return
+    if "output" in step.spec:
+        try:
+            value = step.spec["output"].of(machine.names(frame))
+        except StepError as problem:
+            fail(machine, frame, problem.record(step.id, frame.attempt))
+            return
+    succeed(machine, frame, value)
+
+
+def succeed(machine: Machine, frame: Frame, value: Json, status: StepStatus | None = None) -> None:
+    """End a step as a success, keep its result, and remember how to undo it."""
+    keep_result(machine, frame, value)
+    machine.end(frame, COMPLETED, value, status=status)
+
+
+def keep_result(machine: Machine, frame: Frame, value: Json) -> None:
+    """Write a step's result, and remember the run if it can be undone."""
+    step = machine.step_of(frame)
+    kind = KINDS[step.kind]
+    if kind.has_result or "output" in step.spec:
+        machine.write_result(frame, kind.result_name(step), copied(value))
+    if "undo" in step.lists:
+        machine.done.append(_undoable(machine, frame, value))
+
+
+def _undoable(machine: Machine, frame: Frame, value: Json) -> dict[str, Json]:
+    """Remember what `undo` will need: names, results and state of this very run."""
+    layers = list(machine.upward(frame))
+    own = [layer.results for layer in reversed(layers) if layer.results is not None]
+    names = [layer.env for layer in reversed(layers) if layer.env is not None]
+    return {
+        "run": frame.n,
+        "step": frame.step,
+        "value": copied(value),
+        "results": copied({key: item for layer in own for key, item in layer.items()}),
+        "env": copied({key: item for layer in names for key, item in layer.items()}),
+        "iteration": machine.iteration(frame),
+    }
+
+
+def case_output(machine: Machine, frame: Frame) -> Json:
+    """Compute what the case returns."""
+    output = machine.definition.head.get("output")
+    return None if output is None else output.of(machine.names(frame))
+
+
+def complete_case(machine: Machine, output: Json, outcome: str | None = None) -> None:
+    """End the case as a success, withdrawing what is left."""
+    machine.output, machine.outcome = output, outcome
+    machine.end(machine.root, COMPLETED)
+
+
+def _after_failure(machine: Machine, frame: Frame, _value: Json, error: ErrorRecord | None) -> None:
+    assert error is not None
+    due = retry_due(machine, frame, error)
+    if due is None:
+        fail(machine, frame, error)
+        return
+    machine.withdraw_below(frame, keep_side=True)
+    machine.note(frame, StepStatus.RETRYING, error=error, reason=f"{error.error_class}/{error.code}")
+    machine.wait(frame, WaitKind.RETRY, due=due, role="retry")
+
+
+def _after_other(outcome: str) -> Callable[[Machine, Frame, Json, ErrorRecord | None], None]:
+    return lambda machine, frame, value, error: machine.end(frame, outcome, value, error)
+
+
+AFTER_BODY: Mapping[str, Callable[[Machine, Frame, Json, ErrorRecord | None], None]] = {
+    COMPLETED: _after_success,
+    FAILED: _after_failure,
+    SKIPPED: _after_other(SKIPPED),
+    CANCELLED: _after_other(CANCELLED),
+}
+
+
+def retry_due(machine: Machine, frame: Frame, error: ErrorRecord) -> datetime | None:
+    """Say when the step is to be tried again, or None when it is not."""
+    policy = machine.step_of(frame).spec.get("retry")
+    if policy is None or frame.attempt >= policy["attempts"] or not _covers(policy["on"], error):
+        return None
+    try:
+        delay = _delay(machine, frame, policy)
+    except StepError:
+        return None
+    return machine.now + min(timedelta(days=366), delay)
+
+
+def _delay(machine: Machine, frame: Frame, policy: Mapping[str, Any]) -> timedelta:
+    names = machine.names(frame)
+    first = policy["delay"].of(names) if hasattr(policy["delay"], "of") else policy["delay"]
+    growth = min(float(policy["factor"]) ** (frame.attempt - 1), 1e9)
+    seconds = min(period_of(first, "retry.delay").length.total_seconds() * growth, 366 * 86400.0)
+    if "max_delay" in policy:
+        seconds = min(seconds, period_of(policy["max_delay"].of(names), "retry.max_delay").length.total_seconds())
+    return timedelta(seconds=seconds)
+
+
+def _covers(classes: list[str], error: ErrorRecord) -> bool:
+    return bool({error.error_class, f"{error.error_class}/{error.code}", error.code} & set(classes))
+
+
+def try_again(machine: Machine, frame: Frame) -> None:
+    """Run the body once more, as the next attempt."""
+    frame.attempt += 1
+    frame.phase = frame.more = None
+    step = machine.step_of(frame)
+    machine.note(frame, StepStatus.RUNNING, began=True)
+    machine.attempt(frame, lambda: KINDS[step.kind].start(machine, frame, step))
+
+
+def fail(machine: Machine, frame: Frame, error: ErrorRecord, status: StepStatus | None = None) -> None:
+    """Fail a step for good: its own handlers first, then its end."""
+    if frame.phase is None and (_handled(machine, frame, error) or _caught(machine, frame, error)):
+        return
+    remember_origin(machine, frame, error)
+    step = machine.step_of(frame)
+    machine.forget_result(frame, step.id)
+    outcome = COMPLETED if step.spec.get("allow_failure") else FAILED
+    machine.end(frame, outcome, error=error, status=status or StepStatus.FAILED)
+
+
+def _handled(machine: Machine, frame: Frame, error: ErrorRecord) -> bool:
+    """Look for the first `on_error` of the step that matches."""
+    handlers = machine.step_of(frame).spec.get("on_error")
+    if handlers is None:
+        return False
+    if not handlers:
+        machine.end(frame, COMPLETED, error=error, status=StepStatus.FAILED)
+        return True
+    return _first_match(machine, frame, error, [(f"on_error.{n}", one.get("match")) for n, one in enumerate(handlers)])
+
+
+def _caught(machine: Machine, frame: Frame, error: ErrorRecord) -> bool:
+    """Look for the first `on: error` handler of the host that matches."""
+    handlers = machine.step_of(frame).spec.get("on", ())
+    catching = [(f"on.{n}", one["error"]) for n, one in enumerate(handlers) if "error" in one]
+    return _first_match(machine, frame, error, catching)
+
+
+def _first_match(machine: Machine, frame: Frame, error: ErrorRecord, handlers: list[tuple[str, Any]]) -> bool:
+    for name, condition in handlers:
+        if condition is None or _holds(machine, frame, condition, error):
+            _run_handler(machine, frame, name, error)
+            return True
+    return False
+
+
+def _holds(machine: Machine, frame: Frame, condition: Any, error: ErrorRecord) -> bool:
+    try:
+        return bool(condition.holds(With(machine.names(frame), {"error": error_names(error)})))
+    except StepError:
+        return False
+
+
+def _run_handler(machine: Machine, frame: Frame, name: str, error: ErrorRecord) -> None:
+    machine.withdraw_below(frame)
+    machine.note(frame, StepStatus.FAILED, error=error)
+    frame.phase = "handling"
+    open_list(machine, frame, name, role="on_error", env={"error": error_names(error)}, results={})
+
+
+def told_handler(machine: Machine, frame: Frame, message: Ended) -> None:
+    """Go on after the failed step once its handler is over, or pass the handler's own error up."""
+    if message.outcome == FAILED:
+        assert message.error is not None
+        remember_origin(machine, frame, message.error)
+        machine.end(frame, FAILED, error=message.error)
+    else:
+        machine.forget_result(frame, frame.step or "")
+        end_handled(machine, frame, message, StepStatus.FAILED, "handled by on_error")
+
+
+def end_handled(machine: Machine, frame: Frame, message: Ended, status: StepStatus, reason: str) -> None:
+    """End a step whose handler ran instead of its body; the case itself then ends as completed."""
+    outcome = COMPLETED if message.outcome == SKIPPED else message.outcome
+    if not frame.step and outcome == COMPLETED:
+        machine.attempt(frame, lambda: complete_case(machine, case_output(machine, frame)))
+    else:
+        machine.end(frame, outcome, status=status, reason=reason)
+
+
+def told_on_timeout(machine: Machine, frame: Frame, message: Ended) -> None:
+    """Go on after a step whose time ran out, or pass up the error of its `on_timeout`."""
+    if message.outcome == FAILED:
+        assert message.error is not None
+        remember_origin(machine, frame, message.error)
+        machine.end(frame, FAILED, error=message.error, status=StepStatus.TIMED_OUT)
+    else:
+        end_handled(machine, frame, message, StepStatus.TIMED_OUT, "timed out")
+
+
+def time_out(machine: Machine, frame: Frame, leaf: Frame) -> None:
+    """Withdraw a body whose time ran out, then take the author's answer, the author's steps, or an error."""
+    step = machine.step_of(frame)
+    machine.close(leaf, Closing.ANSWERED)
+    machine.withdraw_below(frame, Closing.EXPIRED)
+    expired = KINDS[step.kind].expired
+    answer = expired(machine, frame, step) if expired is not None else None
+    if answer is not None and "on_expire" in step.body:
+        succeed(machine, frame, answer, StepStatus.TIMED_OUT)
+    elif "on_timeout" in step.spec:
+        if answer is not None:
+            machine.write_result(frame, step.id, answer)
+        frame.phase = "handling"
+        machine.note(frame, StepStatus.TIMED_OUT)
+        open_list(machine, frame, "on_timeout", role="on_timeout")
+    else:
+        error = StepError(ErrorClass.TIMEOUT, "timeout", f"`{step.id}` was not done in time")
+        fail(machine, frame, error.record(step.id, frame.attempt), StepStatus.TIMED_OUT)
+
+
+def deadline(machine: Machine, frame: Frame, leaf: Frame) -> None:
+    """Withdraw everything when the case's own time is over; a handler at the head may catch it."""
+    machine.close(leaf, Closing.ANSWERED)
+    machine.withdraw_below(frame)
+    error = StepError(ErrorClass.TIMEOUT, "deadline", "the case was not done in time")
+    fail(machine, frame, error.record(None, 1), StepStatus.TIMED_OUT)
+
+
+def retry_now(machine: Machine, frame: Frame, leaf: Frame) -> None:
+    """Begin the next attempt when its time has come."""
+    machine.close(leaf, Closing.ANSWERED)
+    try_again(machine, frame)
+
+
+def remember_origin(machine: Machine, frame: Frame, error: ErrorRecord) -> None:
+    """Keep how the case stood when an error began that could become an incident."""
+    if error.error_class not in UNCAUGHT and id(error) not in machine.origins:
+        machine.origins[id(error)] = (error, machine.checkpoint(frame))

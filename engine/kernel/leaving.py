@@ -1,0 +1,54 @@
+"""Tidy up whenever a step goes, in whatever way: its places in lines are freed, its `finally` runs.
+
+`finally` is over at once: set, if, emit and call. A call there is committed as an intent that nobody waits for. What
+goes wrong in it changes nothing.
+"""
+
+from collections.abc import Callable, Mapping
+
+from engine.kernel.effects import SendCall
+from engine.kernel.errors import StepError
+from engine.kernel.machine import Machine
+from engine.kernel.program import Step
+from engine.kernel.snapshot import Frame
+from engine.kernel.steps.calls import describe_call
+from engine.kernel.steps.writes import send, write_state
+
+
+def leave(machine: Machine, frame: Frame, _outcome: str) -> None:
+    """Free what the step held and run its `finally`."""
+    step = machine.step_of(frame)
+    if "mutex" in step.spec:
+        for line in machine.mutexes.values():
+            if frame.n in line:
+                line.remove(frame.n)
+    if "finally" in step.lists and frame.attempt:
+        run_finally(machine, frame, step.lists["finally"])
+
+
+def run_finally(machine: Machine, frame: Frame, key: str) -> None:
+    """Run a list of steps at once, one after the other."""
+    for step in machine.definition.lists[key].steps:
+        try:
+            if "when" not in step.spec or step.spec["when"].holds(machine.names(frame)):
+                AT_ONCE[step.kind](machine, frame, step)
+        except StepError:
+            continue
+
+
+def _set(machine: Machine, frame: Frame, step: Step) -> None:
+    write_state(machine, frame, step.body.of(machine.names(frame)))
+
+
+def _if(machine: Machine, frame: Frame, step: Step) -> None:
+    branch = "then" if step.body.holds(machine.names(frame)) else "else"
+    if branch in step.lists:
+        run_finally(machine, frame, step.lists[branch])
+
+
+def _call(machine: Machine, frame: Frame, step: Step) -> None:
+    machine.effects.append(SendCall(describe_call(machine, frame, step), step.id, step.path))
+
+
+AT_ONCE: Mapping[str, Callable[[Machine, Frame, Step], None]] = {"set": _set, "if": _if, "emit": send, "call": _call}
+"""What may stand in `finally`."""

@@ -1,0 +1,196 @@
+"""Begin steps and lists of steps.
+
+Opening goes through gates, in order: each lets the step pass, ends it, or holds it until something changes. Then the
+watches over it begin (timeouts, reminders, handlers), then the kind's body.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from engine.kernel.errors import ErrorClass, StepError
+from engine.kernel.machine import COMPLETED, SKIPPED, Ended, Machine
+from engine.kernel.periods import Period, parse_period
+from engine.kernel.program import Step
+from engine.kernel.signals import Json
+from engine.kernel.snapshot import Frame, copied
+from engine.kernel.steps.table import KINDS
+from engine.kernel.transitions import StepStatus
+from engine.kernel.watching import watch
+
+Gate = Callable[[Machine, Frame, Step], bool]
+
+
+def open_step(machine: Machine, step: Step, parent: Frame, *, key: Any = None, pos: str | None = None) -> Frame:
+    """Begin a step below a list or container."""
+    frame = machine.new(parent.n)
+    frame.step, frame.key, frame.pos = step.id, key, pos
+    machine.steps_run += 1
+    machine.attempt(frame, lambda: pass_gates(machine, frame, step, ""))
+    return frame
+
+
+def pass_gates(machine: Machine, frame: Frame, step: Step, after: str) -> None:
+    """Go through the gates behind one (all of them for ""), then begin the body."""
+    names = list(GATES)
+    for name in names[names.index(after) + 1 if after else 0 :]:
+        if name in step.spec and not GATES[name](machine, frame, step):
+            return
+    begin(machine, frame, step)
+
+
+def _when(machine: Machine, frame: Frame, step: Step) -> bool:
+    condition = step.spec["when"]
+    if condition.holds(machine.names(frame)):
+        return True
+    frame.attempt = 1
+    machine.end(frame, SKIPPED, reason=f"when: {condition.text} was false")
+    return False
+
+
+def _input(machine: Machine, frame: Frame, step: Step) -> bool:
+    """Lay the step's input over the state, for all inside it."""
+    values = step.spec["input"].of(machine.names(frame))
+    check = step.spec.get("input_schema")
+    values, problems = check(values) if check is not None else (values, ())
+    if problems:
+        found = "; ".join(f"{problem.path or 'input'}: {problem.message}" for problem in problems)
+        raise StepError(ErrorClass.DEFINITION, "bad_input", found)
+    frame.state = values
+    machine.forget_names()
+    return True
+
+
+def _scope(machine: Machine, frame: Frame, step: Step) -> bool:
+    if step.spec["scope"] == "own" and frame.state is None:
+        frame.state = {}
+        machine.forget_names()
+    return True
+
+
+def _enabled_while(machine: Machine, frame: Frame, step: Step) -> bool:
+    if step.spec["enabled_while"].holds(machine.names(frame)):
+        return True
+    hold(machine, frame, "enabled")
+    return False
+
+
+def _mutex(machine: Machine, frame: Frame, step: Step) -> bool:
+    """Stand in the line of every name; the head of all of them goes on."""
+    for name in step.spec["mutex"]:
+        line = machine.mutexes.setdefault(name, [])
+        if frame.n not in line and not _held_above(machine, frame, line):
+            line.append(frame.n)
+    if may_hold(machine, frame, step):
+        return True
+    hold(machine, frame, "mutex")
+    return False
+
+
+def _held_above(machine: Machine, frame: Frame, line: list[int]) -> bool:
+    """Tell whether the step runs inside the one that holds the name: then it passes."""
+    return bool(line) and any(found.n == line[0] for found in machine.upward(frame) if found is not frame)
+
+
+def may_hold(machine: Machine, frame: Frame, step: Step) -> bool:
+    """Tell whether a step is first in all its lines."""
+    lines = [machine.mutexes.get(name, []) for name in step.spec["mutex"]]
+    return all(frame.n not in line or line[0] == frame.n for line in lines)
+
+
+def hold(machine: Machine, frame: Frame, why: str) -> None:
+    """Let a step wait without a token until a late rule lets it go on."""
+    frame.held = why
+    frame.attempt = 1
+    machine.note(frame, StepStatus.PENDING, began=True, reason=f"held back: {why}")
+
+
+def go_on(machine: Machine, frame: Frame, gate: str) -> None:
+    """Let a held step go on behind the gate that held it."""
+    frame.held = None
+    step = machine.step_of(frame)
+    machine.attempt(frame, lambda: pass_gates(machine, frame, step, gate))
+
+
+GATES: Mapping[str, Gate] = {
+    "when": _when,
+    "input": _input,
+    "scope": _scope,
+    "enabled_while": _enabled_while,
+    "mutex": _mutex,
+}
+"""What stands before a body, in order; a gate answers whether the step may go on now."""
+
+
+def begin(machine: Machine, frame: Frame, step: Step) -> None:
+    """Start the body, with what watches over it."""
+    frame.attempt = 1
+    machine.note(frame, StepStatus.RUNNING, began=True)
+    watch(machine, frame, step)
+    KINDS[step.kind].start(machine, frame, step)
+
+
+def later(machine: Machine, value: Json, what: str) -> datetime:
+    """Say when a computed duration from now is over."""
+    return period_of(value, what).after(machine.now)
+
+
+def period_of(value: Json, what: str) -> Period:
+    """Read a computed duration, or fail the step."""
+    try:
+        return parse_period(value if isinstance(value, str) else "")
+    except ValueError as problem:
+        raise StepError(ErrorClass.EXPRESSION, "bad_duration", f"{what}: {problem}") from None
+
+
+def open_list(machine: Machine, frame: Frame, name: str, **more: Any) -> Frame:
+    """Begin one of the lists of steps inside a step; `more` are slots of the new frame."""
+    return open_steps(machine, frame, machine.step_of(frame).lists[name], **more)
+
+
+def open_steps(machine: Machine, frame: Frame, which: str, **more: Any) -> Frame:
+    """Begin a list of steps by its key in the definition, below any frame."""
+    steps = machine.definition.lists[which]
+    line = machine.new(frame.n)
+    line.list = which
+    for slot, value in more.items():
+        setattr(line, slot, copied(value))
+    if not steps.steps:
+        machine.end(line, COMPLETED)
+        return line
+    line.at = steps.steps[0].id
+    open_step(machine, steps.steps[0], line)
+    return line
+
+
+def told_line(machine: Machine, line: Frame, message: Ended) -> None:
+    """Go on with the next step of a list, or end it as its step ended."""
+    steps = machine.definition.lists[line.list or ""]
+    if message.outcome not in (COMPLETED, SKIPPED):
+        machine.end(line, message.outcome, error=message.error)
+        return
+    if message.value is not None and steps.owner:
+        line.more = {**(line.more or {}), "last": message.value}
+    place = steps.place[str(message.step)] + 1
+    if place == len(steps.steps):
+        end_line(machine, line)
+        return
+    line.at = steps.steps[place].id
+    open_step(machine, steps.steps[place], line)
+
+
+def end_line(machine: Machine, line: Frame) -> None:
+    """End a list as a success once nothing lingers in it."""
+    if lingering(machine, line):
+        line.held = "linger"
+    else:
+        machine.end(line, COMPLETED, (line.more or {}).get("last"))
+
+
+def lingering(machine: Machine, frame: Frame) -> bool:
+    """Tell whether something fired earlier still runs in a scope."""
+    return any(machine.frames[number].role in LINGERS for number in machine.children[frame.n])
+
+
+LINGERS = frozenset({"linger", "beside"})
+"""Roles of what runs on in a scope without being part of its body: fired joins, and handlers that do not interrupt."""

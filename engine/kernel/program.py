@@ -1,0 +1,73 @@
+"""The compiled form of a definition: what the interpreter walks. Immutable, made once a version by definition.py."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.kernel.signals import Json
+
+ROOT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: its kind, its place, its compiled attributes and the lists of steps inside it."""
+
+    id: str
+    kind: str
+    path: str
+    own_id: bool
+    parent: str | None
+    home: str
+    """The key of the list that it stands in."""
+    spec: Mapping[str, Any]
+    lists: Mapping[str, str]
+    """Name of an inner list (`then`, a branch's name, `on_error.0`) → its key in the definition."""
+    raw: Mapping[str, Json]
+
+    @property
+    def body(self) -> Any:
+        """Give the compiled value of the kind's own key."""
+        return self.spec[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class StepList:
+    """A list of steps, by id."""
+
+    key: str
+    path: str
+    owner: str
+    steps: tuple[Step, ...]
+    place: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Starters:
+    min_level: int
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A compiled workflow."""
+
+    name: str
+    title: str
+    canonical: Mapping[str, Json]
+    input_schema: dict[str, Json] | None
+    starters: Starters
+    head: Mapping[str, Any]
+    steps: Mapping[str, Step]
+    lists: Mapping[str, StepList]
+    has_offers: bool
+    """Whether any step is an offer, in which the first that happens picks."""
+    has_milestones: bool
+    has_nets: bool
+    reads: Mapping[str, tuple[str, ...]]
+    """For each child of a graph, the siblings whose results it reads."""
+
+    @property
+    def root(self) -> Step:
+        """Give the step that is the whole case."""
+        return self.steps[ROOT]

@@ -1,0 +1,124 @@
+"""Say what happens when a watch rings or a handler is called."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from engine.kernel.effects import Closing
+from engine.kernel.finishing import (
+    deadline,
+    end_handled,
+    remember_origin,
+    retry_now,
+    time_out,
+    told_handler,
+    told_on_timeout,
+)
+from engine.kernel.machine import FAILED, Ended, Machine
+from engine.kernel.opening import open_list, open_steps
+from engine.kernel.scopes import carried_names, scope_above, told_lingering
+from engine.kernel.signals import Json
+from engine.kernel.snapshot import Frame
+from engine.kernel.transitions import StepStatus
+from engine.kernel.watching import open_timer
+
+MOST_OCCURRENCES = 10_000
+
+
+def ring(machine: Machine, frame: Frame, leaf: Frame) -> None:
+    """Let the timer of a handler or reminder ring, and set it for the next time."""
+    role = str(leaf.role)
+    machine.close(leaf, Closing.ANSWERED)
+    spec = _spec(machine, frame, role)
+    if "every" in spec:
+        _set_again(machine, frame, leaf, spec)
+    call_handler(machine, frame, role, {})
+
+
+def _spec(machine: Machine, frame: Frame, role: str) -> Mapping[str, Any]:
+    family, place = role.split(".")
+    found: Mapping[str, Any] = machine.step_of(frame).spec[family][int(place)]
+    return found
+
+
+def _set_again(machine: Machine, frame: Frame, leaf: Frame, spec: Mapping[str, Any]) -> None:
+    """Set a repeating timer for its next time; times missed meanwhile are made up by one run and count as used."""
+    base = datetime.fromisoformat(str(leaf.key))
+    occurrence = int(leaf.at) + 1
+    most = min(spec.get("times", MOST_OCCURRENCES), MOST_OCCURRENCES)
+    while occurrence <= most:
+        open_timer(machine, frame, str(leaf.role), spec, base, occurrence)
+        newest = machine.frames[machine.next - 1]
+        if newest.due is None or datetime.fromisoformat(newest.due) > machine.now:
+            return
+        machine.close(newest, Closing.WITHDRAWN)
+        occurrence += 1
+
+
+def call_handler(machine: Machine, host: Frame, role: str, names: dict[str, Json]) -> None:
+    """Run a handler's steps: instead of its host when it interrupts, else beside it."""
+    spec = _spec(machine, host, role)
+    if spec.get("interrupting", False):
+        machine.withdraw_below(host)
+        host.phase = "handling"
+        machine.note(host, StepStatus.CANCELLED, reason=f"interrupted by {role}")
+        open_list(machine, host, role, role="interrupting", env=names, results={})
+        return
+    scope = host if not host.step else scope_above(machine, host)
+    key = machine.step_of(host).lists[role]
+    env = {**carried_names(machine, host, scope), **names}
+    open_steps(machine, scope, key, role="beside", env=env, results={}, pos=_position(machine, host, scope))
+
+
+def _position(machine: Machine, frame: Frame, scope: Frame) -> str | None:
+    inner = machine.iteration(frame)[len(machine.iteration(scope)) :]
+    return inner or None
+
+
+def _told_interrupting(machine: Machine, host: Frame, message: Ended) -> None:
+    """Go on after the host once its interrupting handler is over."""
+    if message.outcome == FAILED:
+        assert message.error is not None
+        remember_origin(machine, host, message.error)
+        machine.end(host, FAILED, error=message.error)
+    else:
+        end_handled(machine, host, message, StepStatus.CANCELLED, "interrupted")
+
+
+def _told_beside(machine: Machine, scope: Frame, message: Ended) -> None:
+    """Let an error that leaves a handler be an error of the scope that it runs in."""
+    if message.outcome != FAILED:
+        told_lingering(machine, scope, message)
+    elif scope.list is not None:
+        machine.end(scope, FAILED, error=message.error)
+    else:
+        machine.finish(scope, FAILED, error=message.error)
+
+
+ROLES: Mapping[str, Callable[[Machine, Frame, Ended], None]] = {
+    "on_error": told_handler,
+    "on_timeout": told_on_timeout,
+    "interrupting": _told_interrupting,
+    "beside": _told_beside,
+    "linger": told_lingering,
+}
+"""What the end of something means that is no part of a step's body."""
+
+DUE: Mapping[str, Callable[[Machine, Frame, Frame], None]] = {
+    "timeout": time_out,
+    "deadline": deadline,
+    "retry": retry_now,
+}
+"""What a leaf with a role does when its time has come; handlers and reminders ring."""
+
+
+def escalate(machine: Machine, frame: Frame, name: str, payload: Json) -> bool:
+    """Call the nearest enclosing handler of an escalation; answer whether there was one."""
+    for host in list(machine.upward(frame)):
+        if host.step is None or host.phase is not None:
+            continue
+        for place, handler in enumerate(machine.step_of(host).spec.get("on", ())):
+            if handler.get("escalation") == name:
+                call_handler(machine, host, f"on.{place}", {"signal": payload})
+                return True
+    return False

@@ -1,0 +1,69 @@
+"""Calls to the outside: the intent is committed, the answer comes under the wait's token."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine.kernel.effects import Closing, ErrorRecord, MakeCall, WaitKind
+from engine.kernel.functions import as_text
+from engine.kernel.machine import COMPLETED, FAILED, Machine
+from engine.kernel.opening import later, period_of
+from engine.kernel.program import Step
+from engine.kernel.signals import CallFailed, CallSucceeded, Json
+from engine.kernel.snapshot import Frame, copied
+from engine.kernel.steps.table import KINDS, Kind
+
+PATIENCE = 30.0
+"""Seconds that an attempt of a call has when nobody said more."""
+
+
+def _call(machine: Machine, frame: Frame, step: Step) -> None:
+    """Commit the intent of an outside call and wait for what comes of it."""
+    call = describe_call(machine, frame, step)
+    machine.wait(frame, WaitKind.CALL, due=later(machine, f"PT{call.timeout_seconds:g}S", "call"), call=call)
+
+
+def describe_call(machine: Machine, frame: Frame, step: Step) -> MakeCall:
+    """Compute the request and its key, which is the same for every attempt."""
+    names = machine.names(frame)
+    transport = next(key for key in step.body if key not in ("into", "key"))
+    written = as_text(step.body["key"].of(names)) if "key" in step.body else ""
+    key = written or f"{machine.facts.id}:{step.path}{machine.iteration(frame)}"
+    request = {name: _computed(value, names) for name, value in step.body[transport].items()}
+    return MakeCall(transport, request, key, max(frame.attempt, 1), _patience(machine, frame, step))
+
+
+def _computed(value: Any, names: Any) -> Json:
+    return value.of(names) if hasattr(value, "of") else copied(value)
+
+
+def _patience(machine: Machine, frame: Frame, step: Step) -> float:
+    if "timeout" not in step.spec:
+        return PATIENCE
+    whole = period_of(step.spec["timeout"].of(machine.names(frame)), "timeout").length.total_seconds()
+    return max(min(whole, 3600.0), 0.001)
+
+
+def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: CallSucceeded | CallFailed) -> None:
+    machine.close(leaf, Closing.ANSWERED)
+    ANSWERS[type(happening)](machine, frame, happening)
+
+
+def _succeeded(machine: Machine, frame: Frame, happening: CallSucceeded) -> None:
+    machine.finish(frame, COMPLETED, copied(happening.value))
+
+
+def _failed(machine: Machine, frame: Frame, happening: CallFailed) -> None:
+    error = ErrorRecord(
+        happening.error_class, happening.code, happening.message, frame.step, frame.attempt, copied(happening.value)
+    )
+    machine.finish(frame, FAILED, error=error)
+
+
+ANSWERS: Mapping[type, Callable[[Machine, Frame, Any], None]] = {CallSucceeded: _succeeded, CallFailed: _failed}
+
+
+def _into(step: Step) -> str:
+    return str(step.body.get("into", step.id))
+
+
+KINDS.update({"call": Kind(_call, answered=_answered, result_name=_into)})

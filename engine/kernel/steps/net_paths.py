@@ -1,0 +1,59 @@
+"""Say where tokens of a net can still come: an over-estimate that is never too early."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.kernel.steps.nets import Net
+
+
+def can_still_come(net: "Net", frozen: set[str]) -> set[str]:
+    """List the edges that may still get a token while some joins do not run.
+
+    Start from the edges out of live steps; add those out of any step whose join could run with the tokens present and
+    to come. Tokens are never used up here and conditions are ignored, so the answer is too large rather than too
+    small; yet it sees that an AND-join with a dead leg cannot run.
+    """
+    coming = {edge for found in net.live() for edge in net.exits(str(found.key))}
+    while True:
+        more = {
+            edge
+            for name in net.steps
+            if name not in frozen and _could_run(net, name, coming)
+            for edge in net.exits(name)
+        }
+        if more <= coming:
+            return coming
+        coming |= more
+
+
+def _could_run(net: "Net", name: str, coming: set[str]) -> bool:
+    join, entries = net.join(name), net.entries(name)
+    there = [edge for edge in entries if net.tokens.get(edge) or edge in coming or edge in net.rounds.get(name, ())]
+    if not any(net.tokens.get(edge) or edge in coming for edge in entries):
+        return False
+    if join in ("each", "or", "any"):
+        return True
+    if join == "all":
+        return all(_enough(net, edge, coming) for edge in entries)
+    return len(there) >= min(int(join), len(entries))
+
+
+def _enough(net: "Net", edge: str, coming: set[str]) -> bool:
+    return edge in coming or net.tokens.get(edge, 0) >= net.take_of(edge)
+
+
+def reaches(net: "Net", begin: Iterable[str], wanted: Iterable[str], barrier: str) -> bool:
+    """Tell whether a walk along edges from `begin` meets one that is wanted, without passing a step."""
+    seen, pending = set(begin), list(begin)
+    goal = set(wanted)
+    while pending:
+        edge = pending.pop()
+        if edge in goal:
+            return True
+        name = edge.split(">")[1]
+        if name != barrier:
+            fresh = [out for out in net.exits(name) if out not in seen]
+            seen.update(fresh)
+            pending += fresh
+    return False

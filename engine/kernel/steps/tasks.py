@@ -1,0 +1,175 @@
+"""Human tasks: everything people see of one, and what their answer means."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from engine.kernel.effects import Closing, OpenTask, Outcome, WaitKind
+from engine.kernel.errors import expression_error
+from engine.kernel.machine import COMPLETED, Machine, moment_of
+from engine.kernel.opening import period_of
+from engine.kernel.periods import is_period, spell_moment
+from engine.kernel.program import Step
+from engine.kernel.scope import Names, With
+from engine.kernel.signals import Json, TaskCompleted
+from engine.kernel.snapshot import Frame, copied
+from engine.kernel.steps.table import KINDS, Kind
+
+
+def _task(machine: Machine, frame: Frame, step: Step) -> None:
+    """Open a human task and wait."""
+    machine.wait(frame, WaitKind.TASK, task=describe_task(machine, frame, step))
+
+
+def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
+    """Compute everything that people will see of a task."""
+    names, task = machine.names(frame), step.body
+    return OpenTask(
+        title=_text(task, "title", names) or _text(step.spec, "title", names) or step.id.replace("_", " ").capitalize(),
+        description=_text(task, "description", names),
+        instructions=_text(task, "instructions", names),
+        type=_text(task, "type", names),
+        route=_text(task, "route", names),
+        roles=_people(task, "roles", names),
+        users=_people(task, "users", names),
+        assignee=_person(task, names),
+        min_level=task.get("min_level", 4),
+        form=copied(task.get("form", {})),
+        outcomes=_outcomes(task),
+        payload=_computed(task, "payload", names) or {},
+        columns=_computed(task, "columns", names) or {},
+        comment=task["comment"],
+        priority=_text(task, "priority", names) or "normal",
+        due_at=_due(machine, task, "due", names),
+        follow_up_at=_due(machine, task, "follow_up", names),
+        excluded=_who_did(machine, names, task.get("not_same_as", ())),
+        familiar=_who_did(machine, names, task.get("same_as", ())),
+        extra={key: value.of(names) for key, value in task.items() if key in _EXTRA},
+    )
+
+
+_EXTRA = frozenset(
+    ["sla", "remind", "escalate", "assign_by", "wip_limit", "allow", "draft", "attachments", "checklist", "notify"]
+)
+
+
+def _computed(spec: Mapping[str, Any], key: str, names: Names) -> Json:
+    return spec[key].of(names) if key in spec else None
+
+
+def _text(spec: Mapping[str, Any], key: str, names: Names) -> str:
+    found = _computed(spec, key, names)
+    return "" if found is None else found if isinstance(found, str) else str(found)
+
+
+def _people(task: Mapping[str, Any], key: str, names: Names) -> tuple[str, ...]:
+    found = _computed(task, key, names)
+    listed = found if isinstance(found, list) else [found]
+    if not all(item is None or isinstance(item, str) for item in listed):
+        raise expression_error(f"`{key}` of a task must be names")
+    return tuple(dict.fromkeys(item for item in listed if item))
+
+
+def _person(task: Mapping[str, Any], names: Names) -> str | None:
+    found = _computed(task, "assignee", names)
+    if found is not None and not isinstance(found, str):
+        raise expression_error("`assignee` of a task must be a name")
+    return found or None
+
+
+def _outcomes(task: Mapping[str, Any]) -> tuple[Outcome, ...]:
+    given = task.get("outcomes") or [{"name": "done", "title": "Done", "reject": False}]
+    return tuple(Outcome(one["name"], one["title"], one["reject"], one.get("comment")) for one in given)
+
+
+def _due(machine: Machine, task: Mapping[str, Any], key: str, names: Names) -> datetime | None:
+    found = _computed(task, key, names)
+    if found is None:
+        return None
+    if isinstance(found, str) and is_period(found):
+        return period_of(found, key).after(machine.now)
+    return moment_of(found, key)
+
+
+def _who_did(machine: Machine, names: Names, steps: list[str]) -> tuple[str, ...]:
+    """Name the people who started the case or completed these tasks."""
+    results = names.lookup("result")
+    found = [machine.facts.started_by if step == "start" else _by(results.get(step)) for step in steps]
+    return tuple(dict.fromkeys(person for person in found if person))
+
+
+def _by(result: Json) -> str | None:
+    return result.get("by") if isinstance(result, dict) else None
+
+
+def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: TaskCompleted) -> bool:
+    """Take a person's answer: the task's only one, or one of several."""
+    step = machine.step_of(frame)
+    answer = _record(machine, happening)
+    if "complete_when" in step.body:
+        return _one_of_several(machine, frame, leaf, answer)
+    _receive(machine, answer)
+    machine.close(leaf, Closing.ANSWERED)
+    machine.finish(frame, COMPLETED, answer)
+    return True
+
+
+def _record(machine: Machine, happening: TaskCompleted) -> dict[str, Json]:
+    return {
+        **copied(dict(happening.values)),
+        "outcome": happening.outcome,
+        "by": happening.by,
+        "at": spell_moment(machine.now),
+        "comment": happening.comment,
+        "expired": False,
+    }
+
+
+def _receive(machine: Machine, answer: dict[str, Json]) -> None:
+    machine.received["task"] = copied(answer)
+    machine.touch()
+
+
+def _one_of_several(machine: Machine, frame: Frame, leaf: Frame, answer: dict[str, Json]) -> bool:
+    """Add one person's answer; each answers once, until the condition holds."""
+    frame.more = frame.more or {"answers": []}
+    answers = frame.more["answers"]
+    if any(given["by"] == answer["by"] for given in answers):
+        return False
+    _receive(machine, answer)
+    answers.append(answer)
+    if _complete(machine, frame, answers):
+        machine.close(leaf, Closing.ANSWERED)
+        machine.finish(frame, COMPLETED, {"answers": copied(answers)})
+    return True
+
+
+def _complete(machine: Machine, frame: Frame, answers: list[dict[str, Json]]) -> bool:
+    task = machine.step_of(frame).body
+    rejecting = {outcome.name for outcome in _outcomes(task) if outcome.reject}
+    people = len(_people(task, "users", machine.names(frame)))
+    names = {
+        "done": len(answers),
+        "failed": sum(answer["outcome"] in rejecting for answer in answers),
+        "open": max(people - len(answers), 0),
+        "total": max(people, len(answers)),
+        "results": answers,
+    }
+    return bool(task["complete_when"].holds(With(machine.names(frame), names)))
+
+
+def _expired(machine: Machine, frame: Frame, step: Step) -> Json:
+    """Give the answer that an expired task has: the author's, or none."""
+    base = {"outcome": None, "by": None, "at": spell_moment(machine.now), "comment": None, "expired": True}
+    if "on_expire" not in step.body:
+        return base
+    given = step.body["on_expire"].of(machine.names(frame))
+    return {**base, "outcome": _outcomes(step.body)[0].name, **given}
+
+
+def _so_far(_machine: Machine, frame: Frame, _step: Step) -> Json:
+    answers = (frame.more or {}).get("answers")
+    return None if answers is None else {"answers": copied(answers)}
+
+
+KINDS.update({"task": Kind(_task, answered=_answered, expired=_expired, so_far=_so_far)})
