@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.kernel.transitions import OPEN_TASK, TaskStatus, VersionStatus
-from engine.models import Audit, Instance, StepRun, Task, TaskCandidate, TaskEvent, Template, TemplateVersion
+from engine.models import Audit, DeadLetter, Instance, StepRun, Task, TaskCandidate, TaskEvent, Template, TemplateVersion
 from engine.models.instance import InstanceQuerySet
 from engine.models.task import TaskQuerySet
 from engine.models.template import VersionQuerySet
@@ -153,6 +153,12 @@ def step_runs_of(actor: Actor, instance_id: UUID) -> QuerySet[StepRun]:
     """Return the step runs of an instance that the actor sees, in the order begun."""
     instance = instance_of(actor, instance_id)
     return StepRun.objects.filter(tenant_id=actor.tenant_id, instance_id=instance.pk).order_by("run", "attempt")
+
+
+def visible_dead_letters(actor: Actor) -> QuerySet[DeadLetter]:
+    """Return the tenant's dead letters, for those who operate."""
+    letters = DeadLetter.objects.filter(tenant_id=actor.tenant_id).select_related("instance__template")
+    return letters if actor.level >= TO_OPERATE else letters.none()
 
 
 # Tasks

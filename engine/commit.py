@@ -69,6 +69,7 @@ PARTS: dict[str, str] = {
     "new_events": "task_id uuid, " + EVENT,
     "signals_out": "id uuid",
     "signals_held": "instance_id uuid, except_ids uuid[], except_tokens bigint[]",
+    "signals_freed": "instance_id uuid, except_ids uuid[], except_tokens bigint[]",
     "new_signals": "id uuid, tenant_id uuid, instance_id uuid, runtime_provider text, type text, expected_version bigint, "
     "waiting_token bigint, occurred_at timestamptz, due_at timestamptz, held_due_at timestamptz, payload jsonb, "
     "attempts smallint",
@@ -190,6 +191,9 @@ SPECIAL: dict[str, str] = {
     "signals_out": "DELETE FROM wf_signals t USING {records} WHERE t.id = s.id",
     "signals_held": f"UPDATE wf_signals t SET held_due_at = t.due_at, due_at = {HELD_UNTIL} FROM {{records}} "
     "WHERE t.instance_id = s.instance_id AND t.held_due_at IS NULL AND t.id <> ALL (s.except_ids) "
+    "AND coalesce(t.waiting_token, 0) <> ALL (s.except_tokens)",
+    "signals_freed": "UPDATE wf_signals t SET due_at = t.held_due_at, held_due_at = NULL FROM {records} "
+    "WHERE t.instance_id = s.instance_id AND t.held_due_at IS NOT NULL AND t.id <> ALL (s.except_ids) "
     "AND coalesce(t.waiting_token, 0) <> ALL (s.except_tokens)",
     "receipts": f"INSERT INTO wf_signal_receipts ({_listed(PARTS['receipts'])}) SELECT {_listed(PARTS['receipts'])} "
     "FROM {records} ON CONFLICT (id) DO NOTHING",

@@ -6,11 +6,11 @@ Pure but for fresh ids: a loaded instance, the deliveries and the kernel's slice
 from engine.audit import append
 from engine.kernel.signals import SignalType
 from engine.projection.history import acts, add_step_runs
-from engine.projection.rows import add_closed, add_opened, add_receipts, hold_signals, signal_row
-from engine.projection.stage import NEVER, Delivery, Loaded, Stage
+from engine.projection.rows import add_closed, add_opened, add_receipts, hold_or_free_signals, signal_row
+from engine.projection.stage import NEVER, STANDING_STILL, Delivery, Loaded, Stage
 from engine.projection.summary import add_instance, add_runtime
 
-__all__ = ["NEVER", "Delivery", "Loaded", "Stage", "project"]
+__all__ = ["NEVER", "STANDING_STILL", "Delivery", "Loaded", "Stage", "project"]
 
 
 def project(stage: Stage) -> None:
@@ -25,4 +25,4 @@ def project(stage: Stage) -> None:
     stage.batch.extend("audit", rows)
     add_instance(stage, chain)
     add_runtime(stage, task_ids)
-    hold_signals(stage)
+    hold_or_free_signals(stage)

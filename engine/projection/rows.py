@@ -6,7 +6,7 @@ from uuid import UUID
 from engine.commit import Row
 from engine.kernel.effects import SIGNAL_OF_WAIT, ClosedWait, MakeCall, Wait, WaitKind
 from engine.kernel.signals import CallFailed, CallSucceeded, SignalType
-from engine.projection.stage import NEVER, PROVIDER, Delivery, Stage
+from engine.projection.stage import NEVER, PROVIDER, STANDING_STILL, Delivery, Stage
 from engine.projection.tasks import close_task, open_task
 from workflowplatform.ids import uuid7
 
@@ -140,12 +140,13 @@ def _effect(stage: Stage, wait: Wait, call: MakeCall) -> Row:
     }
 
 
-def hold_signals(stage: Stage) -> None:
-    """Keep the signals of an instance that stands still until somebody sets it going again."""
-    if stage.is_birth or not stage.is_held:
+def hold_or_free_signals(stage: Stage) -> None:
+    """Keep the signals of an instance that stands still; give them back their time when it goes on."""
+    was_held = stage.loaded.status in STANDING_STILL
+    if stage.is_birth or was_held == stage.is_held:
         return
     stage.batch.add(
-        "signals_held",
+        "signals_held" if stage.is_held else "signals_freed",
         {
             "instance_id": stage.instance_id,
             "except_ids": [delivery.signal_id for delivery in stage.deliveries],

@@ -19,6 +19,9 @@ NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 PROVIDER = "kernel"
 
+STANDING_STILL = frozenset({InstanceStatus.INCIDENT, InstanceStatus.SUSPENDED})
+"""Statuses in which no signal is delivered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -92,4 +95,4 @@ class Stage:
 
     @property
     def is_held(self) -> bool:
-        return self.result.status in (InstanceStatus.INCIDENT, InstanceStatus.SUSPENDED)
+        return self.result.status in STANDING_STILL

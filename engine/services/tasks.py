@@ -17,7 +17,7 @@ from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import SignalType, TaskCompleted
-from engine.kernel.transitions import TaskStatus
+from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task, TaskEvent
 from engine.projection import Delivery
 from engine.services.instances import instance_now, next_tasks
@@ -145,6 +145,7 @@ def complete_task(
     task = _claim_instance(actor, task_id)
     _refuse_answered(actor, task)
     _refuse_act(actor, task)
+    _refuse_suspended(task.instance)
     answer = _checked_answer(actor, task, outcome, dict(values or {}), comment)
     if task.status == TaskStatus.OPEN:
         _note(actor, task, "claimed", database_now(), new={"assignee": actor.name})
@@ -161,6 +162,12 @@ def _refuse_answered(actor: Actor, task: Task) -> None:
             code="answered",
             outcome=task.outcome,
         )
+
+
+def _refuse_suspended(instance: Instance) -> None:
+    if instance.status == InstanceStatus.SUSPENDED:
+        message = "This instance is suspended; its tasks wait until somebody resumes it."
+        raise Conflict(message, code="status", status=instance.status)
 
 
 def _checked_answer(

@@ -1,0 +1,218 @@
+"""Repair instances: suspend and resume, retry or skip what failed, replay or discard dead letters.
+
+Each act is refused in a wrong status with the status named, takes the instance's claim first, and leaves its reason in the audit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+
+from engine import access, coordinator
+from engine.audit import Act, database_now, record
+from engine.errors import Conflict, Invalid, NotFound
+from engine.kernel.forms import FieldError
+from engine.kernel.signals import Happening, StepRetried, StepSkipped
+from engine.kernel.transitions import InstanceStatus
+from engine.models import DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
+from engine.outbox import announce_on_commit
+from engine.projection import NEVER, Delivery
+from engine.services.instances import instance_now
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.ids import uuid7
+
+
+def _claimed(actor: Actor, instance_id: UUID) -> Instance:
+    """Return an instance that the actor may operate, claimed, as it is now."""
+    instance = access.instance_to_operate(actor, instance_id)
+    coordinator.lock([instance.pk])
+    instance.refresh_from_db()
+    return instance
+
+
+def _require_status(instance: Instance, allowed: Sequence[InstanceStatus], act: str) -> None:
+    if instance.status not in allowed:
+        wanted = " or ".join(allowed)
+        message = f"This instance is {instance.status}; only one that is {wanted} can be {act}."
+        raise Conflict(message, code="status", status=instance.status)
+
+
+@transaction.atomic
+def suspend_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> Instance:
+    """Let nothing happen to an instance until it is resumed; its timers keep their time."""
+    instance = _claimed(actor, instance_id)
+    _require_status(instance, (InstanceStatus.RUNNING, InstanceStatus.INCIDENT), "suspended")
+    _move(actor, instance, InstanceStatus.SUSPENDED, "suspend_workflow", reason)
+    held = Signal.objects.filter(instance=instance, held_due_at__isnull=True)
+    held.update(held_due_at=F("due_at"), due_at=NEVER)
+    return instance_now(instance.pk)
+
+
+@transaction.atomic
+def resume_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> Instance:
+    """Let a suspended instance go on; what fell due meanwhile is delivered now. One with an error is an incident again."""
+    instance = _claimed(actor, instance_id)
+    _require_status(instance, (InstanceStatus.SUSPENDED,), "resumed")
+    status = InstanceStatus.INCIDENT if instance.error else InstanceStatus.RUNNING
+    _move(actor, instance, status, "resume_workflow", reason)
+    if status is InstanceStatus.RUNNING:
+        _free_signals(instance)
+    return instance_now(instance.pk)
+
+
+def _move(actor: Actor, instance: Instance, status: InstanceStatus, action: str, reason: str) -> None:
+    now = database_now()
+    record(instance, Act(action, cause=reason, old=instance.status, new=status), actor=actor)
+    Instance.objects.filter(pk=instance.pk).update(status=status, updated_at=now)
+    RuntimeState.objects.filter(pk=instance.pk).update(
+        runtime_status=status, updated_at=now, state_version=F("state_version") + 1
+    )
+
+
+def _free_signals(instance: Instance) -> None:
+    freed = Signal.objects.filter(instance=instance, held_due_at__isnull=False)
+    freed.update(due_at=F("held_due_at"), held_due_at=None)
+    dues = Signal.objects.filter(instance=instance).values_list("due_at", flat=True)
+    announce_on_commit([{"due_at": due} for due in dues], database_now())
+
+
+@transaction.atomic
+def retry_step(*, actor: Actor, instance_id: UUID, step: str | None = None, reason: str = "") -> Instance:
+    """Run the failed step of an incident again, from where it stands."""
+    instance = _claimed(actor, instance_id)
+    _require_status(instance, (InstanceStatus.INCIDENT,), "retried")
+    return _repair(actor, instance, StepRetried(run=_failed_run(instance, step)))
+
+
+@transaction.atomic
+def skip_step(*, actor: Actor, instance_id: UUID, reason: str, step: str | None = None, output: Any = None) -> Instance:
+    """Pass over the failed step of an incident, with the output that it should have had."""
+    instance = _claimed(actor, instance_id)
+    _require_status(instance, (InstanceStatus.INCIDENT,), "skipped over")
+    if not reason.strip():
+        message = "Say why the step is skipped: the reason is kept with the instance."
+        raise Invalid(message, [FieldError("reason", "required", message)])
+    return _repair(actor, instance, StepSkipped(run=_failed_run(instance, step), output=output, reason=reason))
+
+
+def _failed_run(instance: Instance, step: str | None) -> int | None:
+    """Return the failed run of a step by name, or None for whichever failed first."""
+    if step is None:
+        return None
+    failed = StepRun.objects.filter(instance=instance, step=step, status="failed").order_by("-run").first()
+    if failed is None:
+        message = f"No step named {step} has failed here."
+        raise Invalid(message, [FieldError("step", "unknown_step", message)])
+    return failed.run
+
+
+def _repair(actor: Actor, instance: Instance, happening: Happening) -> Instance:
+    delivery = Delivery(happening, None, uuid7(), actor, queued=False)
+    advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
+    if not advanced.applied[0]:
+        raise Conflict("There is no failed step to mend here; look at its dead letters.", code="status")
+    return instance_now(instance.pk)
+
+
+# Dead letters
+
+
+def letter_of(actor: Actor, letter_id: UUID) -> DeadLetter:
+    """Return a dead letter of an instance that the actor operates, claimed."""
+    letter = access.visible_dead_letters(actor).filter(pk=letter_id).first()
+    if letter is None:
+        raise NotFound
+    _claimed(actor, letter.instance_id)
+    letter.refresh_from_db()
+    return letter
+
+
+@transaction.atomic
+def replay_dead_letter(*, actor: Actor, letter_id: UUID) -> Instance:
+    """Put a dead letter back into the queue, with fresh attempts; its instance goes on."""
+    letter = letter_of(actor, letter_id)
+    instance = Instance.objects.get(pk=letter.instance_id)
+    _requeue(letter)
+    letter.delete()
+    others = DeadLetter.objects.filter(instance=instance).exists()
+    if instance.status == InstanceStatus.INCIDENT and not others and _is_letters_incident(instance):
+        Instance.objects.filter(pk=instance.pk).update(error=None)
+        _move(actor, instance, InstanceStatus.RUNNING, "replay_dead_letter", letter.reason)
+        _free_signals(instance)
+    return instance_now(instance.pk)
+
+
+def _is_letters_incident(instance: Instance) -> bool:
+    return bool(instance.error) and instance.error.get("code") == "dead_letter"
+
+
+def _requeue(letter: DeadLetter) -> None:
+    envelope = letter.envelope
+    now = database_now()
+    Signal.objects.create(
+        id=envelope["id"],
+        tenant_id=letter.tenant_id,
+        instance_id=letter.instance_id,
+        type=envelope["type"],
+        expected_version=envelope["expected_version"],
+        waiting_token=envelope["waiting_token"],
+        occurred_at=datetime.fromisoformat(envelope["occurred_at"]).astimezone(UTC),
+        due_at=NEVER,
+        held_due_at=now,
+        payload=envelope["payload"],
+    )
+
+
+@transaction.atomic
+def discard_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> Instance:
+    """Give a dead letter up. The instance stays an incident: retry, skip or cancel what waited for it."""
+    letter = letter_of(actor, letter_id)
+    instance = Instance.objects.get(pk=letter.instance_id)
+    SignalReceipt.objects.update_or_create(
+        id=letter.envelope["id"],
+        defaults={
+            "tenant_id": letter.tenant_id,
+            "instance": instance,
+            "type": letter.envelope["type"],
+            "waiting_token": letter.envelope["waiting_token"],
+            "disposition": "discarded",
+            "at": database_now(),
+        },
+    )
+    record(instance, Act("discard_dead_letter", cause=reason, old={"reason": letter.reason}), actor=actor)
+    letter.delete()
+    return instance_now(instance.pk)
+
+
+# Incidents
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentGroup:
+    """Instances that stand still for one and the same cause."""
+
+    template: str
+    step: str | None
+    error_class: str
+    code: str
+    message: str
+    instances: tuple[UUID, ...]
+
+
+def incidents_by_cause(*, actor: Actor) -> list[IncidentGroup]:
+    """Return the tenant's incidents, those with one cause together, largest group first."""
+    access.require_level(actor, access.TO_OPERATE, "see incidents")
+    groups: dict[tuple[str, str | None, str, str], list[Instance]] = {}
+    for instance in access.visible_instances(actor).filter(status=InstanceStatus.INCIDENT).order_by("id"):
+        error = instance.error or {}
+        cause = (instance.template.name, error.get("step"), error.get("error_class", ""), error.get("code", ""))
+        groups.setdefault(cause, []).append(instance)
+    found = [
+        IncidentGroup(*cause, (members[0].error or {}).get("message", ""), tuple(member.pk for member in members))
+        for cause, members in groups.items()
+    ]
+    return sorted(found, key=lambda group: -len(group.instances))

@@ -1,0 +1,128 @@
+"""Operations: suspend, resume, retry, skip, dead letters; each with its refusals."""
+
+import pytest
+
+from engine.dispatch.drain import drain
+from engine.errors import Conflict, Invalid, NotFound, Refused
+from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal
+from engine.services import operations
+from engine.services.tasks import complete_task
+from tests.cast import Cast
+from tests.flaky import counter
+from tests.workflows import APPROVAL, RETRIED, TIMER, activated, only_task, started
+from workflowplatform.accounts.actor import Actor
+
+ONE_ATTEMPT = RETRIED.replace("attempts: 3", "attempts: 1")
+
+
+@pytest.fixture
+def broken(committed_cast: Cast) -> Instance:
+    """Give an instance that became an incident at its call."""
+    counter("flaky").unlink(missing_ok=True)
+    activated(committed_cast.actor("gwen"), ONE_ATTEMPT)
+    instance = started(committed_cast.actor("ada"), "retried")
+    drain()
+    instance.refresh_from_db()
+    assert instance.status == "incident"
+    return instance
+
+
+@pytest.fixture
+def asleep(committed_cast: Cast) -> Instance:
+    """Give an instance whose timer is about to fall due."""
+    activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT0.01S"))
+    return started(committed_cast.actor("ada"), "timer")
+
+
+def test_a_suspended_instance_stands_still_until_resumed(committed_cast: Cast, asleep: Instance) -> None:
+    ada = committed_cast.actor("ada")
+    due = Signal.objects.get(instance=asleep).due_at
+    assert operations.suspend_instance(actor=ada, instance_id=asleep.pk, reason="audit").status == "suspended"
+    drain()
+    asleep.refresh_from_db()
+    assert asleep.status == "suspended"
+    assert Signal.objects.get(instance=asleep).held_due_at == due
+    assert operations.resume_instance(actor=ada, instance_id=asleep.pk).status == "running"
+    assert Signal.objects.get(instance=asleep).due_at == due
+    drain()
+    asleep.refresh_from_db()
+    assert asleep.status == "completed"
+
+
+def test_a_task_of_a_suspended_instance_cannot_be_answered(gwen: Actor, ada: Actor, uri: Actor) -> None:
+    activated(gwen, APPROVAL)
+    task = only_task(started(uri, "approval", amount=2))
+    operations.suspend_instance(actor=gwen, instance_id=task.instance_id)
+    with pytest.raises(Conflict, match="suspended"):
+        complete_task(actor=ada, task_id=task.pk, outcome="approve", values={"note": "ok"})
+
+
+def test_a_retry_goes_on_from_the_failed_step(committed_cast: Cast, broken: Instance) -> None:
+    ada = committed_cast.actor("ada")
+    for _ in range(2):
+        operations.retry_step(actor=ada, instance_id=broken.pk, step="ask")
+        drain()
+    broken.refresh_from_db()
+    assert (broken.status, broken.state, broken.error) == ("completed", {"done": True}, None)
+    attempts = broken.step_runs.filter(step="ask").values_list("attempt", "status")
+    assert list(attempts) == [(1, "failed"), (2, "failed"), (3, "success")]
+
+
+def test_a_skip_gives_the_step_its_output(committed_cast: Cast, broken: Instance) -> None:
+    ada = committed_cast.actor("ada")
+    with pytest.raises(Invalid):
+        operations.skip_step(actor=ada, instance_id=broken.pk, reason="")
+    skipped = operations.skip_step(actor=ada, instance_id=broken.pk, reason="done by phone", output={"by": "phone"})
+    assert (skipped.status, skipped.state) == ("completed", {"done": True})
+
+
+def test_wrong_status_is_named(committed_cast: Cast, asleep: Instance) -> None:
+    ada = committed_cast.actor("ada")
+    for act in (operations.retry_step, operations.resume_instance):
+        with pytest.raises(Conflict, match="running"):
+            act(actor=ada, instance_id=asleep.pk)
+
+
+@pytest.mark.parametrize("act", [operations.suspend_instance, operations.resume_instance, operations.retry_step])
+def test_strangers_and_low_levels_operate_nothing(committed_cast: Cast, asleep: Instance, act: object) -> None:
+    assert callable(act)
+    with pytest.raises(NotFound):
+        act(actor=committed_cast.actor("sam"), instance_id=asleep.pk)
+    with pytest.raises((NotFound, Refused)):
+        act(actor=committed_cast.actor("uri"), instance_id=asleep.pk)
+
+
+def test_a_replayed_dead_letter_sets_its_instance_going(committed_cast: Cast, asleep: Instance) -> None:
+    snapshot = RuntimeState.objects.get(instance=asleep).snapshot
+    RuntimeState.objects.filter(instance=asleep).update(snapshot={"engineSchemaVersion": 999})
+    drain()
+    letter = DeadLetter.objects.get(instance=asleep)
+    with pytest.raises(NotFound):
+        operations.replay_dead_letter(actor=committed_cast.actor("sam"), letter_id=letter.pk)
+    RuntimeState.objects.filter(instance=asleep).update(snapshot=snapshot)
+    operations.replay_dead_letter(actor=committed_cast.actor("ada"), letter_id=letter.pk)
+    drain()
+    asleep.refresh_from_db()
+    assert asleep.status == "completed"
+    assert not DeadLetter.objects.exists()
+
+
+def test_a_discarded_dead_letter_leaves_its_receipt(committed_cast: Cast, asleep: Instance) -> None:
+    RuntimeState.objects.filter(instance=asleep).update(snapshot={"engineSchemaVersion": 999})
+    drain()
+    letter = DeadLetter.objects.get(instance=asleep)
+    instance = operations.discard_dead_letter(actor=committed_cast.actor("ada"), letter_id=letter.pk, reason="obsolete")
+    assert instance.status == "incident"
+    assert instance.receipts.get().disposition == "discarded"
+    assert Audit.objects.filter(subject_id=instance.pk, action="discard_dead_letter", cause="obsolete").exists()
+
+
+def test_incidents_with_one_cause_stand_together(committed_cast: Cast, broken: Instance) -> None:
+    another = started(committed_cast.actor("ada"), "retried")
+    counter("flaky").unlink()
+    drain()
+    groups = operations.incidents_by_cause(actor=committed_cast.actor("ada"))
+    assert [(group.step, group.error_class, set(group.instances)) for group in groups] == [
+        ("ask", "transport", {broken.pk, another.pk})
+    ]
+    assert operations.incidents_by_cause(actor=committed_cast.actor("sam")) == []
