@@ -8,11 +8,12 @@ from django.http import HttpRequest
 from unfold.decorators import display
 
 from engine.admin.base import TenantAdmin
+from engine.admin.columns import moment_column, with_subject_names
 from engine.admin.sentences import sentence_of, value_words, who_of
 from engine.models import Audit
 from workflowplatform.accounts.actor import Actor
 
-SUBJECTS = {"person": "a person", "tenant": "the tenant", "template": "a template", "instance": "an instance"}
+SUBJECTS = {"person": "person", "tenant": "tenant", "template": "template", "instance": "instance"}
 
 
 class SubjectFilter(admin.SimpleListFilter):
@@ -30,12 +31,16 @@ class SubjectFilter(admin.SimpleListFilter):
 
 @admin.register(Audit)
 class AuditAdmin(TenantAdmin):
-    list_display = ("at", "who", "level", "what", "subject")
+    list_display = ("when", "who", "level", "what", "subject")
     list_filter = (SubjectFilter,)
     search_fields = ("actor_name", "action", "step")
     ordering = ("-id",)
-    fields = ("at", "who", "level", "what", "subject", "because", "before", "after", "hash")
+    fields = ("when", "who", "level", "what", "subject", "because", "before", "after", "hash")
     readonly_fields = fields
+    when = moment_column("at", "When")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Audit]:
+        return with_subject_names(super().get_queryset(request))
 
     def history_acts(self, actor: Actor, row: Audit) -> QuerySet[Audit]:
         return Audit.objects.filter(tenant_id=row.tenant_id, subject_id=row.subject_id)
@@ -54,7 +59,9 @@ class AuditAdmin(TenantAdmin):
 
     @display(description="On")
     def subject(self, act: Audit) -> str:
-        return SUBJECTS.get(act.subject_kind, act.subject_kind)
+        kind = SUBJECTS.get(act.subject_kind, act.subject_kind)
+        name = getattr(act, "subject_name", "")
+        return f"{kind} {name}" if name else kind
 
     @display(description="Because")
     def because(self, act: Audit) -> str:

@@ -49,7 +49,6 @@ class TenantAdmin(ModelAdmin):
     """The door in engine.access; without one, the tenant's rows."""
     buttons: ClassVar[tuple[Button, ...]] = ()
     list_per_page = 50
-    show_full_result_count = False
     compressed_fields = False
     actions = None
     change_form_template = "admin/tenant_change_form.html"

@@ -9,8 +9,11 @@ from unfold.decorators import display
 
 from engine import access
 from engine.admin.base import TenantAdmin
+from engine.admin.buttons import Button
+from engine.admin.columns import moment_column
 from engine.admin.rights import actor_of
 from engine.admin.sentences import (
+    awaited,
     instance_sentence,
     lines_of,
     moment_words,
@@ -20,7 +23,9 @@ from engine.admin.sentences import (
 )
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Instance, Signal, Task
+from engine.services.instances import cancel_instance
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_OPERATE
 
 INSTANCE_LABELS = {
     "running": "info",
@@ -44,14 +49,27 @@ SIGNALS = {
 }
 
 
+def cancel(request: HttpRequest, instance: Instance) -> str:
+    """End an instance by hand, with the reason given."""
+    cancel_instance(actor=actor_of(request), instance_id=instance.pk, reason=request.POST.get("answer", ""))
+    return f"{instance} is cancelled; its open tasks are withdrawn."
+
+
+def is_live(actor: Actor, instance: Instance) -> bool:
+    """Offer it while the instance has not ended."""
+    return not instance.is_over
+
+
 @admin.register(Instance)
 class InstanceAdmin(TenantAdmin):
     visible = staticmethod(access.visible_instances)
-    list_display = ("words", "state_label", "waits_for", "starter", "started_at")
+    list_display = ("words", "state_label", "waits_for", "starter", "started")
+    started = moment_column("started_at", "Started")
     list_filter = ("status", "template")
     search_fields = ("reference", "started_by_name")
     ordering = ("-id",)
     change_form_template = "admin/instance_page.html"
+    buttons = (Button("cancel", "Cancel", cancel, TO_OPERATE, is_live, danger=True, asks="Reason to cancel"),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Instance]:
         rows: QuerySet[Instance] = super().get_queryset(request)
@@ -64,19 +82,20 @@ class InstanceAdmin(TenantAdmin):
         """Tell an instance: the sentence first, then waits, tasks, steps, timeline and what it knows."""
         actor = actor_of(request)
         waits = list(row.waits.all())
+        tasks = list(access.visible_tasks(actor).filter(instance=row).order_by("id"))
+        open_tasks = {task.token: task for task in tasks if not task.is_over}
         return {
             "title": str(row),
             "subtitle": None,
             "wf_instance": row,
-            "wf_sentence": instance_sentence(row, waits),
-            "wf_waits": [(wait_sentence(wait), wait) for wait in waits],
-            "wf_tasks": access.visible_tasks(actor).filter(instance=row).order_by("id"),
+            "wf_sentence": instance_sentence(row, waits, open_tasks),
+            "wf_waits": [(wait_sentence(wait, open_tasks), wait) for wait in waits],
+            "wf_tasks": tasks,
             "wf_steps": access.step_runs_of(actor, row.pk),
             "wf_timeline": lines_of(access.history_of(actor, row.pk).order_by("-seq")[:200]),
             "wf_state": rows_of_value(row.state),
             "wf_input": rows_of_value(row.input),
             "wf_output": rows_of_value(row.output),
-            "wf_children": access.visible_instances(actor).filter(parent=row),
         }
 
     @display(description="Instance", header=True, ordering="reference")
@@ -99,7 +118,8 @@ class InstanceAdmin(TenantAdmin):
 @admin.register(Task)
 class TaskAdmin(TenantAdmin):
     visible = staticmethod(access.visible_tasks)
-    list_display = ("words", "state_label", "offered", "assignee", "due_at", "instance")
+    list_display = ("words", "state_label", "awaits", "due", "instance")
+    due = moment_column("due_at", "Due")
     list_filter = ("status", "priority", "assignee")
     search_fields = ("title", "business_reference", "step")
     ordering = ("-id",)
@@ -120,7 +140,7 @@ class TaskAdmin(TenantAdmin):
             "wf_payload": rows_of_value(row.payload),
             "wf_answer": rows_of_value(row.answer),
             "wf_outcomes": ", ".join(outcome["title"] for outcome in row.outcomes),
-            "wf_offered": self.offered(row),
+            "wf_awaited": awaited(row),
         }
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
@@ -134,9 +154,9 @@ class TaskAdmin(TenantAdmin):
     def state_label(self, task: Task) -> str:
         return task.status
 
-    @display(description="Offered to")
-    def offered(self, task: Task) -> str:
-        return value_words([*task.effective_roles, *task.users]) if task.effective_roles or task.users else "everybody"
+    @display(description="For")
+    def awaits(self, task: Task) -> str:
+        return awaited(task)
 
 
 @admin.register(Signal)
@@ -144,7 +164,8 @@ class SignalAdmin(TenantAdmin):
     list_display = ("words", "instance", "due", "attempts")
     list_filter = ("type",)
     ordering = ("due_at",)
-    fields = ("words", "instance", "due", "occurred_at", "attempts", "content")
+    occurred = moment_column("occurred_at", "Written")
+    fields = ("words", "instance", "due", "occurred", "attempts", "content")
     readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Signal]:
@@ -166,10 +187,11 @@ class SignalAdmin(TenantAdmin):
 
 @admin.register(DeadLetter)
 class DeadLetterAdmin(TenantAdmin):
-    list_display = ("reason", "instance", "node", "at")
+    list_display = ("reason", "instance", "node", "when")
+    when = moment_column("at", "When")
     search_fields = ("reason", "node")
     ordering = ("-at",)
-    fields = ("reason", "instance", "node", "at", "content")
+    fields = ("reason", "instance", "node", "when", "content")
     readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:

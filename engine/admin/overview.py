@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from engine import access
 from engine.admin.base import rows_of_tenant
+from engine.admin.columns import with_subject_names
 from engine.admin.rights import actor_of
 from engine.admin.sentences import lines_of
 from engine.kernel.transitions import InstanceStatus
@@ -28,8 +29,12 @@ class Figure:
 def overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Give the first page its figures and the last acts."""
     actor = actor_of(request)
-    acts = rows_of_tenant(Audit, actor).filter(subject_kind__in=("template", "person", "tenant")).order_by("-id")[:12]
-    return context | {"title": "Overview", "wf_figures": figures(actor), "wf_acts": lines_of(acts)}
+    acts = rows_of_tenant(Audit, actor).filter(subject_kind__in=("template", "person", "tenant")).order_by("-id")
+    return context | {
+        "title": "Overview",
+        "wf_figures": figures(actor),
+        "wf_acts": lines_of(with_subject_names(acts)[:12]),
+    }
 
 
 def figures(actor: Actor) -> list[Figure]:

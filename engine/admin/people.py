@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminEmailInputWidget,
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
@@ -20,6 +21,7 @@ from unfold.widgets import (
 from engine import access
 from engine.admin.base import TenantAdmin
 from engine.admin.buttons import Button
+from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.models import Audit
@@ -45,7 +47,7 @@ class PersonForm(ServiceForm):
     level = forms.TypedChoiceField(
         choices=LEVELS, coerce=int, initial=int(Level.USER), widget=UnfoldAdminSelectWidget()
     )
-    roles = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple())
+    roles = forms.MultipleChoiceField(required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget())
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -157,10 +159,12 @@ class PersonAdmin(TenantAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         if obj and not self.has_change_permission(request, obj):
             return list(self.readonly_for_viewers)
-        return ["full_name", "email", "level", "roles"] if obj else list(NewPersonForm.field_order)
+        return ["username", "full_name", "email", "level", "roles"] if obj else list(NewPersonForm.field_order)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.readonly_for_viewers if obj and not self.has_change_permission(request, obj) else ()
+        if obj and not self.has_change_permission(request, obj):
+            return self.readonly_for_viewers
+        return ("username",) if obj else ()
 
     @display(description="Person", header=True, ordering="username")
     def who(self, person: User) -> list[str]:
@@ -300,9 +304,10 @@ def is_elsewhere(actor: Actor, tenant: Tenant) -> bool:
 class TenantPage(TenantAdmin):
     visible = staticmethod(every_tenant)
     form = TenantForm
-    list_display = ("words", "name", "created_at")
+    list_display = ("words", "name", "founded")
     search_fields = ("name", "title")
     ordering = ("name",)
+    founded = moment_column("created_at", "Founded")
     buttons = (Button("enter", "Work in this tenant", enter, TO_CROSS_TENANTS, is_elsewhere),)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:

@@ -1,6 +1,6 @@
 """Say in sentences what rows hold in columns: acts of the audit, waits, moments and values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.timesince import timesince
 
-from engine.models import Audit, Instance, Wait
+from engine.models import Audit, Instance, Task, Wait
 
 NOTHING = "–"
 
@@ -55,7 +55,10 @@ ACTS: dict[str, str] = {
     "expire_workflow": "it ran out of time",
     "raise_incident": "it stopped with an incident: {new[message]}",
 }
-"""Every act in words. Without the engine as its actor a sentence begins with the name of whoever did it."""
+"""Every act in words; those that a person does continue the person's name."""
+
+TOLD_OF_THE_CASE = ("{step}", "it ", "the task")
+"""How sentences begin that tell what the case did, not what somebody did."""
 
 SPOKEN = frozenset(
     {"input", "error", "message", "outcome", "title", "version", "created", "sha256", "key", "name", "role"}
@@ -74,12 +77,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One act as a reader sees it."""
+    """One act as a reader sees it: who began it, at which level, and what was done to what."""
 
     at: datetime
     who: str
     level: int
     words: str
+    about: str
     changes: tuple[Change, ...]
     cause: str
     bad: bool
@@ -88,7 +92,16 @@ class Line:
 def lines_of(acts: Iterable[Audit]) -> list[Line]:
     """Tell acts as lines."""
     return [
-        Line(act.at, who_of(act), act.actor_level, sentence_of(act), tuple(_changes(act)), act.cause, _is_bad(act))
+        Line(
+            at=act.at,
+            who=who_of(act),
+            level=act.actor_level,
+            words=full_sentence(act),
+            about=getattr(act, "subject_name", None) or "",
+            changes=tuple(_changes(act)),
+            cause=act.cause,
+            bad=_is_bad(act),
+        )
         for act in acts
     ]
 
@@ -112,15 +125,22 @@ def sentence_of(act: Audit) -> str:
     return form.format_map(facts)
 
 
+def full_sentence(act: Audit) -> str:
+    """Say one act with its doer, where somebody did it."""
+    words = sentence_of(act)
+    told = ACTS.get(act.action, "").startswith(TOLD_OF_THE_CASE)
+    return words[0].upper() + words[1:] if told else f"{who_of(act)} {words}"
+
+
 def _facts(value: Any) -> _Facts:
     return _Facts(value) if isinstance(value, dict) else _Facts()
 
 
 def _changes(act: Audit) -> Iterable[Change]:
-    old, new = _facts(act.old), _facts(act.new)
+    old, new = dict(rows_of_value(act.old)), dict(rows_of_value(act.new))
     for key in dict.fromkeys([*old, *new]):
-        if key not in SPOKEN and not _is_said(act, key):
-            yield Change(key, value_words(old[key]) if key in old else "", value_words(new[key]) if key in new else "")
+        if not SPOKEN.intersection(key.split(".")[:1]) and not _is_said(act, key):
+            yield Change(key, old.get(key, ""), new.get(key, ""))
 
 
 def _is_said(act: Audit, key: str) -> bool:
@@ -147,7 +167,7 @@ def value_words(value: Any) -> str:
 
 def rows_of_value(value: Any, path: str = "") -> list[tuple[str, str]]:
     """Lay a JSON value out as a table: one line a leaf, its path before it."""
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict):
         return [
             row for key, entry in value.items() for row in rows_of_value(entry, f"{path}.{key}" if path else str(key))
         ]
@@ -157,20 +177,31 @@ def rows_of_value(value: Any, path: str = "") -> list[tuple[str, str]]:
 
 
 WAITS: dict[str, str] = {
-    "task": "{step} waits for a person",
-    "timer": "{step} waits for its time",
-    "signal": "{step} waits for the signal {name}",
-    "child": "{step} waits for another workflow",
-    "retry": "{step} will be tried again",
-    "call": "{step} waits for an answer from outside",
-    "add": "{step} waits for more",
+    "task": "Waits for a person at {step}",
+    "timer": "Waits for its time at {step}",
+    "signal": "Waits for the signal {name} at {step}",
+    "child": "Waits for another workflow at {step}",
+    "retry": "Will try {step} again",
+    "call": "Waits for an answer from outside at {step}",
+    "add": "Waits for more at {step}",
 }
 
 
-def wait_sentence(wait: Wait) -> str:
-    """Say what an instance waits for, and until when."""
+def wait_sentence(wait: Wait, tasks: Mapping[int, Task] | None = None) -> str:
+    """Say what an instance waits for, and until when; of a task that is at hand also for whom."""
+    task = (tasks or {}).get(wait.token)
+    if task:
+        return f"Waits for {awaited(task)}: {task.title}."
     words = WAITS[wait.kind].format(step=wait.step, name=wait.name or NOTHING)
     return f"{words}, due {moment_words(wait.due_at)}." if wait.due_at else f"{words}."
+
+
+def awaited(task: Task) -> str:
+    """Say whose answer a task needs: its assignee's, one of its roles', or anybody's."""
+    if task.assignee:
+        return str(task.assignee)
+    names = [*task.effective_roles, *task.users]
+    return " or ".join(names) if names else "anybody"
 
 
 def moment_words(at: datetime | None) -> str:
@@ -178,15 +209,15 @@ def moment_words(at: datetime | None) -> str:
     return f"{timezone.localtime(at):%-d %b %Y %H:%M}" if at else NOTHING
 
 
-def instance_sentence(instance: Instance, waits: Iterable[Wait]) -> str:
+def instance_sentence(instance: Instance, waits: Iterable[Wait], tasks: Mapping[int, Task] | None = None) -> str:
     """Say first what matters about an instance: what it waits for, or how it ended."""
     if instance.is_over:
         span = timesince(instance.started_at, instance.ended_at)
-        ending = f" with {instance.outcome}" if instance.outcome else ""
+        ending = f" as {instance.outcome}" if instance.outcome else ""
         return f"{instance.status.capitalize()}{ending} on {moment_words(instance.ended_at)} after {span}."
     if instance.status == "incident":
         return f"Stopped with an incident: {_error_words(instance.error)}"
-    told = " ".join(wait_sentence(wait) for wait in waits if not wait.side)
+    told = " ".join(wait_sentence(wait, tasks) for wait in waits if not wait.side)
     return told or f"It is {instance.status}."
 
 

@@ -14,9 +14,11 @@ from unfold.decorators import display
 from engine import access
 from engine.admin.base import TenantAdmin
 from engine.admin.buttons import Button
+from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
 from engine.admin.outline import count_words, lines_of_source, outline_of
 from engine.admin.rights import actor_of
+from engine.admin.sentences import moment_words
 from engine.errors import Conflict, Unprocessable
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Audit, Template, TemplateVersion
@@ -155,7 +157,8 @@ def is_no_draft(actor: Actor, version: TemplateVersion) -> bool:
 class VersionAdmin(TenantAdmin):
     visible = staticmethod(access.visible_versions)
     form = VersionForm
-    list_display = ("__str__", "state", "created_by_name", "updated_at")
+    list_display = ("__str__", "state", "created_by_name", "changed")
+    changed = moment_column("updated_at", "Changed")
     list_filter = ("status", "template")
     search_fields = ("template__name", "template__title")
     change_form_template = "admin/version_change_form.html"
@@ -271,5 +274,5 @@ class TemplateAdmin(TenantAdmin):
         return ", ".join(f"version {number}" for number in numbers) or "–"
 
     @display(description="Changed")
-    def changed(self, template: Template) -> Any:
-        return max((version.updated_at for version in template.versions.all()), default=None)
+    def changed(self, template: Template) -> str:
+        return moment_words(max((version.updated_at for version in template.versions.all()), default=None))

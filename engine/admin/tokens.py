@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from engine import access
 from engine.admin.base import TenantAdmin
 from engine.admin.buttons import Button
+from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
@@ -68,7 +69,8 @@ def revoke(request: HttpRequest, token: Token) -> str:
 @admin.register(Token)
 class TokenAdmin(TenantAdmin):
     visible = staticmethod(access.visible_tokens)
-    list_display = ("words", "user", "created", "ends", "used")
+    list_display = ("words", "user", "made", "ends", "used")
+    made = moment_column("created", "Made")
     search_fields = ("name", "user__username")
     ordering = ("-created",)
     list_filter = ("user",)
@@ -78,7 +80,7 @@ class TokenAdmin(TenantAdmin):
         return super().get_form(request, obj, change=change, **kwargs | ({} if obj else {"form": TokenForm}))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return ["name", "user", "created", "ends", "used"] if obj else ["person", "name", "lives"]
+        return ["name", "user", "made", "ends", "used"] if obj else ["person", "name", "lives"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return self.get_fields(request, obj) if obj else []

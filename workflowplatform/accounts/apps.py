@@ -4,4 +4,4 @@ from django.apps import AppConfig
 class AccountsConfig(AppConfig):
     name = "workflowplatform.accounts"
     label = "accounts"
-    verbose_name = "People"
+    verbose_name = "Set up"
