@@ -12,6 +12,7 @@ from csp.decorators import csp_update
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, reverse
 from unfold.sites import UnfoldAdminSite
@@ -47,13 +48,12 @@ class WorkflowAdminSite(UnfoldAdminSite):
         """Wrap a page: strangers sign in, people below level 4 are refused, and Unfold's scripts may run."""
         inner = csp_update(RELAXED)(super().admin_view(view, cacheable))
 
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if request.user.is_anonymous:
                 return redirect_to_login(request.get_full_path())
             if not self.has_permission(request):
                 raise PermissionDenied
-            response: HttpResponse = inner(request, *args, **kwargs)
-            return response
+            return inner(request, *args, **kwargs)
 
         return guarded
 

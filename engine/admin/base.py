@@ -4,7 +4,7 @@ A row of another tenant answers like one that does not exist, under every addres
 engine.access; what it does goes through a service. Django's own log is not written: the history of a row is our audit.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, ClassVar, NoReturn
 
 from django.contrib.admin import RelatedFieldListFilter
@@ -36,7 +36,7 @@ def rows_of_tenant(model: type[Model], actor: Actor) -> QuerySet[Any]:
 class TenantRelatedFilter(RelatedFieldListFilter):
     """Offer only what the actor sees as values of a filter."""
 
-    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[tuple[Any, str]]:
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         rows = model_admin.rows_behind(field.remote_field.model, request)
         return [(row.pk, str(row)) for row in rows]
 
@@ -45,8 +45,8 @@ class TenantAdmin(ModelAdmin):
     """Show and offer rows of the actor's tenant only, to the levels of the table in engine.admin.rights."""
 
     keeps_tenants_apart: ClassVar[bool] = True
-    visible: ClassVar[Callable[[Actor], QuerySet[Any]] | None] = None
-    """The door in engine.access; without one, the tenant's rows."""
+    visible: ClassVar[Any] = None
+    """The door in engine.access, actor → rows; without one, the tenant's rows."""
     buttons: ClassVar[tuple[Button, ...]] = ()
     list_per_page = 50
     compressed_fields = False

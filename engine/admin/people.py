@@ -89,7 +89,7 @@ class ChangedPersonForm(PersonForm):
         super().__init__(*args, **kwargs)
         person = self.instance
         held = [role.name for role in person.roles.all()]
-        self.initial |= {"full_name": person.full_name, "email": person.email, "level": person.level, "roles": held}
+        self.initial.update(full_name=person.full_name, email=person.email, level=person.level, roles=held)
 
     def act(self, typed: dict[str, Any]) -> User:
         person, held = self.instance, set(self.initial["roles"])
@@ -274,7 +274,7 @@ class TenantForm(ServiceForm):
             return
         self.fields.pop("name", None)
         origins = "\n".join(tenant.http_allow or [])
-        self.initial |= {"title": tenant.title, "concurrent_limit": tenant.concurrent_limit, "http_allow": origins}
+        self.initial.update(title=tenant.title, concurrent_limit=tenant.concurrent_limit, http_allow=origins)
 
     def act(self, typed: dict[str, Any]) -> Tenant:
         if self.instance._state.adding:

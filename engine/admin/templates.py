@@ -1,12 +1,12 @@
 """Authoring: templates, their versions as YAML, findings at their line, and a version's way through life."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Prefetch, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from unfold.decorators import display
@@ -60,10 +60,10 @@ class VersionForm(ServiceForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        fresh = self.instance._state.adding
-        self.initial |= (
-            {"source": FIRST_LINES} if fresh else {"source": self.instance.source, "revision": self.instance.revision}
-        )
+        if self.instance._state.adding:
+            self.initial["source"] = FIRST_LINES
+        else:
+            self.initial.update(source=self.instance.source, revision=self.instance.revision)
 
     def clean_source(self) -> str:
         """Write lines as authors' files have them; browsers send carriage returns."""
@@ -92,7 +92,9 @@ class VersionForm(ServiceForm):
         """Set the other author's text beside what was typed; saving once more is then a decision."""
         if "revision" in conflict.facts:
             self.saved_meanwhile = now.source
-            self.data = self.data.copy() | {"revision": str(now.revision)}
+            typed = cast(QueryDict, self.data).copy()
+            typed["revision"] = str(now.revision)
+            self.data = typed
 
     def _activate(self, version: TemplateVersion) -> None:
         """Activate, or remember why not: what was saved stays saved."""

@@ -33,7 +33,7 @@ def people_with_tokens(actor: Actor) -> QuerySet[User]:
     people_seen = access.visible_people(actor).filter(is_active=True)
     if actor.level >= TO_MANAGE_PEOPLE:
         return people_seen.filter(level__lte=actor.level)
-    return people_seen.filter(pk=actor.person_id)
+    return people_seen.filter(pk=actor.person_id) if actor.person_id else people_seen.none()
 
 
 class TokenForm(ServiceForm):

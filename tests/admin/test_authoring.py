@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from engine.models import Audit, Template, TemplateVersion
 from engine.services.templates import save_draft
@@ -67,7 +68,7 @@ def test_second_author_is_told_and_nothing_is_overwritten(sign_in: SignIn, gwen:
     told = browser.post(page(draft), {"source": second, "revision": "1", "_save": "1"})
     draft.refresh_from_db()
     assert draft.source == first
-    for words in ("Somebody saved this draft", "# first", "# second"):
+    for words in ("Somebody saved this draft", "# first", f"{escape(second)}</textarea>"):
         assert words in words_of(told)
     assert 'name="revision" value="2"' in words_of(told)
     browser.post(page(draft), {"source": second, "revision": "2", "_save": "1"})

@@ -58,7 +58,7 @@ class PeopleManager(BaseUserManager["User"]):
         return self.get(username=(username or "").lower())
 
 
-class User(AbstractBaseUser, AuditedSubject):
+class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-missing]  # knox names tokens by its own base
     """A person: one tenant, one level, any number of roles. The admin's flags are computed from the level."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -132,7 +132,7 @@ class User(AbstractBaseUser, AuditedSubject):
         for secret in settings.SECRET_KEY_FALLBACKS:
             yield self._session_hash(secret=secret)
 
-    def _session_hash(self, secret: str | None = None) -> str:
+    def _session_hash(self, secret: str | bytes | None = None) -> str:
         text = f"{self.session_epoch}:{self.password}"
         return salted_hmac("accounts.session", text, secret=secret, algorithm="sha256").hexdigest()
 
