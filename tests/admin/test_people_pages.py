@@ -7,10 +7,12 @@ import pytest
 from django.core.mail import EmailMessage
 from django.urls import reverse
 
-from engine.models import Audit
+from engine.models import Audit, Task, TaskEvent
 from engine.services import people
+from engine.services.tasks import claim_task
 from tests.admin.conftest import SignIn, words_of
 from tests.cast import Cast
+from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Role, Tenant, Token, User
 
 ADD_PERSON = "/admin/accounts/user/add/"
@@ -94,6 +96,18 @@ def test_deactivate_and_reactivate_by_button(cast: Cast, sign_in: SignIn) -> Non
     cast.ada.refresh_from_db()
     assert cast.ada.is_active
     assert theirs.get("/admin/").status_code == 302
+
+
+def test_deactivated_persons_claimed_tasks_go_back_to_everybody(
+    cast: Cast, sign_in: SignIn, ada: Actor, task: Task
+) -> None:
+    claim_task(actor=ada, task_id=task.pk)
+    sign_in("gwen").post(page(cast.ada, "deactivate"))
+    task.refresh_from_db()
+    assert (task.status, task.assignee) == ("open", None)
+    released = TaskEvent.objects.get(task=task, kind="released")
+    assert (released.actor_name, released.cause) == ("gwen", "Ada was deactivated.")
+    assert Audit.objects.get(subject_id=cast.ada.pk, action="deactivate_person").new["tasks_released"] == 1
 
 
 def test_level_four_reads_people_and_changes_nobody(cast: Cast, sign_in: SignIn) -> None:

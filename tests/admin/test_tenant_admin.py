@@ -10,7 +10,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Model
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from unfold.admin import ModelAdmin
 
@@ -135,6 +135,18 @@ def test_lists_and_filters_show_nothing_of_another_tenant(
 )
 def test_addresses_filter_only_by_what_the_page_offers(sign_in: SignIn, name: str, query: str) -> None:
     assert sign_in(name).get(f"/admin/accounts/user/?{query}").status_code == 400
+
+
+def test_foreign_keys_and_autocomplete_offer_the_own_tenants_rows(
+    cast: Cast, sign_in: SignIn, rf: RequestFactory
+) -> None:
+    request = rf.get("/")
+    request.actor = cast.actor("sam")  # type: ignore[attr-defined]
+    page: Any = admin.site._registry[Task]
+    offered = page.formfield_for_foreignkey(Task._meta.get_field("assignee"), request).queryset
+    assert {person.username for person in offered} == {"sam", "stan"}
+    asked = sign_in("sam").get("/admin/autocomplete/?app_label=engine&model_name=task&field_name=assignee&term=")
+    assert {row["text"] for row in asked.json()["results"]} == {"Sam", "Stan"}
 
 
 def test_strangers_sign_in_first() -> None:
