@@ -14,11 +14,12 @@ from django.views.decorators.http import require_GET, require_http_methods
 from engine import access
 from engine.errors import Conflict, Invalid
 from engine.models import TemplateVersion
-from engine.services.instances import StartedInstance, start_instance
+from engine.services.instances import start_instance
 from tasks_inbox.authored import input_schema_of
 from tasks_inbox.forms import SchemaForm
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import notice_of
+from tasks_inbox.once import Begun, begin_once, fresh_number
 from tasks_inbox.outline import Step, outline_of
 from tasks_inbox.values import label_of
 from workflowplatform.accounts.actor import Actor
@@ -113,30 +114,45 @@ def form(request: InboxRequest, name: str) -> HttpResponse:
 
 
 def _start(request: InboxRequest, version: TemplateVersion, shown: SchemaForm) -> HttpResponse:
+    name, values = version.template.name, shown.values()
     try:
-        started = start_instance(actor=request.actor, template=version.template.name, input=shown.values())
+        begun = begin_once(
+            actor=request.actor,
+            template=name,
+            number=request.POST.get("once", ""),
+            values=values,
+            begin=lambda: start_instance(actor=request.actor, template=name, input=values),
+        )
     except Invalid as refusal:
         shown.take_errors(refusal.errors)
         return _page(request, version, shown, status=400)
     except Conflict as refusal:
         return _page(request, version, shown, status=409, notice=notice_of(refusal))
-    return _go_on(request, started)
+    return _go_on(request, begun)
 
 
-def _go_on(request: InboxRequest, started: StartedInstance) -> HttpResponse:
+def _go_on(request: InboxRequest, begun: Begun) -> HttpResponse:
     """Open the first task that is the starter's own, else the instance."""
-    messages.success(
-        request, _("%(what)s started.") % {"what": started.instance.reference or started.instance.template}
-    )
-    own = [task for task in started.tasks if task.assignee_id == request.actor.person_id]
+    if begun.started is None:
+        messages.info(request, _("This was started already. Here it is."))
+        return redirect("inbox:instance", instance_id=begun.instance_id)
+    instance = begun.started.instance
+    messages.success(request, _("%(what)s started.") % {"what": instance.reference or instance.template})
+    own = [task for task in begun.started.tasks if task.assignee_id == request.actor.person_id]
     if own:
         return redirect("inbox:task", task_id=own[0].pk)
-    return redirect("inbox:instance", instance_id=started.instance.pk)
+    return redirect("inbox:instance", instance_id=instance.pk)
 
 
 def _page(
     request: InboxRequest, version: TemplateVersion, shown: SchemaForm, *, status: int = 200, notice: Any = None
 ) -> HttpResponse:
-    outline = outline_of(version.canonical, ())
-    context = {"place": "start", "version": version, "form": shown, "outline": outline, "notice": notice}
+    context = {
+        "place": "start",
+        "version": version,
+        "form": shown,
+        "once": request.POST.get("once") or fresh_number(),
+        "outline": outline_of(version.canonical, ()),
+        "notice": notice,
+    }
     return render(request, "inbox/start.html", context, status=status)

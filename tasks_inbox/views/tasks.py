@@ -6,6 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
@@ -102,7 +103,7 @@ def _done_words(actor: Actor, done: services.CompletedTask) -> str:
     words = f"{done.task.business_reference or done.task.title}: {chosen['title'] if chosen else _('Done')}."
     if not access.visible_instances(actor).filter(pk=done.instance.pk).exists():
         return words
-    return format_html('{} <a href="/inbox/instances/{}/">{}</a>', words, done.instance.pk, _("View"))
+    return format_html('{} <a href="{}">{}</a>', words, reverse("inbox:instance", args=[done.instance.pk]), _("View"))
 
 
 def _refused(

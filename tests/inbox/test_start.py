@@ -1,5 +1,7 @@
 """Start a workflow by its form."""
 
+import re
+
 from engine.models import Instance
 from engine.services.templates import pause_version
 from tests.cast import Cast
@@ -44,6 +46,19 @@ def test_wrong_input_comes_back_at_its_field(cast: Cast, review: str, browser: S
     assert 'id="id_f.amount_error"' in html
     assert 'value="lunch"' in html
     assert not Instance.objects.exists()
+
+
+def test_the_same_form_sent_twice_starts_once(cast: Cast, review: str, browser: SignIn) -> None:
+    uri = browser("uri")
+    html = uri.get("/inbox/start/review/").content.decode()
+    number = re.search(r'name="once" value="(\w+)"', html)
+    assert number
+    sent = {"once": number[1], "f.what": "lunch", "f.amount": "12.50"}
+    first, second = uri.post("/inbox/start/review/", sent), uri.post("/inbox/start/review/", sent)
+    assert first["Location"] == second["Location"]
+    assert Instance.objects.count() == 1
+    uri.post("/inbox/start/review/", sent | {"f.what": "dinner"})
+    assert Instance.objects.count() == 2
 
 
 def test_below_the_starters_level_is_refused(cast: Cast, browser: SignIn) -> None:

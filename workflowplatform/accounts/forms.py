@@ -51,11 +51,20 @@ class SignInForm(Looks, auth_forms.AuthenticationForm):
         return str(self.cleaned_data["username"]).strip().lower()
 
 
-class ChangePasswordForm(Looks, auth_forms.PasswordChangeForm):
+class SavesPassword(auth_forms.SetPasswordForm):  # type: ignore[type-arg]
+    """Write the password alone: a person's row also carries their audit chain, which others may be moving on."""
+
+    def save(self, commit: bool = True) -> User:
+        self.user.set_password(self.cleaned_data["new_password1"])
+        self.user.save(update_fields=["password"])
+        return self.user
+
+
+class ChangePasswordForm(Looks, SavesPassword, auth_forms.PasswordChangeForm):  # type: ignore[type-arg]
     pass
 
 
-class SetPasswordForm(Looks, auth_forms.SetPasswordForm):
+class SetPasswordForm(Looks, SavesPassword):
     pass
 
 
@@ -87,5 +96,9 @@ class SettingsForm(Looks, forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        words = [("auto", _("As my device")), ("light", _("Light")), ("dark", _("Dark"))]
+        words: list[tuple[str, Any]] = [("auto", _("As my device")), ("light", _("Light")), ("dark", _("Dark"))]
         self.fields["theme"].choices = words  # type: ignore[attr-defined]
+
+    def save(self, commit: bool = True) -> User:
+        self.instance.save(update_fields=self.Meta.fields)
+        return self.instance

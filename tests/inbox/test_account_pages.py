@@ -1,0 +1,169 @@
+"""Sign in and out, change, reset and choose passwords, settings: the pages around the inbox."""
+
+import re
+
+import pytest
+from django.core import mail
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from pytest_django.fixtures import SettingsWrapper
+
+from engine.services.people import change_level, deactivate_person
+from tests.cast import Cast
+from tests.inbox.conftest import SignIn
+from workflowplatform.accounts.forms import SetPasswordForm, SettingsForm
+from workflowplatform.accounts.mails import invitation_link, send_invitation
+from workflowplatform.accounts.models import User
+
+OLD, NEW = "a-Long-enough-1", "another-Long-2"
+
+
+@pytest.fixture(autouse=True)
+def quick_hashes(settings: SettingsWrapper) -> None:
+    """Hash fast: how passwords are hashed is Django's to test."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def with_password(person: User) -> User:
+    person.set_password(OLD)
+    person.save(update_fields=["password"])
+    return person
+
+
+def sign_in(client: Client, name: str, password: str, **more: str) -> HttpResponse:
+    return client.post("/accounts/login/", {"username": name, "password": password, **more})
+
+
+def test_sign_in_goes_where_one_wanted_to_go(cast: Cast) -> None:
+    with_password(cast.ada)
+    assert sign_in(Client(), "Ada", OLD)["Location"] == "/inbox/"
+    assert sign_in(Client(), "ada", OLD, next="/inbox/start/")["Location"] == "/inbox/start/"
+    assert sign_in(Client(), "ada", OLD, next="https://evil.example/")["Location"] == "/inbox/"
+
+
+def test_wrong_password_keeps_the_name_and_says_what_is_wrong(cast: Cast) -> None:
+    with_password(cast.ada)
+    answer = sign_in(Client(), "ada", "wrong")
+    html = answer.content.decode()
+    assert "Name and password do not fit together." in html
+    assert 'value="ada"' in html
+    assert "wrong" not in html
+
+
+def test_unknown_and_known_names_get_the_same_answer(cast: Cast) -> None:
+    with_password(cast.ada)
+    unknown, known = sign_in(Client(), "nobody", "x"), sign_in(Client(), "ada", "x")
+    without = re.compile(r"nobody|ada|csrfmiddlewaretoken\S+ value=\S+")
+    assert without.sub("", unknown.content.decode()) == without.sub("", known.content.decode())
+
+
+def test_deactivated_people_do_not_come_in(cast: Cast) -> None:
+    with_password(cast.uri)
+    deactivate_person(actor=cast.actor("gwen"), person=cast.uri)
+    assert sign_in(Client(), "uri", OLD).status_code == 200
+
+
+def test_sign_out_is_a_post_and_ends_the_session(cast: Cast, browser: SignIn) -> None:
+    ada = browser("ada")
+    assert ada.get("/accounts/logout/").status_code == 405
+    assert ada.post("/accounts/logout/")["Location"] == "/accounts/login/"
+    assert ada.get("/inbox/").status_code == 302
+
+
+def test_change_password(cast: Cast) -> None:
+    client, person = Client(), with_password(cast.ada)
+    client.force_login(person)
+    fields = {"old_password": OLD, "new_password1": NEW, "new_password2": NEW}
+    wrong = client.post("/accounts/password/", fields | {"old_password": "x"})
+    assert 'id="id_old_password_error"' in wrong.content.decode()
+    assert client.post("/accounts/password/", fields)["Location"] == "/inbox/"
+    person.refresh_from_db()
+    assert person.check_password(NEW)
+
+
+def test_account_pages_leave_the_audit_chain_alone(cast: Cast) -> None:
+    """A page loaded before somebody else's act must not write the old chain back."""
+    person = with_password(User.objects.get(pk=cast.ada.pk))
+    form = SetPasswordForm(person, {"new_password1": NEW, "new_password2": NEW})
+    settings = SettingsForm({"theme": "dark", "time_zone": "UTC"}, instance=person)
+    change_level(actor=cast.actor("gwen"), person=cast.ada, level=3)
+    for filled in (form, settings):
+        assert filled.is_valid(), filled.errors
+        filled.save()
+    after = User.objects.get(pk=cast.ada.pk)
+    assert (after.level, after.theme) == (3, "dark")
+    assert after.audit_seq > person.audit_seq
+    assert after.check_password(NEW)
+
+
+def test_reset_by_mail_works_once(cast: Cast) -> None:
+    with_password(cast.ada)
+    client = Client()
+    assert client.post("/accounts/reset/", {"email": cast.ada.email})["Location"] == "/accounts/reset/sent/"
+    link = re.search(r"http://testserver(\S+)", mail.outbox[0].body)
+    assert link
+    page = client.get(link[1], follow=True)
+    assert "Choose a new password" in page.content.decode()
+    place = page.redirect_chain[-1][0]
+    assert client.post(place, {"new_password1": NEW, "new_password2": NEW})["Location"] == "/accounts/login/"
+    cast.ada.refresh_from_db()
+    assert cast.ada.check_password(NEW)
+    assert "no longer works" in Client().get(link[1], follow=True).content.decode()
+
+
+def test_reset_tells_nobody_which_addresses_exist(cast: Cast) -> None:
+    answer = Client().post("/accounts/reset/", {"email": "nobody@nowhere.example"})
+    assert answer["Location"] == "/accounts/reset/sent/"
+    assert mail.outbox == []
+
+
+def test_invited_person_chooses_a_password_and_is_in(cast: Cast) -> None:
+    link = invitation_link(cast.uri, base_url="http://testserver")
+    send_invitation(cast.uri, link)
+    assert link in mail.outbox[0].body
+    client = Client()
+    page = client.get(link, follow=True)
+    assert "Welcome" in page.content.decode()
+    answer = client.post(page.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": NEW})
+    assert answer["Location"] == "/inbox/"
+    assert client.get("/inbox/").status_code == 200
+    assert "no longer works" in Client().get(link, follow=True).content.decode()
+
+
+def test_an_invitation_is_no_reset_and_dies_with_deactivation(cast: Cast) -> None:
+    link = invitation_link(cast.uri, base_url="")
+    as_reset = link.replace("/invitation/", "/reset/")
+    assert "no longer works" in Client().get(as_reset, follow=True).content.decode()
+    deactivate_person(actor=cast.actor("gwen"), person=cast.uri)
+    assert "no longer works" in Client().get(link, follow=True).content.decode()
+
+
+def test_settings_change_look_and_zone(cast: Cast, browser: SignIn) -> None:
+    ada = browser("ada")
+    answer = ada.post("/accounts/settings/", {"theme": "dark", "time_zone": "Europe/Vienna"}, follow=True)
+    assert 'data-theme="dark"' in answer.content.decode()
+    cast.ada.refresh_from_db()
+    assert cast.ada.time_zone == "Europe/Vienna"
+    assert ada.post("/accounts/settings/", {"theme": "dark", "time_zone": "Mars/Base"}).status_code == 200
+
+
+@pytest.mark.parametrize("address", ["/inbox/", "/inbox/start/", "/inbox/started/", "/accounts/settings/", "/nowhere/"])
+def test_pages_hold_nothing_that_the_policy_forbids(cast: Cast, browser: SignIn, address: str) -> None:
+    html = browser("ada").get(address).content.decode()
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|<script(?![^>]*\ssrc=)", html)
+
+
+@override_settings(DEBUG=False)
+def test_a_broken_page_answers_in_the_products_look(
+    cast: Cast, review: str, browser: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_args: object) -> None:
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr("tasks_inbox.views.lists.page_of", break_down)
+    client = browser("ada")
+    client.raise_request_exception = False
+    answer = client.get("/inbox/")
+    assert answer.status_code == 500
+    assert "Something broke on our side" in answer.content.decode()
+    assert "broken on purpose" not in answer.content.decode()
