@@ -1,0 +1,75 @@
+"""Take the pictures of the README from a running product: `.venv/bin/python docs/pictures/take.py http://127.0.0.1:8000`.
+
+It signs in as the demo people, so the product must run with the demo. Needs Chromium and the development requirements.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parents[1]))
+
+from workflowplatform.services.chromium import find_chromium  # noqa: E402
+
+SIZE = {"width": 1280, "height": 800}
+DRAFT = """workflow: book-order
+title: Order a book
+starters: {min_level: 2}
+input:
+  type: object
+  required: [book, price]
+  properties:
+    book: {type: string, title: Which book?}
+    price: {type: number, title: Price in euro}
+steps:
+  - id: approve
+    task:
+      title: "Order ${start.bok} for ${start.price} EUR?"
+      roles: [managment]
+      outcomes: {approve: {title: Approve}, reject: {title: Reject, reject: true}}
+"""
+
+
+def signed_in(browser: Browser, address: str, name: str) -> Page:
+    """Open a window in which somebody is signed in."""
+    page = browser.new_context(viewport=SIZE, base_url=address, locale="en-GB").new_page()
+    page.goto("/accounts/login/")
+    page.fill("[name=username]", name)
+    page.fill("[name=password]", f"demo-{name}")
+    page.click("main [type=submit]")
+    page.wait_for_url("**/inbox/**")
+    return page
+
+
+def take(page: Page, name: str) -> None:
+    """Take one picture when everything has been loaded."""
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=FOLDER / f"{name}.png")
+
+
+def take_all(browser: Browser, address: str) -> None:
+    """Take the inbox as Ada sees it and the admin as Gwen does."""
+    ada = signed_in(browser, address, "ada")
+    ada.goto("/inbox/?view=available")
+    take(ada, "inbox")
+    gwen = signed_in(browser, address, "gwen")
+    gwen.goto("/admin/engine/templateversion/add/")
+    gwen.fill("[name=source]", DRAFT)
+    gwen.click("[name=_save]")
+    take(gwen, "admin")
+
+
+def main() -> None:
+    """Start Chromium and take the pictures."""
+    (address,) = sys.argv[1:]
+    flags = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=flags)
+        take_all(browser, address)
+        browser.close()
+
+
+main()
