@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 from django.http import HttpResponse
 from django.test import Client, override_settings
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from engine.services.people import change_level, deactivate_person
 from tests.cast import Cast
@@ -19,7 +19,7 @@ OLD, NEW = "a-Long-enough-1", "another-Long-2"
 
 
 @pytest.fixture(autouse=True)
-def quick_hashes(settings: SettingsWrapper) -> None:
+def quick_hashes(settings: Settings) -> None:
     """Hash fast: how passwords are hashed is Django's to test."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

@@ -1,7 +1,7 @@
 """The page of an instance."""
 
 import pytest
-from pytest_django.fixtures import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries
 
 from engine.services.instances import start_instance
 from engine.services.tasks import claim_task, complete_task

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 from django.utils import timezone
-from pytest_django.fixtures import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
 from engine.services.tasks import claim_task, complete_task
