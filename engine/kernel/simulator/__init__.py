@@ -1,0 +1,10 @@
+"""Try a workflow without a database: the same interpreter under a fake clock, driven by the `tests` of a template.
+
+A test is an object: who starts it, with what, how tasks and calls are answered, what is done, what is expected.
+`run_test` plays one; `run_tests` all that a definition holds.
+"""
+
+from engine.kernel.simulator.playing import Report, run_test, run_tests, simulate
+from engine.kernel.simulator.world import World
+
+__all__ = ["Report", "World", "run_test", "run_tests", "simulate"]

@@ -1,0 +1,110 @@
+"""One case of a simulation: its snapshot, its waits, its tasks and everything that became of it."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.kernel.effects import Closing, MakeCall, Slice, StepRun, Wait, WaitKind
+from engine.kernel.interpreter import advance
+from engine.kernel.program import Definition
+from engine.kernel.signals import Happening, InstanceFacts, Json, Lent
+from engine.kernel.snapshot import Snapshot
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, TaskStatus
+
+if TYPE_CHECKING:
+    from engine.kernel.simulator.world import World
+
+_TASK_END = {
+    Closing.ANSWERED: TaskStatus.COMPLETED,
+    Closing.EXPIRED: TaskStatus.EXPIRED,
+    Closing.WITHDRAWN: TaskStatus.CANCELLED,
+}
+
+
+@dataclass(slots=True)
+class Task:
+    """A task and what people did with it."""
+
+    wait: Wait
+    assignee: str | None
+    status: TaskStatus = TaskStatus.OPEN
+    claimed_by: str | None = None
+    answered_by: list[str] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether people can still act on it."""
+        return self.status in (TaskStatus.OPEN, TaskStatus.CLAIMED)
+
+
+class Instance:
+    """A case under the simulation's clock."""
+
+    def __init__(self, world: "World", definition: Definition, facts: InstanceFacts, label: str) -> None:
+        self.world = world
+        self.definition = definition
+        self.facts = facts
+        self.label = label
+        self.parent: tuple[Instance, int] | None = None
+        self.snapshot: Snapshot | None = None
+        self.status = InstanceStatus.QUEUED
+        self.last: Slice | None = None
+        self.waits: dict[int, Wait] = {}
+        self.tasks: dict[int, Task] = {}
+        self.trace: list[StepRun] = []
+        self.completed: list[str] = []
+        self.calls: Counter[str] = Counter()
+        self.requests: list[tuple[str, MakeCall]] = []
+        self.emitted: list[dict[str, Json]] = []
+        self.children: dict[int, Instance] = {}
+        self.rounds: Counter[str] = Counter()
+        self.output: Json = None
+        self.outcome: str | None = None
+        self.error: Json = None
+
+    def send(self, happening: Happening) -> Slice:
+        """Apply one happening and take in what came of it."""
+        lent = Lent(self.world.now, max_steps=1_000_000, new_id=self.world.lend_id)
+        found = advance(self.definition, self.snapshot, self.facts, [happening], lent)
+        self.snapshot = self.world.stored(found.snapshot)
+        self._take_in(found)
+        return found
+
+    def _take_in(self, found: Slice) -> None:
+        self.last, self.status = found, found.status
+        self.outcome, self.output, self.error = found.outcome, found.output, found.error
+        self.trace += found.trace
+        for closed in found.closed:
+            wait = self.waits.pop(closed.token)
+            if wait.kind is WaitKind.TASK:
+                self._close_task(closed.token, closed.how)
+        for wait in found.opened:
+            self.waits[wait.token] = wait
+            if wait.task is not None:
+                self.tasks[wait.token] = Task(wait, wait.task.assignee)
+
+    def _close_task(self, token: int, how: Closing) -> None:
+        task = self.tasks[token]
+        task.status = _TASK_END[how]
+        if how is Closing.ANSWERED:
+            self.completed.append(task.wait.step)
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the case has ended."""
+        return self.status in TERMINAL_INSTANCE
+
+    def open_tasks(self) -> list[Task]:
+        """List the tasks that people can act on, oldest first."""
+        return [task for _, task in sorted(self.tasks.items()) if task.is_open]
+
+    def find_task(self, name: str) -> Task | None:
+        """Find a task by its step's id, or by id and item (`vote[2]`): an open one first, else the newest."""
+        found = [task for _, task in sorted(self.tasks.items()) if name in names_of(task.wait)]
+        return next((task for task in found if task.is_open), found[-1] if found else None)
+
+
+def names_of(wait: Wait) -> set[str]:
+    """Give the names under which a test may mean a wait."""
+    last = wait.iteration.rsplit("[", 1)[-1].rstrip("]") if "[" in wait.iteration else ""
+    return {wait.step, f"{wait.step}{wait.iteration}", f"{wait.step}[{last}]"}

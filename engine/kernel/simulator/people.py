@@ -1,0 +1,86 @@
+"""Say who may act on a task in a simulation, by the rules of the language: level, candidate, four eyes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.kernel.effects import OpenTask, Outcome
+from engine.kernel.forms import check_values
+from engine.kernel.signals import Json
+
+USUAL_LEVEL = 4
+
+
+class Refused(Exception):
+    """Somebody may not do that now; `code` is one of the platform's refusals."""
+
+    def __init__(self, code: str, message: str, fields: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.fields = fields
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    name: str
+    roles: frozenset[str] = frozenset()
+    level: int = USUAL_LEVEL
+
+
+def read_people(given: Mapping[str, Json]) -> dict[str, Person]:
+    """Read the cast of a test."""
+    return {
+        name: Person(name, frozenset(one.get("roles", ())), one.get("level", USUAL_LEVEL))
+        for name, one in ((name, one or {}) for name, one in given.items())
+    }
+
+
+def refuse_actor(task: OpenTask, assignee: str | None, person: Person) -> None:
+    """Refuse who may not act on a task."""
+    if person.level < task.min_level:
+        raise Refused("level", f"level {task.min_level} is needed")
+    if assignee is not None and person.name != assignee:
+        raise Refused("not_candidate", f"the task is {assignee}'s")
+    offered = task.roles or task.users
+    if assignee is None and offered and person.name not in task.users and not person.roles & set(task.roles):
+        raise Refused("not_candidate", "the task is offered to others")
+    if person.name in task.excluded:
+        raise Refused("four_eyes", "somebody else must do this")
+
+
+def may_act(task: OpenTask, assignee: str | None, person: Person) -> bool:
+    """Tell whether a person may act on a task."""
+    try:
+        refuse_actor(task, assignee, person)
+    except Refused:
+        return False
+    return True
+
+
+def checked_answer(task: OpenTask, given: Mapping[str, Json]) -> tuple[str, dict[str, Json], str | None]:
+    """Split an answer into outcome, values and comment; refuse one that the task would not take."""
+    values = dict(given)
+    comment = values.pop("comment", None)
+    outcome = _outcome(task, values.pop("outcome", task.outcomes[0].name))
+    filled, problems = check_values(dict(task.form) or None, {**_prefilled(task), **values})
+    if problems:
+        raise Refused("invalid", problems[0].message, tuple(problem.path for problem in problems))
+    if comment in (None, "") and _comment_needed(task, outcome):
+        raise Refused("comment_required", "a comment is needed")
+    return outcome.name, filled, comment
+
+
+def _outcome(task: OpenTask, name: Json) -> Outcome:
+    found = next((outcome for outcome in task.outcomes if outcome.name == name), None)
+    if found is None:
+        raise Refused("invalid", f"there is no outcome {name!r}", ("outcome",))
+    return found
+
+
+def _prefilled(task: OpenTask) -> dict[str, Json]:
+    fields = task.form.get("properties", {}) if task.form else {}
+    return {name: value for name, value in task.payload.items() if name in fields}
+
+
+def _comment_needed(task: OpenTask, outcome: Outcome) -> bool:
+    rule = outcome.comment or task.comment
+    return rule in ("always", "required") or (rule == "on_reject" and outcome.reject)

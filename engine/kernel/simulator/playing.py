@@ -1,0 +1,195 @@
+"""Play a test from its start to its expectations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from engine.kernel.periods import parse_moment, parse_period
+from engine.kernel.program import Definition
+from engine.kernel.signals import Json, NamedSignal
+from engine.kernel.simulator.acts import ACTS, complete
+from engine.kernel.simulator.expecting import check_expectation, describe
+from engine.kernel.simulator.instance import Instance
+from engine.kernel.simulator.people import Refused
+from engine.kernel.simulator.world import World
+
+MOST_JUMPS = 5_000
+Others = Mapping[str, Definition] | None
+_TEST_KEYS = frozenset(
+    ["name", "as", "people", "at", "start", "answers", "calls", "signals", "do", "expect", "description"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of one test: its failures, and how the case ended."""
+
+    name: str
+    failures: tuple[str, ...]
+    result: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether all went as expected."""
+        return not self.failures
+
+
+class Play:
+    """One test while it is played."""
+
+    def __init__(self, definitions: Mapping[str, Definition], name: str, test: Mapping[str, Json]) -> None:
+        self.name = name
+        self.test = test
+        self.world = World(definitions, test)
+        self.failures: list[str] = []
+        self.main: Instance | None = None
+        self.refused: Refused | None = None
+
+    def run(self) -> None:
+        """Start the case, do what the test does, look at what is expected."""
+        self._check_keys()
+        try:
+            self.main = self.world.start(self.name, self.test.get("start"), self.test.get("as", "starter"), "")
+        except Refused as refusal:
+            self.refused = refusal
+        if self.main is not None and "do" in self.test:
+            self._do_all(self.main)
+        elif self.main is not None:
+            self._play_alone()
+        self.check(self.main, self.test.get("expect") or {})
+
+    def _check_keys(self) -> None:
+        for key in self.test:
+            if key not in _TEST_KEYS:
+                self.failures.append(f"a test has no key {key!r}")
+
+    def _do_all(self, main: Instance) -> None:
+        self._send_signals()
+        for number, act in enumerate(self.test["do"]):
+            for _ in range(int(act.get("again", 0)) + 1):
+                self._do(main, number, act)
+
+    def _do(self, main: Instance, number: int, act: Mapping[str, Json]) -> None:
+        word = next((key for key in act if key in ACTS), None)
+        instance = self.find(str(act["in"])) if "in" in act else main
+        if word is None or instance is None:
+            self.failures.append(f"do[{number}]: nothing known is done here")
+            return
+        try:
+            ACTS[word](self, instance, act)
+        except Refused as refusal:
+            if act.get("refused") not in (True, refusal.code):
+                self.failures.append(f"do[{number}]: {word} was refused: {refusal.code} ({refusal})")
+            return
+        if act.get("refused"):
+            self.failures.append(f"do[{number}]: {word} was not refused")
+
+    def find(self, name: str) -> Instance | None:
+        """Find another case by its step, its workflow or the name it was started with."""
+        found = [one for one in self.world.instances if one.label == name]
+        return next((one for one in reversed(found) if not one.is_over), found[-1] if found else None)
+
+    def settle(self) -> None:
+        """Let everything that is pending happen."""
+        while self.world.pending:
+            self.world.send(*self.world.pending.popleft())
+
+    def let_time_pass(self, until: datetime) -> None:
+        """Let timers ring one by one at their time, up to a moment."""
+        for _ in range(MOST_JUMPS):
+            due = [entry for entry in self.world.timers() if entry[0] <= until]
+            if not due:
+                break
+            moment, _, instance, wait = due[0]
+            self.world.now = max(self.world.now, moment)
+            self.world.ring(instance, wait)
+        self.world.now = max(self.world.now, until)
+
+    def _send_signals(self) -> None:
+        for entry in self.test.get("signals") or ():
+            if "at" not in entry and self.main is not None:
+                self.world.send(self.main, NamedSignal(entry["name"], entry.get("key"), entry.get("with")))
+
+    def _play_alone(self) -> None:
+        """Answer tasks as they open; let the clock jump to the next timer only while no task is open."""
+        self._send_signals()
+        later = sorted(self._timed_signals(), key=lambda entry: entry[0])
+        for _ in range(MOST_JUMPS):
+            if self._answer_one():
+                continue
+            timers = [] if self._any_task_open() else self.world.timers()
+            if later and (not timers or later[0][0] <= timers[0][0]):
+                self._send_later(*later.pop(0))
+            elif timers:
+                moment, _, instance, wait = timers[0]
+                self.world.now = max(self.world.now, moment)
+                self.world.ring(instance, wait)
+            else:
+                return
+
+    def _timed_signals(self) -> list[tuple[datetime, Mapping[str, Json]]]:
+        return [(self._moment(str(one["at"])), one) for one in self.test.get("signals") or () if "at" in one]
+
+    def _moment(self, text: str) -> datetime:
+        return parse_period(text).after(self.world.now) if text.startswith("P") else parse_moment(text)
+
+    def _send_later(self, moment: datetime, entry: Mapping[str, Json]) -> None:
+        self.world.now = max(self.world.now, moment)
+        if self.main is not None:
+            self.world.send(self.main, NamedSignal(entry["name"], entry.get("key"), entry.get("with")))
+
+    def _any_task_open(self) -> bool:
+        return any(one.open_tasks() for one in self.world.instances if not one.is_over)
+
+    def _answer_one(self) -> bool:
+        """Answer the oldest open task for which the test has an answer."""
+        for instance in self.world.instances:
+            for task in instance.open_tasks():
+                given = self.world._given(instance, "answers", task.wait)
+                if given is not None:
+                    self._answer(instance, task, given)
+                    return True
+        return False
+
+    def _answer(self, instance: Instance, task: Any, given: Mapping[str, Json]) -> None:
+        values = {key: value for key, value in given.items() if key != "by"}
+        try:
+            complete(self.world, instance, task, given.get("by"), values)
+        except Refused as refusal:
+            self.failures.append(f"the answer to {task.wait.step} was refused: {refusal.code} ({refusal})")
+            task.status = type(task.status).SUSPENDED
+
+    def check(self, instance: Instance | None, expected: Mapping[str, Json]) -> None:
+        """Compare what is with what is expected."""
+        self.failures += check_expectation(self, instance, expected)
+
+
+def run_test(
+    definition: Definition, test: Mapping[str, Json], others: Mapping[str, Definition] | None = None
+) -> Report:
+    """Play one test of a definition; children and followers come from `others`."""
+    play = Play({**(others or {}), definition.name: definition}, definition.name, test)
+    name = str(test.get("name") or "test")
+    try:
+        play.run()
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as problem:
+        play.failures.append(f"the test cannot be played: {type(problem).__name__} {problem}")
+    result = describe(play, play.main) if play.main is not None else {"refused": _refusal(play)}
+    return Report(name, tuple(play.failures), result)
+
+
+def _refusal(play: Play) -> Json:
+    return {"code": play.refused.code, "fields": list(play.refused.fields)} if play.refused is not None else None
+
+
+def run_tests(definition: Definition, others: Others = None) -> tuple[Report, ...]:
+    """Play all tests that a definition holds."""
+    return tuple(run_test(definition, test, others) for test in definition.canonical.get("tests", ()))
+
+
+def simulate(
+    definition: Definition, test: Mapping[str, Json], others: Mapping[str, Definition] | None = None
+) -> Report:
+    """Play a case as a test would, to see what comes of it."""
+    return run_test(definition, test, others)
