@@ -48,7 +48,8 @@ TASK = (
 )
 
 PARTS: dict[str, str] = {
-    "new_instances": "id uuid, tenant_id uuid, template_id uuid, version_id uuid, parent_id uuid, input jsonb, "
+    "new_instances": "id uuid, tenant_id uuid, template_id uuid, version_id uuid, parent_id uuid, parent_token bigint, "
+    "depth smallint, input jsonb, "
     "started_by_id uuid, started_by_name text, started_at timestamptz, " + INSTANCE,
     "instances": "id uuid, " + INSTANCE,
     "new_runtimes": "instance_id uuid, tenant_id uuid, state_version bigint, runtime_provider text, "
@@ -205,7 +206,10 @@ FOLLOWERS: dict[str, tuple[str, str]] = {
     "withdrawn": ("closed_tasks", "DELETE FROM wf_task_candidates t USING closed_tasks c WHERE t.task_id = c.id"),
     "silenced": (
         "closed_waits",
-        "DELETE FROM wf_signals t USING closed_waits c WHERE t.instance_id = c.instance_id AND t.waiting_token = c.token",
+        (
+            "DELETE FROM wf_signals t USING closed_waits c WHERE t.instance_id = c.instance_id "
+            "AND t.waiting_token = c.token AND t.type IN ('TimerDue', 'RetryDue', 'CallDue')"
+        ),
     ),
 }
 """What follows from a part: offers of closed tasks go, and so do timers whose wait is gone. A signal that is applied in this

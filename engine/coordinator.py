@@ -10,9 +10,9 @@ Everybody takes locks in one order: runtime rows by instance id, then what hangs
 
 import json
 import socket
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -24,23 +24,27 @@ from engine.audit import Chain, database_now
 from engine.commit import Batch, write
 from engine.definitions import definition_of
 from engine.errors import NotFound
-from engine.kernel.effects import Slice
 from engine.kernel.interpreter import advance
 from engine.kernel.signals import InstanceFacts, Lent, Started
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.models import TemplateVersion
 from engine.outbox import announce_on_commit
+from engine.outward import addresses_of, children_of, newborn, send_outward
 from engine.projection import Delivery, Loaded, Stage, project
-from workflowplatform.accounts.actor import Actor
+from engine.routing import hold_addresses
+from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.ids import uuid7
+
+SLICE_SECONDS = 0.05
+"""A slice that takes longer stops early and goes on by an InternalContinue."""
 
 LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) ORDER BY instance_id FOR NO KEY UPDATE"
 
 LOAD = """
 SELECT r.instance_id, r.tenant_id, i.template_id, i.version_id, r.state_version, r.snapshot, i.status, i.reference,
        i.started_by_name, i.started_at, i.started_by_id, i.audit_seq, i.audit_hash, t.name, v.number, r.active_task_id,
-       clock_timestamp()
+       i.parent_id, i.parent_token, i.depth, clock_timestamp()
 FROM wf_runtime_states r
 JOIN wf_instances i ON i.id = r.instance_id
 JOIN wf_templates t ON t.id = i.template_id
@@ -56,6 +60,7 @@ class Advanced:
     instance_id: UUID
     status: InstanceStatus
     applied: tuple[bool, ...]
+    kept: tuple[bool, ...] = ()
 
 
 @cache
@@ -80,7 +85,8 @@ def load(instance_ids: Sequence[UUID]) -> dict[UUID, Loaded]:
 
 def _loaded(row: tuple[Any, ...]) -> Loaded:
     (instance_id, tenant_id, template_id, version_id, state_version, snapshot, status, reference, started_by, started_at,
-     started_by_id, audit_seq, audit_hash, template, number, active_task_id, now) = row  # fmt: skip
+     started_by_id, audit_seq, audit_hash, template, number, active_task_id,
+     parent_id, parent_token, depth, now) = row  # fmt: skip
     return Loaded(
         instance_id=instance_id,
         tenant_id=tenant_id,
@@ -94,6 +100,9 @@ def _loaded(row: tuple[Any, ...]) -> Loaded:
         now=now,
         started_by_id=started_by_id,
         active_task_id=active_task_id,
+        parent_id=parent_id,
+        parent_token=parent_token,
+        depth=depth,
     )
 
 
@@ -102,81 +111,68 @@ def _json(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def run(loaded: Loaded, deliveries: Sequence[Delivery], *, lent: Lent | None = None) -> Slice:
-    """Let the kernel carry out what was delivered; writes nothing."""
+def lend(loaded: Loaded) -> Lent:
+    """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
+    stop_at = time.monotonic() + SLICE_SECONDS
+    return Lent(
+        now=loaded.now,
+        max_steps=settings.WORKFLOW_SLICE_STEPS,
+        stop=lambda: time.monotonic() > stop_at,
+        new_id=lambda number: uuid7(),
+    )
+
+
+def _run(batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor) -> list[Stage]:
+    """Let the kernel carry out what was delivered, and bring to life what that starts; put all rows into the batch."""
     definition = definition_of(loaded.version_id)
-    happenings = [delivery.happening for delivery in deliveries]
-    return advance(definition, loaded.snapshot, loaded.facts, happenings, lent or lend(loaded.now))
+    happenings = [delivery.happening for delivery in deliveries] or [Started(loaded.input)]
+    result = advance(definition, loaded.snapshot, loaded.facts, happenings, lend(loaded))
+    if loaded.snapshot is None:
+        result = replace(result, applied=())
+    stage = Stage(loaded, result, deliveries, actor, node(), batch)
+    project(stage)
+    stages = [stage]
+    for child in children_of(stage):
+        stages += _run(batch, child, (), actor)
+    return stages
 
 
-def lend(now: datetime) -> Lent:
-    """Lend the kernel the moment and its bounds."""
-    return Lent(now=now, max_steps=settings.WORKFLOW_SLICE_STEPS)
-
-
-def stage(batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], result: Slice, actor: Actor) -> Advanced:
-    """Put a slice's rows into the batch."""
-    project(Stage(loaded, result, deliveries, actor, node(), batch))
-    return Advanced(loaded.instance_id, result.status, result.applied)
-
-
-def commit(batch: Batch, now: datetime) -> None:
-    """Write the batch and announce its signals when the transaction commits."""
+def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
+    """Write the batch, bring signals to other instances, and announce everything when the transaction commits."""
+    hold_addresses(addresses_of(stages))
     write(batch)
-    announce_on_commit(batch.rows["new_signals"], now)
+    sent = send_outward(stages)
+    if stages:
+        dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
+        announce_on_commit(dues, stages[0].now)
+    return [
+        Advanced(stage.loaded.instance_id, stage.result.status, stage.result.applied, stage.result.kept)
+        for stage in stages
+    ]
 
 
 def start(
     *, actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None = None
 ) -> Advanced:
     """Bring an instance to life and run it to its first wait. Call inside a transaction."""
-    now = database_now()
-    instance_id = uuid7()
-    loaded = Loaded(
-        instance_id=instance_id,
-        tenant_id=version.tenant_id,
-        template_id=version.template_id,
-        version_id=version.pk,
-        state_version=0,
-        snapshot=None,
-        status=InstanceStatus.RUNNING,
-        facts=InstanceFacts(str(instance_id), template, version.number, actor.name, now, reference),
-        chain=Chain("instance", instance_id, version.tenant_id),
-        now=now,
-        started_by_id=actor.person_id,
-        input=values,
-    )
-    result = advance(definition_of(version.pk), None, loaded.facts, [Started(values)], lend(now))
+    born = newborn(version, template, values, now=database_now(), started_by=actor.name, started_by_id=actor.person_id)
+    loaded = replace(born, facts=replace(born.facts, reference=reference))
     batch = Batch()
-    advanced = stage(batch, loaded, (), _without_start(result), actor)
-    commit(batch, now)
-    return advanced
-
-
-def _without_start(result: Slice) -> Slice:
-    """Drop the start from what was applied: it comes by no signal and leaves no receipt."""
-    return replace(result, applied=result.applied[1:])
+    return _commit(batch, _run(batch, loaded, (), actor))[0]
 
 
 def deliver(*, instance_id: UUID, deliveries: Sequence[Delivery], actor: Actor) -> Advanced:
     """Apply deliveries to one instance now, waiting for its claim. Call inside a transaction."""
     if not lock([instance_id]):
         raise NotFound
-    loaded = load([instance_id])[instance_id]
-    result = run(loaded, deliveries)
     batch = Batch()
-    advanced = stage(batch, loaded, deliveries, result, actor)
-    commit(batch, loaded.now)
-    return advanced
+    return _commit(batch, _run(batch, load([instance_id])[instance_id], deliveries, actor))[0]
 
 
-def deliver_batch(claimed: Sequence[tuple[Loaded, Sequence[Delivery]]], actors: dict[UUID, Actor]) -> list[Advanced]:
+def deliver_batch(claimed: Sequence[tuple[Loaded, Sequence[Delivery]]]) -> list[Advanced]:
     """Apply what is due for many claimed instances and write it all in one statement."""
     batch = Batch()
-    advanced = []
+    stages: list[Stage] = []
     for loaded, deliveries in claimed:
-        result = run(loaded, deliveries)
-        advanced.append(stage(batch, loaded, deliveries, result, actors[loaded.tenant_id]))
-    if advanced:
-        commit(batch, claimed[0][0].now)
-    return advanced
+        stages += _run(batch, loaded, deliveries, engine_actor(loaded.tenant_id))
+    return _commit(batch, stages) if stages else []

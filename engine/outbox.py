@@ -4,11 +4,11 @@ The rows of `wf_signals` are the queue; a dispatcher only wakes a drain and may 
 so that nothing here knows what is above.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
 from django.conf import settings
 from django.db import transaction
@@ -20,8 +20,8 @@ class Dispatcher(Protocol):
     def wake(self) -> None:
         """Make a drain look at the queue soon. Never raises: a lost wake-up costs seconds, not work."""
 
-    def wake_at(self, due_at: datetime) -> None:
-        """Make sure that a drain looks at the queue when this moment comes."""
+    def wake_in(self, seconds: float) -> None:
+        """Make sure that a drain looks at the queue after that long."""
 
 
 @cache
@@ -31,18 +31,16 @@ def dispatcher(name: str) -> Dispatcher:
     return found
 
 
-def announce_on_commit(rows: Iterable[dict[str, Any]], now: datetime) -> None:
+def announce_on_commit(dues: Sequence[datetime], now: datetime) -> None:
     """After the commit, wake a drain for the signals just written: at once, or when the first falls due."""
-    dues = [row["due_at"] for row in rows]
-    if not dues:
-        return
-    earliest = min(dues)
-    transaction.on_commit(lambda: _announce(earliest, now))
+    if dues:
+        ahead = (min(dues) - now).total_seconds()
+        transaction.on_commit(lambda: _announce(ahead))
 
 
-def _announce(earliest: datetime, now: datetime) -> None:
+def _announce(ahead: float) -> None:
     chosen = dispatcher(settings.WORKFLOW_DISPATCHER)
-    if earliest <= now:
+    if ahead <= 0:
         chosen.wake()
     else:
-        chosen.wake_at(earliest)
+        chosen.wake_in(ahead)

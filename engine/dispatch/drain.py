@@ -8,6 +8,7 @@ signal never stops its neighbours: a signal whose attempts are used up becomes a
 A call that falls due is not told to the kernel: engine.dispatch.calls makes it after the commit that took it on.
 """
 
+import json
 import logging
 import time
 from collections import defaultdict
@@ -17,6 +18,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
+from django.db.models import F
 
 from engine import coordinator
 from engine.dispatch.boundaries import Boundary, reached
@@ -24,8 +26,9 @@ from engine.dispatch.calls import Intent, make_calls, take_on_calls
 from engine.dispatch.due import Due, happening_of
 from engine.dispatch.poison import count_attempt
 from engine.kernel.signals import SignalType
-from engine.projection import Delivery, Loaded
-from workflowplatform.accounts.actor import Actor, engine_actor
+from engine.models import Signal
+from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from workflowplatform.accounts.actor import engine_actor
 
 log = logging.getLogger(__name__)
 
@@ -101,9 +104,10 @@ def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
     due = _due(claimed)
     loaded = coordinator.load(sorted({signal.instance_id for signal in due}))
     reached(Boundary.LOADED)
+    due = _hold_still(due, loaded)
     intents = take_on_calls([signal for signal in due if signal.type == SignalType.CALL_DUE], loaded)
     told = [signal for signal in due if signal.type != SignalType.CALL_DUE]
-    coordinator.deliver_batch(_by_instance(told, loaded), _actors(loaded.values()))
+    coordinator.deliver_batch(_by_instance(told, loaded))
     reached(Boundary.BEFORE_COMMIT)
     return intents, len(told)
 
@@ -117,7 +121,15 @@ def _claim(batch: int) -> list[UUID]:
 def _due(claimed: Sequence[UUID]) -> list[Due]:
     with connection.cursor() as cursor:
         cursor.execute(DUE, {"claimed": list(claimed), "most": SIGNALS_A_SLICE})
-        return [Due(*row) for row in cursor.fetchall()]
+        return [Due(*row[:4], json.loads(row[4]), row[5]) for row in cursor.fetchall()]
+
+
+def _hold_still(due: list[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
+    """Hold what came in for instances that stand still; return the rest."""
+    still = [signal.id for signal in due if loaded[signal.instance_id].status in STANDING_STILL]
+    if still:
+        Signal.objects.filter(pk__in=still).update(held_due_at=F("due_at"), due_at=NEVER)
+    return [signal for signal in due if signal.id not in still]
 
 
 def _by_instance(due: Iterable[Due], loaded: dict[UUID, Loaded]) -> list[tuple[Loaded, list[Delivery]]]:
@@ -131,10 +143,6 @@ def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
     return Delivery(
         happening_of(signal), SignalType(signal.type), signal.id, engine_actor(tenant_id), token=signal.token or None
     )
-
-
-def _actors(loaded: Iterable[Loaded]) -> dict[UUID, Actor]:
-    return {one.tenant_id: engine_actor(one.tenant_id) for one in loaded}
 
 
 def _take_one_by_one(drained: Drained) -> tuple[list[Intent], int]:

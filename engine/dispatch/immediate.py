@@ -1,6 +1,5 @@
 """Drain in the process that commits: for tests, and for a shell without Redis."""
 
-from datetime import datetime
 from threading import local
 
 from engine.dispatch.drain import drain
@@ -22,7 +21,7 @@ class ImmediateDispatcher:
         finally:
             self._here.draining = False
 
-    def wake_at(self, due_at: datetime) -> None:
+    def wake_in(self, seconds: float) -> None:
         """Leave it to the next drain: nobody here waits for time."""
 
 

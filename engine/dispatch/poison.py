@@ -54,7 +54,7 @@ def bury(signal: Signal, error: Exception) -> None:
     if instance.is_over or instance.status == InstanceStatus.INCIDENT:
         return
     problem = {
-        "error_class": "consistency",
+        "class": "consistency",
         "code": "dead_letter",
         "message": reason,
         "step": None,

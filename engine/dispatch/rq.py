@@ -12,7 +12,6 @@ import logging
 import random
 import signal
 import time
-from datetime import datetime
 from typing import Any
 
 import django_rq
@@ -28,7 +27,6 @@ from rq.serializers import JSONSerializer
 from rq.utils import now
 from rq.worker import WorkerStatus
 
-from engine.audit import database_now
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.drain import drain, seconds_to_next_look
 
@@ -56,9 +54,9 @@ class RqDispatcher:
         if queue.connection.set(FLAG, 1, nx=True, ex=5):
             queue.enqueue(drain_job, result_ttl=0, failure_ttl=60, job_timeout=120)
 
-    def wake_at(self, due_at: datetime) -> None:
+    def wake_in(self, seconds: float) -> None:
         """Announce a delayed signal if an idle worker might otherwise sleep past it."""
-        if (due_at - database_now()).total_seconds() < settings.WORKFLOW_WAKE_SECONDS:
+        if seconds < settings.WORKFLOW_WAKE_SECONDS:
             self.wake()
 
 

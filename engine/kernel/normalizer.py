@@ -7,7 +7,7 @@ Canonical is itself a document of the language, so normalising it again gives th
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import engine.kernel.reading_steps as _step_readers
 from engine.kernel.bodies import bodies
@@ -65,9 +65,9 @@ def _refused(finding: Finding) -> Normalized:
 def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet: bool) -> Normalized:
     reading = Reading(allow_not_yet)
     head = read_shape(reading, document, HEAD, "")
-    check(reading, facts)
-    findings = ordered(reading.findings)
     name, title = _label(head, "workflow"), _label(head, "title")
+    check(reading, replace(facts, workflows=facts.workflows | {name}) if facts and name else facts)
+    findings = ordered(reading.findings)
     if any(finding.severity == ERROR for finding in findings):
         return Normalized(None, None, findings, name, title or name)
     canonical = _canonical(head, reading)

@@ -24,6 +24,7 @@ class SignalType(StrEnum):
     EXTERNAL_SIGNAL = "ExternalSignal"
     SUB_WORKFLOW_COMPLETED = "SubWorkflowCompleted"
     INTERNAL_CONTINUE = "InternalContinue"
+    PARENT_ENDED = "ParentEnded"
 
 
 @dataclass(frozen=True, slots=True)

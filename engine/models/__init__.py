@@ -1,5 +1,6 @@
 """Nouns: fields, constraints and querysets that speak the domain. Verbs live in engine.services."""
 
+from engine.models.accepted import Event, KeptSignal
 from engine.models.audit import Audit
 from engine.models.effect import Effect
 from engine.models.idempotency import IdempotencyKey
@@ -15,8 +16,10 @@ __all__ = [
     "Audit",
     "DeadLetter",
     "Effect",
+    "Event",
     "IdempotencyKey",
     "Instance",
+    "KeptSignal",
     "RuntimeState",
     "Signal",
     "SignalReceipt",

@@ -35,6 +35,9 @@ class Instance(IdRow, AuditedSubject):
     parent = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children", db_constraint=False
     )
+    parent_token = models.BigIntegerField(null=True, blank=True)
+    """The parent's wait that this instance answers; None beside a parent: it was started to go its own way."""
+    depth = models.PositiveSmallIntegerField(default=0)
     started_by_id = models.UUIDField(null=True, blank=True)
     started_by_name = models.CharField(max_length=100, blank=True)
     started_at = models.DateTimeField()
@@ -51,6 +54,7 @@ class Instance(IdRow, AuditedSubject):
             models.Index(fields=("tenant", "template", "-id"), name="instances_by_template"),
             models.Index(fields=("tenant", "reference"), name="instances_by_reference"),
             models.Index(fields=("started_by_id", "-id"), name="instances_by_starter"),
+            models.Index(fields=("parent", "parent_token"), condition=Q(parent__isnull=False), name="instances_by_parent"),
         )
         constraints = (
             models.UniqueConstraint(fields=("tenant", "id"), name="instance_in_tenant"),

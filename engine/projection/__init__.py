@@ -6,7 +6,7 @@ Pure but for fresh ids: a loaded instance, the deliveries and the kernel's slice
 from engine.audit import append
 from engine.kernel.signals import SignalType
 from engine.projection.history import acts, add_step_runs
-from engine.projection.rows import add_closed, add_opened, add_receipts, hold_or_free_signals, signal_row
+from engine.projection.rows import add_closed, add_opened, add_receipts, hold_or_free_signals, signal_row, tell_parent
 from engine.projection.stage import NEVER, STANDING_STILL, Delivery, Loaded, Stage
 from engine.projection.summary import add_instance, add_runtime
 
@@ -26,3 +26,4 @@ def project(stage: Stage) -> None:
     add_instance(stage, chain)
     add_runtime(stage, task_ids)
     hold_or_free_signals(stage)
+    tell_parent(stage)

@@ -1,12 +1,12 @@
 """Rows of the past: step runs for the timeline, acts for the audit."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from engine.audit import Act
 from engine.commit import Row
 from engine.kernel.effects import Slice, StepRun
+from engine.kernel.errors import error_names
 from engine.kernel.signals import CancelCase, TaskCompleted
 from engine.kernel.transitions import InstanceStatus, StepStatus
 from engine.projection.stage import Stage
@@ -62,7 +62,7 @@ def _step_run(stage: Stage, entry: StepRun, before: Row | None) -> Row:
         "ended_at": entry.at if entry.status in STEP_ENDS else None,
         "input": entry.input if entry.input is not None else before["input"] if before else None,
         "output": entry.output,
-        "error": asdict(entry.error) if entry.error else None,
+        "error": error_names(entry.error) if entry.error else None,
         "reason": entry.reason,
     }
 

@@ -5,7 +5,9 @@ from uuid import UUID
 
 from engine.commit import Row
 from engine.kernel.effects import SIGNAL_OF_WAIT, ClosedWait, MakeCall, Wait, WaitKind
+from engine.kernel.errors import error_names
 from engine.kernel.signals import CallFailed, CallSucceeded, SignalType
+from engine.kernel.transitions import TERMINAL_INSTANCE
 from engine.projection.stage import NEVER, PROVIDER, STANDING_STILL, Delivery, Stage
 from engine.projection.tasks import close_task, open_task
 from workflowplatform.ids import uuid7
@@ -138,6 +140,24 @@ def _effect(stage: Stage, wait: Wait, call: MakeCall) -> Row:
         "made": 0,
         "intended_at": stage.now,
     }
+
+
+def tell_parent(stage: Stage) -> None:
+    """Tell the parent's wait how this instance ended."""
+    loaded, result = stage.loaded, stage.result
+    if loaded.parent_token is None or result.status not in TERMINAL_INSTANCE or loaded.status in TERMINAL_INSTANCE:
+        return
+    row = signal_row(stage, SignalType.SUB_WORKFLOW_COMPLETED, loaded.parent_token, stage.now)
+    payload = {
+        "status": result.status,
+        "outcome": result.outcome,
+        "output": result.output,
+        "error": error_names(result.error) if result.error else None,
+        "instance": stage.instance_id,
+    }
+    stage.batch.add(
+        "new_signals", row | {"instance_id": loaded.parent_id, "expected_version": None, "payload": payload}
+    )
 
 
 def hold_or_free_signals(stage: Stage) -> None:

@@ -40,6 +40,8 @@ class Loaded:
     started_by_id: UUID | None = None
     input: Any = None
     parent_id: UUID | None = None
+    parent_token: int | None = None
+    depth: int = 0
     active_task_id: UUID | None = None
 
 

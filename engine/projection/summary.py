@@ -1,11 +1,11 @@
 """Rows of the present: the summary that people see and the engine's own truth."""
 
-from dataclasses import asdict
 from uuid import UUID
 
 from engine.audit import Chain
 from engine.commit import Row
 from engine.kernel.effects import WaitKind
+from engine.kernel.errors import error_names
 from engine.kernel.snapshot import SCHEMA_VERSION
 from engine.kernel.transitions import RESULT_OF, TERMINAL_INSTANCE
 from engine.projection.stage import PROVIDER, Stage
@@ -22,7 +22,7 @@ def add_instance(stage: Stage, chain: Chain) -> None:
         "reference": stage.reference,
         "state": result.snapshot.state,
         "output": result.output,
-        "error": asdict(result.error) if result.error else None,
+        "error": error_names(result.error) if result.error else None,
         "ended_at": stage.now if result.status in TERMINAL_INSTANCE else None,
         "updated_at": stage.now,
         "audit_seq": chain.seq,
@@ -39,6 +39,8 @@ def add_instance(stage: Stage, chain: Chain) -> None:
             "template_id": loaded.template_id,
             "version_id": loaded.version_id,
             "parent_id": loaded.parent_id,
+            "parent_token": loaded.parent_token,
+            "depth": loaded.depth,
             "input": loaded.input,
             "started_by_id": loaded.started_by_id,
             "started_by_name": loaded.facts.started_by or "",
@@ -58,7 +60,7 @@ def add_runtime(stage: Stage, task_ids: dict[int, UUID]) -> None:
         "business_reference": stage.reference,
         "last_signal_id": stage.deliveries[-1].signal_id if stage.deliveries else None,
         "last_error_code": result.error.code if result.error else None,
-        "last_error_json": asdict(result.error) if result.error else None,
+        "last_error_json": error_names(result.error) if result.error else None,
         "last_executed_by": stage.actor.name,
         "last_executed_on": stage.node,
         "updated_at": stage.now,

@@ -77,7 +77,7 @@ def _free_signals(instance: Instance) -> None:
     freed = Signal.objects.filter(instance=instance, held_due_at__isnull=False)
     freed.update(due_at=F("held_due_at"), held_due_at=None)
     dues = Signal.objects.filter(instance=instance).values_list("due_at", flat=True)
-    announce_on_commit([{"due_at": due} for due in dues], database_now())
+    announce_on_commit(list(dues), database_now())
 
 
 @transaction.atomic
@@ -209,7 +209,7 @@ def incidents_by_cause(*, actor: Actor) -> list[IncidentGroup]:
     groups: dict[tuple[str, str | None, str, str], list[Instance]] = {}
     for instance in access.visible_instances(actor).filter(status=InstanceStatus.INCIDENT).order_by("id"):
         error = instance.error or {}
-        cause = (instance.template.name, error.get("step"), error.get("error_class", ""), error.get("code", ""))
+        cause = (instance.template.name, error.get("step"), error.get("class", ""), error.get("code", ""))
         groups.setdefault(cause, []).append(instance)
     found = [
         IncidentGroup(*cause, (members[0].error or {}).get("message", ""), tuple(member.pk for member in members))

@@ -49,7 +49,7 @@ def test_attempts_are_total_executions_and_then_it_is_an_incident(settle: Settle
     instance = settle(started(cast.actor("ada"), "retried"))
     assert instance.status == "incident"
     assert instance.effects.count() == 3
-    assert instance.error["class" if "class" in instance.error else "error_class"] == "transport"
+    assert instance.error["class"] == "transport"
 
 
 def test_a_business_error_fails_the_instance_without_retries(settle: Settle) -> None:

@@ -1,0 +1,46 @@
+"""What came from outside: named signals kept for whoever will wait, and events and signals accepted once by their id."""
+
+from django.db import models
+
+from engine.models.base import IdRow
+
+
+class KeptSignal(IdRow):
+    """A named signal that came before anybody waited for its key."""
+
+    name = models.CharField(max_length=200)
+    key = models.CharField(max_length=200)
+    payload = models.JSONField(null=True)
+    sent_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "wf_kept_signals"
+        ordering = ("id",)
+        indexes = (models.Index(fields=("tenant", "name", "key", "id"), name="kept_signals_by_key"),)
+
+    def __str__(self) -> str:
+        return f"{self.name} for {self.key}"
+
+
+class Event(IdRow):
+    """An event or a keyed signal that was accepted, with the answer that a repetition gets."""
+
+    kind = models.CharField(max_length=6, choices=[("event", "event"), ("signal", "signal")])
+    name = models.CharField(max_length=200)
+    external_id = models.CharField(max_length=200)
+    key = models.CharField(max_length=200, null=True)  # noqa: DJ001
+    payload = models.JSONField(null=True)
+    answer = models.JSONField(null=True)
+    actor_name = models.CharField(max_length=100, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "wf_events"
+        ordering = ("-id",)
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "kind", "external_id"), name="event_accepted_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"

@@ -1,0 +1,159 @@
+"""Carry what a slice asks of other instances: children to start or to end, signals to send.
+
+A slice writes rows of its own instance only. A child is born in its parent's transaction as an instance of its own; everything
+else that concerns another instance is a signal to it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from engine import routing
+from engine.audit import Chain
+from engine.definitions import definition_of
+from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
+from engine.kernel.errors import error_names
+from engine.kernel.forms import check_values
+from engine.kernel.signals import InstanceFacts, SignalType
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
+from engine.models import Instance, TemplateVersion
+from engine.projection import Loaded, Stage
+from engine.projection.rows import signal_row
+from engine.routing import Address
+from workflowplatform.ids import uuid7
+
+DEEPEST = 25
+"""How many children may stand below one another."""
+
+
+def newborn(
+    version: TemplateVersion,
+    template: str,
+    values: Any,
+    *,
+    now: datetime,
+    started_by: str | None,
+    started_by_id: UUID | None,
+    instance_id: UUID | None = None,
+) -> Loaded:
+    """Return an instance that is about to live."""
+    instance_id = instance_id or uuid7()
+    return Loaded(
+        instance_id=instance_id,
+        tenant_id=version.tenant_id,
+        template_id=version.template_id,
+        version_id=version.pk,
+        state_version=0,
+        snapshot=None,
+        status=InstanceStatus.RUNNING,
+        facts=InstanceFacts(str(instance_id), template, version.number, started_by, now),
+        chain=Chain("instance", instance_id, version.tenant_id),
+        now=now,
+        started_by_id=started_by_id,
+        input=values,
+    )
+
+
+def children_of(stage: Stage) -> Iterator[Loaded]:
+    """Give the instances that this slice starts; one that cannot be started answers its parent at once."""
+    for effect in stage.result.effects:
+        if isinstance(effect, StartChild):
+            child = _child(stage, effect)
+            if child is not None:
+                yield child
+
+
+def _child(stage: Stage, effect: StartChild) -> Loaded | None:
+    version = _version(stage, effect)
+    if version is None:
+        return _refuse(
+            stage, effect, "definition", "unknown_workflow", f"There is no active workflow named {effect.name}."
+        )
+    if stage.loaded.depth >= DEEPEST:
+        return _refuse(stage, effect, "definition", "too_deep", f"Children stand at most {DEEPEST} deep.")
+    values, errors = check_values(definition_of(version.pk).input_schema, effect.input)
+    if errors:
+        first = errors[0]
+        return _refuse(stage, effect, "business", "invalid_input", f"{first.path or 'input'}: {first.message}")
+    return _born(stage, effect, version, values)
+
+
+def _born(stage: Stage, effect: StartChild, version: TemplateVersion, values: Any) -> Loaded:
+    born = newborn(
+        version,
+        effect.name,
+        values,
+        now=stage.now,
+        started_by=stage.loaded.facts.started_by,
+        started_by_id=stage.loaded.started_by_id,
+        instance_id=UUID(effect.instance) if effect.instance else None,
+    )
+    depth = stage.loaded.depth + 1 if effect.token is not None else 0
+    return replace(born, parent_id=stage.loaded.instance_id, parent_token=effect.token, depth=depth)
+
+
+def _version(stage: Stage, effect: StartChild) -> TemplateVersion | None:
+    versions = TemplateVersion.objects.filter(tenant_id=stage.loaded.tenant_id, template__name=effect.name)
+    if effect.version == "same" and effect.name == stage.loaded.facts.template:
+        return versions.filter(pk=stage.loaded.version_id).first()
+    if effect.version.isdigit():
+        return versions.exclude(status="draft").filter(number=int(effect.version)).first()
+    return versions.active().first()
+
+
+def _refuse(stage: Stage, effect: StartChild, error_class: str, code: str, message: str) -> None:
+    """Answer the parent's wait as a child that failed would."""
+    if effect.token is None:
+        return
+    error = error_names(ErrorRecord(error_class, code, message, effect.step))
+    payload = {"status": "failed", "outcome": None, "output": None, "error": error, "instance": ""}
+    row = signal_row(stage, SignalType.SUB_WORKFLOW_COMPLETED, effect.token, stage.now)
+    stage.batch.add("new_signals", row | {"payload": payload})
+
+
+def addresses_of(stages: Sequence[Stage]) -> list[Address]:
+    """Return every address that these slices listen at or send to."""
+    return [
+        address
+        for stage in stages
+        for address in routing.addresses_of(stage.loaded.tenant_id, stage.result.opened, _emits(stage))
+    ]
+
+
+def _emits(stage: Stage) -> list[Emit]:
+    return [effect for effect in stage.result.effects if isinstance(effect, Emit)]
+
+
+def send_outward(stages: Sequence[Stage]) -> int:
+    """Send what the slices emit, take what was kept for their new waits, end their children; return how many signals that made.
+
+    Call after the batch is written: whoever began to wait in it must be seen.
+    """
+    sent = sum(_send_emits(stage) for stage in stages)
+    sent += sum(
+        routing.take_kept(stage.loaded.tenant_id, stage.loaded.instance_id, stage.result.opened, stage.now)
+        for stage in stages
+    )
+    return sent + sum(_end_children(stage) for stage in stages)
+
+
+def _send_emits(stage: Stage) -> int:
+    sent = 0
+    for emit in _emits(stage):
+        if emit.kind == "signal" and emit.key is not None:
+            address = Address(stage.loaded.tenant_id, emit.name, emit.key)
+            sent += len(routing.route(address, emit.payload, now=stage.now, ttl=emit.ttl).delivered)
+    return sent
+
+
+def _end_children(stage: Stage) -> int:
+    tokens = [effect.token for effect in stage.result.effects if isinstance(effect, CancelChild)]
+    if not tokens:
+        return 0
+    children = Instance.objects.filter(parent_id=stage.loaded.instance_id, parent_token__in=tokens)
+    live = children.exclude(status__in=TERMINAL_INSTANCE).values_list("pk", flat=True)
+    return sum(
+        routing.queue_signal(stage.loaded.tenant_id, child, SignalType.PARENT_ENDED, stage.now) for child in live
+    )
