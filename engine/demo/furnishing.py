@@ -40,6 +40,9 @@ ROLES = {
     "stan": ("finance", "hr", "support"),
 }
 GLOBEX_TEMPLATES = ("expense-approval", "leave-request", "equipment-repair")
+BEFORE = {"expense-approval": ("due: P2D", "due: P5D")}
+AFTER = {"travel-request": ("roles: [management]", "roles: [board]")}
+"""What once was different, and what an author is trying: the words that change, by template."""
 HASHERS = 2
 """Passwords hashed side by side: hashing is most of the work, and it leaves Python free."""
 PATIENCE_SECONDS = 10.0
@@ -148,8 +151,20 @@ def _make_templates(actor: Actor, sources: Mapping[str, str]) -> None:
     there = set(Template.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True))
     for name, source in sources.items():
         if name not in there:
-            version = save_draft(actor=actor, source=source)
-            activate_version(actor=actor, name=name, number=version.number)
+            _make_versions(actor, name, source)
+
+
+def _make_versions(actor: Actor, name: str, source: str) -> None:
+    """Put a template in force; some have an archived version before it, or a draft after it that is not clean."""
+    for text in (*_changed(source, BEFORE.get(name)), source):
+        version = save_draft(actor=actor, source=text)
+        activate_version(actor=actor, name=name, number=version.number)
+    for text in _changed(source, AFTER.get(name)):
+        save_draft(actor=actor, source=text)
+
+
+def _changed(source: str, change: tuple[str, str] | None) -> list[str]:
+    return [source.replace(*change)] if change else []
 
 
 # Stories

@@ -17,6 +17,8 @@ from engine.demo import furnish
 from engine.dispatch.drain import drain
 from engine.gallery import GALLERY
 from engine.models import Audit, Instance, Task, TemplateVersion, Wait
+from engine.services.people import deactivate_person
+from engine.services.templates import archive_version
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Membership, Tenant, User
 
@@ -79,6 +81,12 @@ def test_every_gallery_template_is_active_in_acme_and_three_in_globex() -> None:
     assert len([name for tenant, name in active if tenant == "globex"]) == 3
 
 
+def test_an_archived_version_and_a_draft_with_findings_are_there_to_look_at() -> None:
+    versions = TemplateVersion.objects.filter(tenant__name="acme").exclude(status="active")
+    found = {(version.template.name, version.status, len(version.findings)) for version in versions}
+    assert found == {("expense-approval", "archived", 0), ("travel-request", "draft", 1)}
+
+
 def test_cases_stand_in_every_status_that_can_be_reached() -> None:
     found = statuses()
     assert set(found) == {"running", "completed", "failed", "incident", "expired", "cancelled"}
@@ -118,11 +126,14 @@ def test_furnishing_twice_is_furnishing_once() -> None:
 
 
 def test_what_people_changed_afterwards_stays() -> None:
-    User.objects.filter(username="uri").update(is_active=False)
-    TemplateVersion.objects.filter(template__name="travel-request").update(status="archived")
+    gwen = actor("gwen")
+    deactivate_person(actor=gwen, person=User.objects.get(username="uri"))
+    archive_version(actor=gwen, name="leave-request", number=1)
     assert not furnish()
     assert not User.objects.get(username="uri").is_active
-    assert not TemplateVersion.objects.active().filter(template__name="travel-request").exists()
+    assert (
+        not TemplateVersion.objects.active().filter(tenant_id=gwen.tenant_id, template__name="leave-request").exists()
+    )
 
 
 def test_no_case_is_told_by_writing_rows() -> None:
