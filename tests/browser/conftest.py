@@ -1,0 +1,116 @@
+"""A running product, a real Chromium, and people who are signed in to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.browser.errands import Errands, activate
+from tests.browser.outside_world import Supplier, a_supplier
+from tests.browser.pages import Door
+from tests.browser.product import Product, a_product
+from tests.browser.watching import Watch
+from workflowplatform.services.chromium import find_chromium
+
+FLAGS = ["--disable-background-networking", "--font-render-hinting=none"]
+DESK = {"width": 1280, "height": 860}
+PAGE_MILLISECONDS = 20_000
+
+NewContext = Callable[..., BrowserContext]
+SignedIn = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Generator[Browser, None, None]:
+    """Give the machine's Chromium; without one the journeys are skipped, and red where CI asks for all of them."""
+    path = find_chromium()
+    if not path:
+        missing = pytest.fail if os.environ.get("CI", "").lower() == "true" else pytest.skip
+        missing("No Chromium was found: install one, or name it by WORKFLOW_CHROMIUM.")
+    # Its sandbox refuses root.
+    flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def supplier() -> Generator[Supplier, None, None]:
+    """Give a server beyond the house's walls."""
+    with a_supplier() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def product(chromium: Browser, supplier: Supplier) -> Generator[Product, None, None]:
+    """Give one running product with its demo; its operator lets calls go to the supplier."""
+    with a_product(WORKFLOW_HTTP_ALLOW=supplier.origin) as running:
+        yield running
+
+
+@pytest.fixture
+def watch() -> Generator[Watch, None, None]:
+    """Watch every page of a test; a complaint of any of them fails it."""
+    watched = Watch()
+    yield watched
+    assert watched.complaints == []
+
+
+@pytest.fixture
+def new_context(chromium: Browser, watch: Watch) -> Generator[NewContext, None, None]:
+    """Open browser contexts that are watched, and close them with the test."""
+    with ExitStack() as closing:
+
+        def open_context(address: str, **options: Any) -> BrowserContext:
+            context = chromium.new_context(base_url=address, **{"viewport": DESK, **options})
+            closing.callback(context.close)
+            context.set_default_timeout(PAGE_MILLISECONDS)
+            watch.over(context, address)
+            return context
+
+        yield open_context
+
+
+@pytest.fixture(scope="session")
+def kept_sessions() -> dict[tuple[str, str], Any]:
+    """Keep who is signed in, so that each person passes the door once a run."""
+    return {}
+
+
+@pytest.fixture
+def signed_in(new_context: NewContext, product: Product, kept_sessions: dict[tuple[str, str], Any]) -> SignedIn:
+    """Give a page of a person who is signed in, in a browser of their own."""
+
+    def enter(name: str, of: Product = product, **options: Any) -> Page:
+        kept = kept_sessions.get((name, of.address))
+        context = new_context(of.address, **({"storage_state": kept} if kept else {}), **options)
+        page = context.new_page()
+        if not kept:
+            Door(page).sign_in(name, f"demo-{name}")
+            page.wait_for_url("**/inbox/")
+            kept_sessions[name, of.address] = context.storage_state()
+        return page
+
+    return enter
+
+
+@pytest.fixture(scope="session")
+def errand_in_force() -> set[str]:
+    """Remember where the errands' template is in force."""
+    return set()
+
+
+@pytest.fixture
+def errands(signed_in: SignedIn, product: Product, errand_in_force: set[str]) -> Errands:
+    """Give small cases, started by Gwen."""
+    gwen = signed_in("gwen")
+    if product.address not in errand_in_force:
+        activate(gwen)
+        errand_in_force.add(product.address)
+    return Errands(gwen)

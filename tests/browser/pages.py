@@ -1,0 +1,145 @@
+"""The pages as people use them: every word here is a word on the screen."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from playwright.sync_api import Locator, Page, expect
+
+IDENTITY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+PATIENCE = 30.0
+"""Seconds until a worker must have gone on, on a machine that is busy with other tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Signing in and out."""
+
+    page: Page
+
+    def sign_in(self, name: str, password: str) -> None:
+        """Fill in the door's form."""
+        self.page.goto("/accounts/login/")
+        self.page.get_by_label("Name").fill(name)
+        self.page.get_by_label("Password").fill(password)
+        self.page.get_by_role("button", name="Sign in").click()
+
+    def sign_out(self) -> None:
+        """Leave by the menu."""
+        self.page.get_by_label("Your account").click()
+        self.page.get_by_role("button", name="Sign out").click()
+
+
+@dataclass(frozen=True, slots=True)
+class Authoring:
+    """The admin's page of a template version."""
+
+    page: Page
+
+    def begin(self) -> None:
+        """Open an empty template from the list of templates."""
+        self.page.goto("/admin/engine/template/")
+        self.page.locator("a[href$='/template/add/']").first.click()
+
+    def write(self, source: str) -> None:
+        """Replace all that stands in the editor."""
+        self.page.get_by_label("The template as YAML").fill(source)
+
+    def save(self) -> None:
+        """Keep the draft."""
+        self.page.get_by_role("button", name="Save draft").click()
+
+    def activate(self) -> None:
+        """Put the draft in force."""
+        self.page.get_by_role("button", name="Activate").click()
+
+    @property
+    def findings(self) -> Locator:
+        """The list of findings."""
+        return self.page.locator("#findings li.wf-finding")
+
+    @property
+    def identity(self) -> str:
+        """The version's id, as the address says it."""
+        return identity_in(self.page.url)
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """A person's inbox: start, claim, answer, look."""
+
+    page: Page
+
+    def open(self, view: str = "Mine") -> None:
+        """Open one of the lists by its name at the side."""
+        self.page.goto("/inbox/")
+        self.page.get_by_role("navigation", name="Tasks").get_by_role("link", name=view).click()
+
+    def start(self, title: str, **fields: str) -> str:
+        """Start a workflow by its form and answer the instance's id."""
+        self.page.goto("/inbox/start/")
+        self.page.get_by_role("link", name=title, exact=True).click()
+        self.fill(**fields)
+        self.page.get_by_role("button", name="Start", exact=True).click()
+        expect(self.page).to_have_url(re.compile("/inbox/instances/"))
+        return identity_in(self.page.url)
+
+    def fill(self, **fields: str) -> None:
+        """Fill in fields by their labels."""
+        for label, value in fields.items():
+            self.page.get_by_label(label, exact=True).fill(value)
+
+    def claim(self) -> None:
+        """Claim the task on the page."""
+        self.page.get_by_role("main").get_by_role("button", name="Claim").click()
+
+    def answer(self, outcome: str, **fields: str) -> None:
+        """Answer the task on the page."""
+        self.fill(**fields)
+        self.page.get_by_role("button", name=outcome).first.click()
+
+    def open_task(self, title: str, view: str = "Available") -> str:
+        """Open a task from a list, waiting until it is there, and answer its id."""
+        self.open(view)
+        row = self.page.get_by_role("link", name=title, exact=True)
+        self.reload_until(row.is_visible, f"{title!r} in {view}")
+        row.click()
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(title)
+        return identity_in(self.page.url)
+
+    def open_instance(self, identity: str) -> None:
+        """Open the page of an instance."""
+        self.page.goto(f"/inbox/instances/{identity}/")
+
+    def reload_until(self, there: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+        """Look again, as a person would, until something shows."""
+        deadline = time.monotonic() + seconds
+        while not there():
+            assert time.monotonic() < deadline, f"{what} did not come within {seconds:g} s at {self.page.url}"
+            self.page.wait_for_timeout(250)
+            self.page.reload()
+
+    @property
+    def notice(self) -> Locator:
+        """What a refusal says."""
+        return self.page.get_by_role("alert")
+
+    @property
+    def status(self) -> Locator:
+        """The status word under the title."""
+        return self.page.locator(".wf-meta .wf-tag").first
+
+    @property
+    def timeline(self) -> Locator:
+        """What happened, newest first."""
+        return self.page.get_by_role("region", name="Timeline").get_by_role("listitem")
+
+
+def identity_in(address: str) -> str:
+    """Read the id in an address."""
+    found = IDENTITY.search(address)
+    assert found, f"{address} holds no id"
+    return found[0]

@@ -1,0 +1,57 @@
+"""The product under test: `bin/up` in processes of its own, on servers of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from tests.house.running_house import House, Running, a_house
+from workflowplatform.services.paths import PROJECT
+
+READY_SECONDS = 90.0
+
+
+@dataclass(slots=True)
+class Product:
+    """One data folder and whatever `up` currently runs on it."""
+
+    house: House
+    settings: dict[str, str]
+    port: int
+    address: str = ""
+    running: Running | None = None
+
+    def start(self) -> None:
+        """Bring it up and wait until it is ready; the same port again keeps people signed in."""
+        up = PROJECT / "bin" / "up"
+        words = ("--data", str(self.house.data), "--port", str(self.port), "--workers", "1")
+        self.running = Running(self.house, up, *words, **self.settings)
+        self.address = self.running.await_line("ready ", READY_SECONDS).removeprefix("ready ")
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        assert self.running
+        self.running.stop(signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def a_product(**settings: str) -> Generator[Product, None, None]:
+    """Run the product for the length of a block; what it leaves running afterwards is a defect."""
+    with a_house() as house:
+        product = Product(house, settings, _free_port())
+        try:
+            product.start()
+            yield product
+        finally:
+            if product.running:
+                product.running.stop()
+        assert house.leftovers() == []
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

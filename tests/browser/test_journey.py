@@ -1,0 +1,182 @@
+"""The whole way of one workflow, from its first line to its last answer, through every real layer."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from textwrap import dedent
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.addresses import ADMIN_LIST, Ours, answer_at, methods_at, routes_with_places, row_in_list
+from tests.browser.conftest import SignedIn
+from tests.browser.outside_world import ORDER_NUMBER, Supplier
+from tests.browser.pages import Authoring, Inbox
+from tests.browser.watching import Watch
+
+NAME = "order-of-parts"
+TITLE = "Order of parts"
+REFERENCE = "ORD-gasket"
+FIRST_TASK = "Check the order of 40 gasket"
+NEWEST_FIRST = (
+    "It was completed",
+    "Ada answered Receive the parts: Received",
+    "Ada claimed Receive the parts",
+    "Order at the supplier is done",
+    "Order at the supplier failed and is tried again",
+    "The answer was 503",
+    "Sleep on it is done",
+    "Ada answered Check the order: Approve",
+    "Nordwind",
+    "Ada claimed Check the order",
+    "Ada started it",
+)
+EMPTY_IN_THE_DEMO = {"accounts/token", "engine/deadletter"}
+SECOND_TASK = f"Receive order {ORDER_NUMBER}"
+
+
+def source_calling(origin: str) -> str:
+    """Write a workflow with a task, a timer, a call that is tried again, and a second task."""
+    return dedent(
+        f"""\
+        workflow: {NAME}
+        title: {TITLE}
+        description: A part from the supplier, once Finance agrees.
+        tags: [purchasing]
+        input:
+          type: object
+          required: [part, pieces]
+          properties:
+            part: {{type: string, title: Part, minLength: 3}}
+            pieces: {{type: integer, title: Pieces, minimum: 1, maximum: 500}}
+        reference: "ORD-${{start.part}}"
+        output: {{number: "${{result.order.body.number}}"}}
+        steps:
+          - id: check
+            title: Check the order
+            task:
+              title: "Check the order of ${{start.pieces}} ${{start.part}}"
+              roles: [finance]
+              outcomes: {{approve: {{title: Approve}}, reject: {{title: Reject, reject: true}}}}
+              form:
+                type: object
+                required: [supplier]
+                properties:
+                  supplier: {{type: string, title: Supplier}}
+          - id: think
+            title: Sleep on it
+            wait: {{for: PT1S}}
+          - id: order
+            title: Order at the supplier
+            call:
+              http:
+                method: POST
+                url: "{origin}/orders"
+                body: {{part: "${{start.part}}", pieces: "${{start.pieces}}", from: "${{result.check.supplier}}"}}
+            retry: {{attempts: 3, delay: PT1S}}
+          - id: receive
+            title: Receive the parts
+            task:
+              title: "Receive order ${{result.order.body.number}}"
+              roles: [finance]
+              outcomes: {{received: {{title: Received}}}}
+        """
+    )
+
+
+def test_template_is_written_started_answered_and_completed_and_others_see_nothing(
+    signed_in: SignedIn, supplier: Supplier, watch: Watch
+) -> None:
+    gwen, ada = signed_in("gwen"), signed_in("ada")
+    version = write_and_activate(gwen, source_calling(supplier.origin))
+    instance, first_task = start_claim_and_complete(ada)
+    second_task = receive_what_a_worker_ordered(ada, supplier)
+    read_the_history(ada, instance)
+
+    rows = rows_of_acme(gwen, signed_in("zoe")) | {"engine/templateversion": version}
+    ours = Ours(NAME, instance, second_task, rows)
+    visited = watch.addresses_with(NAME, version, instance, first_task, second_task)
+    nothing_is_there_for(signed_in("sam"), ours, visited)
+
+
+def write_and_activate(gwen: Page, source: str) -> str:
+    """Write it with a slip, see the slip at its line, mend it, put it in force."""
+    authoring = Authoring(gwen)
+    slip = source.replace("roles: [finance]", "roles: [finanse]", 1)
+    line = slip[: slip.index("finanse")].count("\n") + 1
+
+    authoring.begin()
+    authoring.write(slip)
+    authoring.activate()
+    expect(gwen.get_by_text("The draft is saved.")).to_be_visible()
+    expect(authoring.findings).to_have_count(1)
+    expect(authoring.findings).to_contain_text("finanse")
+    expect(authoring.findings.get_by_role("link")).to_have_text(re.compile(rf"^{line}:\d+$"))
+
+    authoring.write(source)
+    authoring.save()
+    expect(authoring.findings).to_have_count(0)
+    authoring.activate()
+    expect(gwen.get_by_text("Version 1 is active.")).to_be_visible()
+    return authoring.identity
+
+
+def start_claim_and_complete(ada: Page) -> tuple[str, str]:
+    """Start it by its form, take the first task, answer it."""
+    inbox = Inbox(ada)
+    instance = inbox.start(TITLE, Part="gasket", Pieces="40")
+    expect(ada.get_by_role("heading", level=1)).to_have_text(REFERENCE)
+    task = inbox.open_task(FIRST_TASK)
+    inbox.claim()
+    expect(ada.get_by_label("Supplier")).to_be_focused()
+    inbox.answer("Approve", Supplier="Nordwind")
+    expect(ada.get_by_role("status").filter(has_text=f"{REFERENCE}: Approve.")).to_be_visible()
+    return instance, task
+
+
+def receive_what_a_worker_ordered(ada: Page, supplier: Supplier) -> str:
+    """See the timer and the call that was tried again go through a worker, then answer the last task."""
+    inbox = Inbox(ada)
+    task = inbox.open_task(SECOND_TASK)
+    assert [order.answered for order in supplier.orders] == [503, 200]
+    assert len({order.key for order in supplier.orders}) == 1, "every attempt carries the same idempotency key"
+    assert all("manage.py worker" in order.caller for order in supplier.orders)
+    assert supplier.orders[-1].body == {"part": "gasket", "pieces": 40, "from": "Nordwind"}
+    inbox.claim()
+    inbox.answer("Received")
+    expect(ada.get_by_role("status").filter(has_text=f"{REFERENCE}: Received.")).to_be_visible()
+    return task
+
+
+def read_the_history(ada: Page, instance: str) -> None:
+    """Find the case completed, and who did what in its timeline."""
+    inbox = Inbox(ada)
+    inbox.open_instance(instance)
+    expect(inbox.status).to_have_text("completed", ignore_case=True)
+    ada.get_by_role("link", name="Everything").click()
+    told = "\n".join(inbox.timeline.all_inner_texts())
+    places = [told.find(line) for line in NEWEST_FIRST]
+    assert -1 not in places, told
+    assert places == sorted(places), told
+
+
+def rows_of_acme(gwen: Page, zoe: Page) -> dict[str, str]:
+    """Find an id of Acme's for each of the admin's lists that shows one; tenants are listed for Zoe alone."""
+    models = {found[1] for route in routes_with_places() if (found := ADMIN_LIST.match(route))}
+    rows = {model: row_in_list(gwen, model) for model in models - {"accounts/tenant"}}
+    rows["accounts/tenant"] = row_in_list(zoe, "accounts/tenant", "Acme")
+    assert {model for model, row in rows.items() if not row} <= EMPTY_IN_THE_DEMO
+    return {model: row or str(uuid.uuid4()) for model, row in rows.items()}
+
+
+def nothing_is_there_for(sam: Page, ours: Ours, visited: set[str]) -> None:
+    """Try every address that holds an id or a name of ours: each answers as it does for what never was."""
+    nobodys = ours.made_up()
+    pairs = [(ours.address(route), nobodys.address(route)) for route in routes_with_places()]
+    pairs += [(address, ours.misled(address)) for address in visited]
+    for address, made_up in pairs:
+        answers = {method: answer_at(sam, method, address) for method in methods_at(address)}
+        assert answers == {method: answer_at(sam, method, made_up) for method in methods_at(address)}, address
+        statuses = {status for status, _ in answers.values()}
+        assert 404 in statuses or statuses == {403}, f"{address}: {statuses}"
+        assert statuses <= {400, 403, 404, 405}, f"{address}: {statuses}"

@@ -1,0 +1,107 @@
+"""What happens around one task: races, mistakes, keys, and a browser without JavaScript."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import SignedIn
+from tests.browser.errands import Errands
+from tests.browser.pages import Inbox
+
+
+def test_lost_claim_names_the_winner(signed_in: SignedIn, errands: Errands) -> None:
+    task = errands.run("Fetch the mail")
+    ada, adam = Inbox(signed_in("ada")), Inbox(signed_in("adam"))
+    for inbox in (ada, adam):
+        inbox.page.goto(task)
+    adam.claim()
+    expect(adam.page.get_by_label("Amount")).to_be_focused()
+
+    ada.claim()
+    expect(ada.notice.get_by_role("heading")).to_have_text("Adam was faster")
+    expect(ada.notice).to_contain_text(
+        re.compile(r"Adam claimed this task at \d\d:\d\d, before you. Nothing was sent.")
+    )
+    expect(ada.page.get_by_role("button", name="Done")).to_have_count(0)
+
+
+def test_field_error_is_told_at_its_field_and_keeps_what_was_typed(signed_in: SignedIn, errands: Errands) -> None:
+    inbox = Inbox(signed_in("ada"))
+    page = inbox.page
+    page.goto(errands.run("Buy stamps"))
+    inbox.claim()
+    inbox.answer("Done", Amount="200", Note="two sheets, with care")
+
+    expect(inbox.notice).to_be_focused()
+    expect(page.get_by_label("Amount")).to_have_value("200")
+    expect(page.get_by_label("Note")).to_have_value("two sheets, with care")
+    expect(page.get_by_label("Amount")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("Amount")).to_have_accessible_description(re.compile("100"))
+    inbox.notice.get_by_role("link", name="Amount").click()
+    expect(page.get_by_label("Amount")).to_be_focused()
+
+    inbox.answer("Done", Amount="20")
+    expect(page.get_by_role("status").filter(has_text="Buy stamps: Done.")).to_be_visible()
+
+
+def test_rejecting_asks_for_a_comment_and_tells_it_in_the_history(signed_in: SignedIn, errands: Errands) -> None:
+    inbox = Inbox(signed_in("ada"))
+    task = errands.run("Carry the piano")
+    inbox.page.goto(task)
+    inbox.claim()
+    inbox.answer("Refuse", Amount="1")
+    expect(inbox.notice).to_contain_text("Comment")
+
+    inbox.page.get_by_label("Comment").fill("Too heavy for one.")
+    inbox.answer("Refuse")
+    inbox.page.goto(task)
+    expect(inbox.page.get_by_text("You answered this task")).to_be_visible()
+    expect(inbox.page.get_by_text("Too heavy for one.").first).to_be_visible()
+
+
+def test_everything_is_done_without_javascript(signed_in: SignedIn, errands: Errands) -> None:
+    inbox = Inbox(signed_in("ada", java_script_enabled=False))
+    page = inbox.page
+    inbox.start("Errand", **{"What to do": "Water the plants"})
+    page.get_by_role("link", name="Open the task").click()
+    inbox.claim()
+    inbox.answer("Done", Amount="500")
+    expect(inbox.notice).to_contain_text("Amount")
+    inbox.answer("Done", Amount="5")
+    expect(page.get_by_role("status").filter(has_text="Water the plants: Done.")).to_be_visible()
+
+    page.goto(errands.run("Call the plumber"))
+    inbox.claim()
+    page.get_by_role("button", name="Release").click()
+    expect(page.get_by_role("status").filter(has_text="Released.")).to_be_visible()
+
+
+def test_task_is_found_claimed_and_answered_by_keys_alone(signed_in: SignedIn, errands: Errands) -> None:
+    errands.run("Sharpen the pencils")
+    inbox = Inbox(signed_in("ada"))
+    page = inbox.page
+    inbox.open("Available")
+    page.keyboard.press("/")
+    page.keyboard.type("pencils")
+    row = page.get_by_role("link", name="Sharpen the pencils")
+    expect(page.get_by_role("main").locator("[data-row]")).to_have_count(1)
+    page.get_by_label("Search title").press("Tab")
+    row.page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    expect(row).to_be_focused()
+    page.keyboard.press("c")
+    expect(page.get_by_label("Amount")).to_be_focused()
+    page.keyboard.type("3")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("status").filter(has_text="Sharpen the pencils: Done.")).to_be_visible()
+
+
+def test_shortcuts_are_listed_and_the_list_closes_by_escape(signed_in: SignedIn) -> None:
+    page = signed_in("uri")
+    page.goto("/inbox/")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()

@@ -1,0 +1,49 @@
+"""What no page may do, whoever looks at it: complain in the console, ask the outside, break."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Response
+
+REFUSED = "Failed to load resource"
+
+
+@dataclass
+class Watch:
+    """Collect every complaint of every page of one test."""
+
+    complaints: list[str] = field(default_factory=list)
+    addresses: set[str] = field(default_factory=set)
+    refused_pages: set[str] = field(default_factory=set)
+
+    def over(self, context: BrowserContext, product: str) -> None:
+        """Watch all pages of a context."""
+        context.on("console", self._heard)
+        context.on("weberror", lambda error: self.complaints.append(f"uncaught: {error.error}"))
+        context.on("request", lambda request: self._asked(request, product))
+        context.on("response", self._answered)
+
+    def addresses_with(self, *words: str) -> set[str]:
+        """List the addresses asked so far that hold one of some words."""
+        return {address for address in self.addresses if any(word in address for word in words)}
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        # Chromium also writes a line for a page that was refused (400, 409): that refusal is what a test looks at.
+        own_refusal = message.text.startswith(REFUSED) and message.location["url"] in self.refused_pages
+        if message.type in ("error", "warning") and not own_refusal:
+            self.complaints.append(f"console {message.type}: {message.text} ({message.location['url']})")
+
+    def _asked(self, request: Request, product: str) -> None:
+        if request.url.startswith(product):
+            self.addresses.add(request.url.removeprefix(product))
+        elif not request.url.startswith("data:"):
+            self.complaints.append(f"asked the outside: {request.url}")
+
+    def _answered(self, response: Response) -> None:
+        if response.status >= 500:
+            self.complaints.append(f"broke with {response.status}: {response.url}")
+        elif response.status >= 400 and response.request.is_navigation_request():
+            self.refused_pages.add(response.url)
+        elif response.status >= 400:
+            self.complaints.append(f"missing ({response.status}): {response.url}")
