@@ -60,7 +60,8 @@ def path_with(house: House, *, python: str) -> str:
 
 def test_wrong_python_is_named(house: House) -> None:
     clone = clone_of_the_commands(house)
-    done = house.run(clone / "bin" / "up", PATH=path_with(house, python="#!/bin/sh\nexit 1\n"))
+    old = f"""#!/bin/sh\nexec "{sys.executable}" -c 'import sys; sys.version_info = (3, 9); exec(sys.argv[1])' "$2"\n"""
+    done = house.run(clone / "bin" / "up", PATH=path_with(house, python=old))
     refuses(done, naming="Python 3.11 or newer is needed")
     assert not (clone / ".venv").exists()
     assert not (clone / ".venv.lock").exists()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import subprocess
 import sys
-from collections.abc import Callable
+import time
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests.house.running_house import House, Running, eventually, running
-from workflowplatform.services import paths
+from workflowplatform.services import paths, processes
 from workflowplatform.services.running import find_running
 
 DEVSERVER = (sys.executable, "-m", "workflowplatform.services.devserver", "--data")
@@ -47,13 +49,18 @@ def test_kill_9_leaves_no_server_and_loses_no_row(house: House) -> None:
         assert read_rows(address(second)) == [("kept",)]
 
 
-def test_immediate_start_after_kill_9_waits_for_the_dying_server(house: House) -> None:
+def test_start_after_kill_9_waits_for_a_server_that_is_still_dying(house: House) -> None:
     first = start(house)
     write_one_row(address(first))
+    dying = int((house.data / "postgres" / "postmaster.pid").read_text().split()[0])
+    os.kill(dying, signal.SIGSTOP)
     first.process.kill()
     first.process.wait()
     with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
+        time.sleep(1)
+        os.kill(dying, signal.SIGCONT)
         assert read_rows(address(second)) == [("kept",)]
+    first.stop()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -102,14 +109,13 @@ def test_product_keeps_fsync_on(house: House) -> None:
 
 
 def test_socket_folder_is_short_even_when_the_temporary_one_is_deep(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    house: House, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    deep = tmp_path / ("d" * 100)
-    deep.mkdir()
+    deep = house.root / ("d" * 100)
+    deep.mkdir(mode=0o755)
     monkeypatch.setattr("tempfile.tempdir", str(deep))
     folder = paths.make_socket_folder()
-    remove: Callable[[], None] = lambda: paths.remove_socket_folder(folder)  # noqa: E731
-    request.addfinalizer(remove)
+    request.addfinalizer(partial(paths.remove_socket_folder, folder))
     assert len(str(folder / ".s.PGSQL.5432.lock")) <= paths.LONGEST_SOCKET_PATH
 
 
@@ -117,9 +123,14 @@ def test_a_strangers_process_number_in_the_lock_file_does_not_stop_the_start(hou
     first = start(house)
     address(first)
     first.stop()
-    (house.data / "postgres" / "postmaster.pid").write_text("1\n")
-    with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
-        assert address(second)
+    stranger = subprocess.Popen(["sleep", "600"], **processes.drop_rights())  # type: ignore[call-overload]
+    try:
+        (house.data / "postgres" / "postmaster.pid").write_text(f"{stranger.pid}\n{house.data}/postgres\n")
+        with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
+            assert address(second)
+    finally:
+        stranger.kill()
+        stranger.wait()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has servers that cannot enter its folders")
