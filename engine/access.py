@@ -13,7 +13,17 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.kernel.transitions import OPEN_TASK, TaskStatus, VersionStatus
-from engine.models import Audit, DeadLetter, Instance, StepRun, Task, TaskCandidate, TaskEvent, Template, TemplateVersion
+from engine.models import (
+    Audit,
+    DeadLetter,
+    Instance,
+    StepRun,
+    Task,
+    TaskCandidate,
+    TaskEvent,
+    Template,
+    TemplateVersion,
+)
 from engine.models.instance import InstanceQuerySet
 from engine.models.task import TaskQuerySet
 from engine.models.template import VersionQuerySet
@@ -101,7 +111,8 @@ def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -
 
 def version_to_start(actor: Actor, name: str, number: int | None = None) -> TemplateVersion:
     """Return the version that a start by this actor runs."""
-    versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, template__name=name).select_related("template")
+    versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, template__name=name)
+    versions = versions.select_related("template", "tenant")
     wanted = versions.filter(number=number) if number else versions.in_force()
     version = wanted.first()
     if version is None:

@@ -20,12 +20,14 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
+from engine.admission import admit_next
 from engine.audit import Chain, database_now
 from engine.commit import Batch, write
 from engine.definitions import definition_of
 from engine.errors import NotFound
+from engine.kernel.effects import Slice
 from engine.kernel.interpreter import advance
-from engine.kernel.signals import InstanceFacts, Lent, Started
+from engine.kernel.signals import Continue, Happening, InstanceFacts, Lent, Started
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.models import TemplateVersion
@@ -44,11 +46,14 @@ LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) OR
 LOAD = """
 SELECT r.instance_id, r.tenant_id, i.template_id, i.version_id, r.state_version, r.snapshot, i.status, i.reference,
        i.started_by_name, i.started_at, i.started_by_id, i.audit_seq, i.audit_hash, t.name, v.number, r.active_task_id,
-       i.parent_id, i.parent_token, i.depth, clock_timestamp()
+       i.parent_id, i.parent_token, i.depth,
+       coalesce(t.concurrent_limit, n.concurrent_limit) IS NOT NULL,
+       CASE WHEN r.snapshot_schema_version = 0 THEN i.input END, clock_timestamp()
 FROM wf_runtime_states r
 JOIN wf_instances i ON i.id = r.instance_id
 JOIN wf_templates t ON t.id = i.template_id
 JOIN wf_template_versions v ON v.id = i.version_id
+JOIN wf_tenants n ON n.id = i.tenant_id
 WHERE r.instance_id = ANY(%s) ORDER BY r.instance_id
 """
 
@@ -86,14 +91,14 @@ def load(instance_ids: Sequence[UUID]) -> dict[UUID, Loaded]:
 def _loaded(row: tuple[Any, ...]) -> Loaded:
     (instance_id, tenant_id, template_id, version_id, state_version, snapshot, status, reference, started_by, started_at,
      started_by_id, audit_seq, audit_hash, template, number, active_task_id,
-     parent_id, parent_token, depth, now) = row  # fmt: skip
+     parent_id, parent_token, depth, limited, values, now) = row  # fmt: skip
     return Loaded(
         instance_id=instance_id,
         tenant_id=tenant_id,
         template_id=template_id,
         version_id=version_id,
         state_version=state_version,
-        snapshot=Snapshot.from_json(_json(snapshot)),
+        snapshot=_snapshot(snapshot),
         status=InstanceStatus(status),
         facts=InstanceFacts(str(instance_id), template, number, started_by or None, started_at, reference),
         chain=Chain("instance", instance_id, tenant_id, audit_seq, audit_hash),
@@ -103,12 +108,20 @@ def _loaded(row: tuple[Any, ...]) -> Loaded:
         parent_id=parent_id,
         parent_token=parent_token,
         depth=depth,
+        limited=limited,
+        input=_json(values),
     )
 
 
 def _json(value: Any) -> Any:
     """Read a JSON column whichever way the driver hands it over: Django's cursors leave it as text."""
     return json.loads(value) if isinstance(value, str) else value
+
+
+def _snapshot(stored: str) -> Snapshot | None:
+    """Read a snapshot; an instance that waited for admission has none yet."""
+    content = json.loads(stored)
+    return Snapshot.from_json(content) if content else None
 
 
 def lend(loaded: Loaded) -> Lent:
@@ -125,10 +138,15 @@ def lend(loaded: Loaded) -> Lent:
 def _run(batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor) -> list[Stage]:
     """Let the kernel carry out what was delivered, and bring to life what that starts; put all rows into the batch."""
     definition = definition_of(loaded.version_id)
-    happenings = [delivery.happening for delivery in deliveries] or [Started(loaded.input)]
+    happenings: list[Happening] = [delivery.happening for delivery in deliveries]
+    if loaded.snapshot is None:
+        happenings = [
+            Started(loaded.input),
+            *(happening for happening in happenings if not isinstance(happening, Continue)),
+        ]
     result = advance(definition, loaded.snapshot, loaded.facts, happenings, lend(loaded))
     if loaded.snapshot is None:
-        result = replace(result, applied=())
+        result = _without_start(result, len(deliveries))
     stage = Stage(loaded, result, deliveries, actor, node(), batch)
     project(stage)
     stages = [stage]
@@ -137,11 +155,18 @@ def _run(batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Ac
     return stages
 
 
+def _without_start(result: Slice, deliveries: int) -> Slice:
+    """Count the signals that were delivered, not the start: it comes by none. What admits an instance is applied by that."""
+    missing = deliveries - (len(result.applied) - 1)
+    return replace(result, applied=(True,) * missing + result.applied[1:], kept=(False,) * missing + result.kept[1:])
+
+
 def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     """Write the batch, bring signals to other instances, and announce everything when the transaction commits."""
     hold_addresses(addresses_of(stages))
     write(batch)
     sent = send_outward(stages)
+    sent += sum(admit_next(*freed, stages[0].now) for freed in sorted(_freed(stages)))
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)
@@ -149,6 +174,10 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
         Advanced(stage.loaded.instance_id, stage.result.status, stage.result.applied, stage.result.kept)
         for stage in stages
     ]
+
+
+def _freed(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
+    return {(stage.loaded.tenant_id, stage.loaded.template_id) for stage in stages if stage.frees_slot}
 
 
 def start(

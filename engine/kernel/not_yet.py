@@ -26,8 +26,6 @@ NOT_YET: Mapping[str, str] = {
     "head.tests": _KERNEL,
     "head.trigger=scheduled": _SCHEDULES,
     "head.trigger=event": _EVENTS,
-    "limits.concurrent": _LIMITS,
-    "limits.at_limit": _LIMITS,
     "name.secret": _SECRETS,
     "step.throttle": _RATES,
     "step.rate_limit": _RATES,

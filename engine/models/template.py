@@ -15,6 +15,8 @@ class Template(IdRow, AuditedSubject):
     title = models.CharField(max_length=200, blank=True)
     description = models.TextField(blank=True)
     tags = models.JSONField(default=list, blank=True)
+    concurrent_limit = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    """The limit of the version in force; counted over all versions."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

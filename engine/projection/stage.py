@@ -11,7 +11,7 @@ from engine.commit import Batch
 from engine.kernel.effects import Slice
 from engine.kernel.signals import Happening, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
-from engine.kernel.transitions import InstanceStatus
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from workflowplatform.accounts.actor import Actor
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
@@ -43,6 +43,8 @@ class Loaded:
     parent_token: int | None = None
     depth: int = 0
     active_task_id: UUID | None = None
+    limited: bool = False
+    """Whether a limit counts this instance, so that its end frees a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,13 @@ class Stage:
 
     @property
     def is_birth(self) -> bool:
-        """Tell whether this slice brings the instance to life."""
-        return self.loaded.snapshot is None
+        """Tell whether this slice brings the instance to life: it has no row yet."""
+        return self.loaded.state_version == 0
+
+    @property
+    def frees_slot(self) -> bool:
+        ended = self.result.status in TERMINAL_INSTANCE and self.loaded.status not in TERMINAL_INSTANCE
+        return ended and self.loaded.limited and self.loaded.parent_token is None
 
     @property
     def reference(self) -> str | None:

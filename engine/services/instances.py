@@ -7,11 +7,14 @@ from uuid import UUID
 from django.db import transaction
 
 from engine import access, coordinator
+from engine.admission import hold_limits, is_limited, queue_instance
+from engine.audit import Act, database_now, record
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import CancelCase
-from engine.models import Instance, Task
+from engine.kernel.transitions import InstanceStatus, Result
+from engine.models import Instance, RuntimeState, Task, TemplateVersion
 from engine.projection import Delivery
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
@@ -41,10 +44,34 @@ def start_instance(
     definition = definition_of(chosen.pk)
     values, errors = check_values(definition.input_schema, {} if input is None else input)
     _refuse_errors((*errors, *_reference_errors(reference)))
+    if is_limited(chosen) and not hold_limits(chosen.tenant_id, chosen.template_id).has_room:
+        return _queue(actor, chosen, values, reference)
     advanced = coordinator.start(
         actor=actor, version=chosen, template=chosen.template.name, values=values, reference=reference
     )
     return StartedInstance(instance_now(advanced.instance_id), next_tasks(actor, advanced.instance_id))
+
+
+def _queue(actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> StartedInstance:
+    """Let a start wait for its turn, or refuse it where the author says so."""
+    limits = (version.canonical or {}).get("limits") or {}
+    if limits.get("at_limit") == "refuse":
+        raise Conflict("As many instances run as are allowed at once. Try again later.", code="limit")
+    now = database_now()
+    instance = Instance(
+        id=uuid7(),
+        tenant_id=version.tenant_id,
+        template_id=version.template_id,
+        version=version,
+        reference=reference,
+        result=Result.IN_PROGRESS,
+        input=values,
+        started_by_id=actor.person_id,
+        started_by_name=actor.name,
+        started_at=now,
+        updated_at=now,
+    )
+    return StartedInstance(instance_now(queue_instance(instance, actor=actor).pk), ())
 
 
 def _reference_errors(reference: str | None) -> tuple[FieldError, ...]:
@@ -80,6 +107,18 @@ def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance
     instance.refresh_from_db()
     if instance.is_over:
         raise Conflict(f"This instance is {instance.status} already.", code="status", status=instance.status)
+    if instance.status == InstanceStatus.QUEUED:
+        return _cancel_queued(actor, instance, reason)
     delivery = Delivery(CancelCase(reason=reason), None, uuid7(), actor, queued=False)
     coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
+    return instance_now(instance.pk)
+
+
+def _cancel_queued(actor: Actor, instance: Instance, reason: str) -> Instance:
+    """End an instance that never ran."""
+    now = database_now()
+    record(instance, Act("cancel_workflow", cause=reason, old=instance.status), actor=actor)
+    ended = {"status": InstanceStatus.CANCELLED, "result": Result.CANCELLED, "ended_at": now, "updated_at": now}
+    Instance.objects.filter(pk=instance.pk).update(**ended)
+    RuntimeState.objects.filter(pk=instance.pk).update(runtime_status=InstanceStatus.CANCELLED, completed_at=now)
     return instance_now(instance.pk)

@@ -113,7 +113,8 @@ def _describe(template: Template, version: TemplateVersion, *, unless_in_force: 
     template.title = (canonical.get("title") or template.title or template.name)[:200]
     template.description = canonical.get("description") or ""
     template.tags = canonical.get("tags") or []
-    template.save(update_fields=["title", "description", "tags"])
+    template.concurrent_limit = (canonical.get("limits") or {}).get("concurrent")
+    template.save(update_fields=["title", "description", "tags", "concurrent_limit"])
 
 
 @transaction.atomic

@@ -1,0 +1,90 @@
+"""Concurrency limits: queued or refused, admitted in order, never exceeded."""
+
+from functools import partial
+
+import pytest
+
+from engine.dispatch.drain import drain
+from engine.errors import Conflict
+from engine.models import Audit, Instance
+from engine.services.instances import StartedInstance, cancel_instance, start_instance
+from engine.services.tasks import complete_task
+from tests.cast import Cast
+from tests.races.crowd import at_once
+from tests.workflows import activated, only_task, started
+from workflowplatform.accounts.models import Tenant
+
+LIMITED = """
+workflow: limited
+title: Limited
+limits: {concurrent: 2}
+steps:
+  - id: work
+    task: {title: Work}
+"""
+
+
+def statuses() -> list[str]:
+    return list(Instance.objects.order_by("id").values_list("status", flat=True))
+
+
+def test_at_the_limit_a_start_is_queued_and_admitted_in_order(committed_cast: Cast) -> None:
+    cast = committed_cast
+    ada = cast.actor("ada")
+    activated(cast.actor("gwen"), LIMITED)
+    instances = [started(ada, "limited") for _ in range(4)]
+    assert statuses() == ["running", "running", "queued", "queued"]
+    complete_task(actor=ada, task_id=only_task(instances[0]).pk)
+    drain()
+    assert statuses() == ["completed", "running", "running", "queued"]
+    assert only_task(instances[2]).title == "Work"
+    actions = Audit.objects.filter(subject_id=instances[2].pk).order_by("seq").values_list("action", flat=True)
+    assert list(actions)[:2] == ["start_workflow", "admit_workflow"]
+
+
+def test_where_the_author_refuses_nothing_is_queued(committed_cast: Cast) -> None:
+    cast = committed_cast
+    ada = cast.actor("ada")
+    activated(cast.actor("gwen"), LIMITED.replace("concurrent: 2", "concurrent: 1, at_limit: refuse"))
+    started(ada, "limited")
+    with pytest.raises(Conflict) as refusal:
+        started(ada, "limited")
+    assert refusal.value.code == "limit"
+
+
+def test_the_tenants_limit_counts_all_templates(committed_cast: Cast) -> None:
+    cast = committed_cast
+    ada = cast.actor("ada")
+    Tenant.objects.filter(pk=cast.acme.pk).update(concurrent_limit=1)
+    activated(cast.actor("gwen"), LIMITED)
+    activated(cast.actor("gwen"), LIMITED.replace("limited", "other"))
+    first, second = started(ada, "limited"), started(ada, "other")
+    assert statuses() == ["running", "queued"]
+    cancel_instance(actor=ada, instance_id=first.pk, reason="make room")
+    drain()
+    second.refresh_from_db()
+    assert second.status == "running"
+
+
+def test_a_queued_instance_can_be_cancelled(committed_cast: Cast) -> None:
+    cast = committed_cast
+    ada = cast.actor("ada")
+    activated(cast.actor("gwen"), LIMITED)
+    instances = [started(ada, "limited") for _ in range(3)]
+    assert cancel_instance(actor=ada, instance_id=instances[2].pk, reason="not needed").status == "cancelled"
+
+
+def test_parallel_starts_never_exceed_the_limit(committed_cast: Cast) -> None:
+    cast = committed_cast
+    ada = cast.actor("ada")
+    activated(cast.actor("gwen"), LIMITED)
+    results = at_once([partial(start_instance, actor=ada, template="limited", input={})] * 12)
+    assert all(isinstance(result, StartedInstance) for result in results)
+    assert sorted(statuses()) == ["queued"] * 10 + ["running"] * 2
+    while Instance.objects.live().exists():
+        running = Instance.objects.filter(status="running")
+        assert running.count() <= 2
+        for instance in running:
+            complete_task(actor=ada, task_id=only_task(instance).pk)
+        drain()
+    assert statuses() == ["completed"] * 12
