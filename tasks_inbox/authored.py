@@ -11,7 +11,8 @@ from uuid import UUID
 
 from engine.kernel.signals import Json
 from engine.kernel.source import SourceRefused, read_documents
-from engine.models import Task, TemplateVersion
+from engine.models import Instance, Task, TemplateVersion
+from tasks_inbox.values import Fact, facts_of
 
 
 @lru_cache(maxsize=256)
@@ -44,6 +45,12 @@ def input_schema_of(version: TemplateVersion) -> Mapping[str, Any]:
         (version.canonical or {}).get("input") or {}, document_of(version).get("input")
     )
     return schema
+
+
+def began_with(instance: Instance, version: TemplateVersion) -> list[Fact]:
+    """Show what an instance was started with, under the start form's labels and in its order."""
+    asked = input_schema_of(version).get("properties") or {}
+    return facts_of(in_order(instance.input, asked), asked)
 
 
 def part_of_task(task: Task, part: str) -> Json:

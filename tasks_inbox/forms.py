@@ -171,6 +171,11 @@ class TaskForm(SchemaForm):
         """Give the comment's place, if the task takes one."""
         return Block(_("Comment"), field=self[COMMENT]) if COMMENT in self.fields else None
 
+    def typed(self) -> list[Fact]:
+        """Show what the person typed, the comment too."""
+        comment = self[COMMENT].value() if COMMENT in self.fields else None
+        return super().typed() + (facts_of({COMMENT: comment}) if comment else [])
+
     def comment(self) -> str:
         """Give the comment of a valid form."""
         return str(self.cleaned_data.get(COMMENT, ""))

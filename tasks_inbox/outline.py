@@ -135,19 +135,23 @@ def _step(step: dict[str, Any], seen: Mapping[str, _Seen], passed: bool) -> Step
     """Draw a step; where the flow has passed its choice, a step without a run was not taken."""
     kind = kind_of(step)
     found = seen.get(step["path"], _Seen())
-    became = _what_became(found) or ({"state": "skipped", "words": _("not taken")} if passed else {})
+    became = _what_became(found, bool(bodies(step, kind))) or (
+        {"state": "skipped", "words": _("not taken")} if passed else {}
+    )
     over = passed or became.get("state") in {"done", "skipped"}
     branches = tuple(Branch(_branch_label(name), _steps(inner, seen, over)) for name, inner in bodies(step, kind))
     return Step(step["id"], name_of(step), kind, LOOKS[kind], branches=branches, **became)
 
 
-def _what_became(found: _Seen) -> dict[str, Any]:
+def _what_became(found: _Seen, holds_steps: bool) -> dict[str, Any]:
+    """Say what became of a step; one that holds others is under way while they wait, it does not wait itself."""
     run = found.last
     if run is None:
         return {}
+    inside = holds_steps and run.status == "running" and run.kind != "task"
     return {
-        "state": STATE_OF[run.status],
-        "words": str(WORDS[run.status]) + _more(len(found.runs), run.attempt),
+        "state": "inside" if inside else STATE_OF[run.status],
+        "words": str(_("under way") if inside else WORDS[run.status]) + _more(len(found.runs), run.attempt),
         "at": run.ended_at or run.started_at,
         "runs": len(found.runs),
         "attempt": run.attempt,

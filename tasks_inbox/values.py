@@ -13,7 +13,7 @@ from engine.kernel.signals import Json
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 NOTHING = "–"
-ABBREVIATIONS = frozenset({"hr", "id", "it", "iban", "pr", "qa", "url", "vat"})
+ABBREVIATIONS = frozenset({"hr", "id", "iban", "pr", "qa", "url", "vat"})
 LONG = 60
 
 
@@ -24,7 +24,7 @@ class Fact:
     label: str
     text: str
     wide: bool = False
-    columns: tuple[str, ...] = ()
+    columns: tuple["Cell", ...] = ()
     rows: tuple[tuple["Cell", ...], ...] = ()
 
 
@@ -40,6 +40,8 @@ def label_of(key: str, schema: Mapping[str, Any] | None = None) -> str:
     if isinstance(title, str) and title:
         return title
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).replace("_", " ").replace("-", " ").split()
+    if words == ["it"]:  # the department, unless it stands among other words
+        return "IT"
     said = " ".join(word.upper() if word.lower() in ABBREVIATIONS else word for word in words)
     return said[:1].upper() + said[1:] if said else key
 
@@ -56,6 +58,8 @@ def shown(value: Json) -> str:
         return ", ".join(shown(item) for item in value)
     if isinstance(value, dict):
         return ", ".join(f"{label_of(key)}: {shown(item)}" for key, item in value.items())
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value)
 
 
@@ -89,7 +93,9 @@ def _fact(label: str, value: Json) -> Fact:
 def _table(label: str, records: list[Any]) -> Fact:
     keys = list(dict.fromkeys(key for record in records for key in record))
     rows = tuple(tuple(_cell(record.get(key)) for key in keys) for record in records)
-    return Fact(label, "", wide=True, columns=tuple(label_of(key) for key in keys), rows=rows)
+    numbers = [all(row[at].is_number or row[at].text == NOTHING for row in rows) for at in range(len(keys))]
+    columns = tuple(Cell(label_of(key), is_number) for key, is_number in zip(keys, numbers, strict=True))
+    return Fact(label, "", wide=True, columns=columns, rows=rows)
 
 
 def _cell(value: Json) -> Cell:

@@ -7,13 +7,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from engine import access
-from engine.models import Instance
 from tasks_inbox import timeline
-from tasks_inbox.authored import document_of, in_order, input_schema_of
+from tasks_inbox.authored import began_with, document_of, in_order
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.outline import outline_of, steps_by_id
 from tasks_inbox.sentence import sentence_of
-from tasks_inbox.values import Fact, facts_of
+from tasks_inbox.values import facts_of
 
 
 @require_GET
@@ -41,13 +40,7 @@ def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
         "timeline": entries[:most],
         "whole": whole,
         "data": facts_of(in_order(instance.state, document_of(instance.version).get("state"))),
-        "input": _input(instance),
+        "input": began_with(instance, instance.version),
         "output": facts_of(instance.output),
     }
     return render(request, "inbox/instance.html", context)
-
-
-def _input(instance: Instance) -> list[Fact]:
-    """Show what it was started with, under the start form's labels and in its order."""
-    asked = input_schema_of(instance.version).get("properties") or {}
-    return facts_of(in_order(instance.input, asked), asked)

@@ -16,7 +16,7 @@ from engine.errors import Conflict, Invalid, NotFound, WorkflowError
 from engine.models import Task
 from engine.services import tasks as services
 from tasks_inbox import timeline
-from tasks_inbox.authored import in_order, part_of_task
+from tasks_inbox.authored import began_with, in_order, part_of_task
 from tasks_inbox.forms import CommentRule, TaskForm
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import http_status_of, notice_of
@@ -151,7 +151,7 @@ def _page(
     mine = task.assignee_id == actor.person_id
     shown_form = form or _form(task)
     context = {
-        "place": _place(task, mine),
+        "place": _place(actor, task),
         "task": task,
         "form": shown_form,
         "typed": form.typed() if form and notice else [],
@@ -175,16 +175,19 @@ def _answer(task: Task) -> list[Fact]:
     return facts_of(in_order(task.answer, asked), asked)
 
 
-def _place(task: Task, mine: bool) -> str:
+def _place(actor: Actor, task: Task) -> str:
+    """Name the list to go back to: where this task stands for the reader."""
     if task.is_over:
-        return "done"
-    return "mine" if mine else "available"
+        return "done" if task.completed_by_id == actor.person_id else "team"
+    if task.assignee_id == actor.person_id:
+        return "mine"
+    return "available" if task.assignee_id is None else "team"
 
 
 def _where(actor: Actor, task: Task) -> dict[str, Any]:
-    """Show where the case is, to those who see the case."""
+    """Show where the case is and what it began with, to those who see the case."""
     try:
         runs = access.step_runs_of(actor, task.instance_id)
     except NotFound:
         return {"outline": ()}
-    return {"outline": outline_of(task.version.canonical, runs)}
+    return {"outline": outline_of(task.version.canonical, runs), "began": began_with(task.instance, task.version)}

@@ -57,11 +57,14 @@ def test_lost_completion_keeps_what_was_typed(cast: Cast, review: str, browser: 
     task = a_task(cast)
     finance_too(cast, "gwen")
     claim_task(actor=cast.actor("ada"), task_id=task.pk)
-    answer = send(browser("gwen"), task, "complete", outcome="approve", **{"f.note": "my long thoughts"})
+    answer = send(
+        browser("gwen"), task, "complete", outcome="approve", comment="and why", **{"f.note": "my long thoughts"}
+    )
     html = answer.content.decode()
     assert answer.status_code == 409
     assert "Ada was faster" in html
     assert "my long thoughts" in html
+    assert "and why" in html
 
 
 def test_release_gives_the_task_back(cast: Cast, review: str, browser: SignIn) -> None:
