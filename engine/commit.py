@@ -41,8 +41,8 @@ EVENT = (
 )
 TASK = (
     "id uuid, tenant_id uuid, instance_id uuid, version_id uuid, token bigint, step text, path text, iteration text, "
-    "status text, name text, type text, route text, title text, description text, instructions text, payload jsonb, "
-    "form jsonb, outcomes jsonb, columns jsonb, comment_rule text, effective_roles jsonb, users jsonb, min_level smallint, "
+    "status text, name text, type text, route text, title text, description text, instructions text, payload json, "
+    "form json, outcomes json, columns json, comment_rule text, effective_roles jsonb, users jsonb, min_level smallint, "
     "excluded jsonb, extra jsonb, owner text, business_reference text, priority smallint, due_at timestamptz, "
     "follow_up_at timestamptz, created_at timestamptz, completed_by_name text, comment text"
 )
@@ -157,7 +157,7 @@ def _assigned(signature: str) -> str:
 
 def _records(part: str) -> str:
     typed = ", ".join('"{}" {}'.format(*column.split()) for column in PARTS[part].split(", "))
-    return f"jsonb_to_recordset(%({part})s::jsonb) AS s({typed})"
+    return f"json_to_recordset(%({part})s::json) AS s({typed})"
 
 
 def _insert(part: str, table: str, tail: str = "") -> str:

@@ -4,6 +4,7 @@ import django.db.models.deletion
 import engine.kernel.transitions
 import workflowplatform.ids
 from django.conf import settings
+import engine.models.base
 from django.db import migrations, models
 
 
@@ -309,7 +310,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("source", models.TextField(help_text="YAML")),
-                ("canonical", models.JSONField(blank=True, editable=False, null=True)),
+                ("canonical", engine.models.base.OrderedJSONField(blank=True, editable=False, null=True)),
                 ("sha256", models.CharField(blank=True, editable=False, max_length=64)),
                 ("findings", models.JSONField(blank=True, default=list, editable=False)),
                 ("revision", models.PositiveIntegerField(default=1, editable=False)),
@@ -374,10 +375,10 @@ class Migration(migrations.Migration):
                 ("title", models.TextField()),
                 ("description", models.TextField(blank=True)),
                 ("instructions", models.TextField(blank=True)),
-                ("payload", models.JSONField(default=dict)),
-                ("form", models.JSONField(default=dict)),
-                ("outcomes", models.JSONField(default=list)),
-                ("columns", models.JSONField(default=dict)),
+                ("payload", engine.models.base.OrderedJSONField(default=dict)),
+                ("form", engine.models.base.OrderedJSONField(default=dict)),
+                ("outcomes", engine.models.base.OrderedJSONField(default=list)),
+                ("columns", engine.models.base.OrderedJSONField(default=dict)),
                 ("comment_rule", models.CharField(default="optional", max_length=10)),
                 ("effective_roles", models.JSONField(default=list)),
                 ("users", models.JSONField(default=list)),

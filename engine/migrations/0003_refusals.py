@@ -51,8 +51,8 @@ BEGIN
 END $$;
 
 CREATE TRIGGER frozen_definition BEFORE UPDATE ON wf_template_versions FOR EACH ROW
-  WHEN (OLD.status <> 'draft' AND (OLD.source, OLD.canonical, OLD.sha256, OLD.number, OLD.template_id)
-        IS DISTINCT FROM (NEW.source, NEW.canonical, NEW.sha256, NEW.number, NEW.template_id))
+  WHEN (OLD.status <> 'draft' AND (OLD.source, OLD.canonical::text, OLD.sha256, OLD.number, OLD.template_id)
+        IS DISTINCT FROM (NEW.source, NEW.canonical::text, NEW.sha256, NEW.number, NEW.template_id))
   EXECUTE FUNCTION wf_keep_definition();
 CREATE TRIGGER frozen_definition_row BEFORE DELETE ON wf_template_versions FOR EACH ROW
   WHEN (OLD.status <> 'draft') EXECUTE FUNCTION wf_keep_definition();

@@ -1,9 +1,28 @@
 """What every table shares: an id that sorts by time, and its tenant."""
 
+from typing import Any
+
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.types.json import Json
 
 from workflowplatform.accounts.models import Tenant
 from workflowplatform.ids import uuid7
+
+
+class OrderedJSONField(models.JSONField):
+    """JSON whose keys keep the author's order, as forms and facts on a page need it; it cannot be searched."""
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str:
+        return "json"
+
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+        """Take what the driver has read already: it parses this type, but not Django's own."""
+        return value
+
+    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
+        """Hand the value over as text in its own order."""
+        return None if value is None else Json(value)
 
 
 class TenantRow(models.Model):

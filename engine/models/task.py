@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
-from engine.models.base import IdRow, TenantRow
+from engine.models.base import IdRow, OrderedJSONField, TenantRow
 from engine.models.instance import Instance
 from engine.models.template import TemplateVersion
 from workflowplatform.accounts.models import User
@@ -39,10 +39,10 @@ class Task(IdRow):
     title = models.TextField()
     description = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
-    payload = models.JSONField(default=dict)
-    form = models.JSONField(default=dict)
-    outcomes = models.JSONField(default=list)
-    columns = models.JSONField(default=dict)
+    payload = OrderedJSONField(default=dict)
+    form = OrderedJSONField(default=dict)
+    outcomes = OrderedJSONField(default=list)
+    columns = OrderedJSONField(default=dict)
     comment_rule = models.CharField(max_length=10, default="optional")
     effective_roles = models.JSONField(default=list)
     users = models.JSONField(default=list)

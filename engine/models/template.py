@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from engine.kernel.transitions import VersionStatus
-from engine.models.base import IdRow
+from engine.models.base import IdRow, OrderedJSONField
 from workflowplatform.accounts.models import AuditedSubject
 
 
@@ -52,7 +52,7 @@ class TemplateVersion(IdRow):
         max_length=10, choices=[(status.value, status.value) for status in VersionStatus], default=VersionStatus.DRAFT
     )
     source = models.TextField(help_text="YAML")
-    canonical = models.JSONField(null=True, blank=True, editable=False)
+    canonical = OrderedJSONField(null=True, blank=True, editable=False)
     sha256 = models.CharField(max_length=64, blank=True, editable=False)
     findings = models.JSONField(default=list, blank=True, editable=False)
     revision = models.PositiveIntegerField(default=1, editable=False)

@@ -98,3 +98,16 @@ def test_a_slice_costs_a_fixed_number_of_statements(
     task = Task.objects.get(instance=instance)
     with django_assert_max_num_queries(20):  # type: ignore[operator]
         complete_task(actor=ada, task_id=task.pk, outcome="approve", values={"note": "ok"})
+
+
+def test_fields_keep_the_order_in_which_the_author_wrote_them(gwen: Actor, ada: Actor) -> None:
+    source = TWO_TASKS.replace(
+        "{title: First}",
+        "{title: First, payload: {zebra: 1, ant: 2}, form: {type: object, properties: {zip: {type: string}, a: {type: string}}}}",
+    )
+    version = activated(gwen, source)
+    task = only_task(started(gwen, "two"))
+    assert list(task.payload) == ["zebra", "ant"]
+    assert list(task.form["properties"]) == ["zip", "a"]
+    version.refresh_from_db()
+    assert list(version.canonical["steps"][0]["task"]["payload"]) == ["zebra", "ant"]
