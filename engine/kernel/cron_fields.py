@@ -9,8 +9,9 @@ import calendar
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from itertools import takewhile
+from datetime import date, datetime, time
+from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 from croniter import CroniterError, croniter
@@ -115,13 +116,13 @@ class CronFields:
         self, wall: datetime, is_wanted: DayTest | None = None, last_day: date = date.max
     ) -> Iterator[datetime]:
         """Give the matching wall-clock times after one, in order, on the days that somebody wants."""
-        for day in takewhile(lambda day: day <= last_day, self._days_from(wall.date())):
+        for day in self._days_between(wall.date(), last_day):
             if is_wanted is None or is_wanted(day):
                 yield from (datetime.combine(day, at) for at in self._times_of(day, wall))
 
     def is_possible(self) -> bool:
         """Say whether any date matches: 28 years show every kind of year with every weekday."""
-        return next(self._days_from(date(2000, 1, 1)), date.max) < date(2028, 1, 1)
+        return any(True for _ in self._days_between(date(2000, 1, 1), date(2027, 12, 31)))
 
     def _has_month_day(self, day: date) -> bool:
         return day.day in self.days or (self.last_day and day.day == _month_length(day))
@@ -133,28 +134,29 @@ class CronFields:
         is_last = day.day + 7 > _month_length(day)
         return (weekday, (day.day + 6) // 7) in self.nth_weekdays or (is_last and (weekday, "l") in self.nth_weekdays)
 
-    def _days_from(self, day: date) -> Iterator[date]:
-        """Give the matching dates from one on, leaping over months that do not count."""
-        for year, month in _months_from(day):
+    def _days_between(self, first: date, last: date) -> Iterator[date]:
+        """Give the matching dates from one to another, leaping over months that do not count."""
+        for year, month in _months_between(first, last):
             if month in self.months:
-                first = day.day if (year, month) == (day.year, day.month) else 1
-                days = (date(year, month, number) for number in range(first, calendar.monthrange(year, month)[1] + 1))
-                yield from filter(self.has_day, days)
+                days = (date(year, month, number) for number in range(1, calendar.monthrange(year, month)[1] + 1))
+                yield from (day for day in days if first <= day <= last and self.has_day(day))
 
     def _times_of(self, day: date, after: datetime) -> Iterator[time]:
         """Give the matching times of one day that lie after a moment."""
-        floor = after - datetime.combine(day, time.min)
-        for hour in self.hours:
-            if timedelta(hours=hour + 1) <= floor:
-                continue
-            for minute in self.minutes:
-                if timedelta(hours=hour, minutes=minute + 1) <= floor:
-                    continue
-                for second in self.seconds:
-                    if timedelta(hours=hour, minutes=minute, seconds=second) > floor:
-                        yield time(hour, minute, second)
+        if day > after.date():
+            yield from (time(*parts) for parts in product(self.hours, self.minutes, self.seconds))
+            return
+        late_hours = [hour for hour in self.hours if hour > after.hour]
+        late_minutes = [minute for minute in self.minutes if minute > after.minute]
+        late_seconds = [second for second in self.seconds if second > after.second]
+        if after.hour in self.hours:
+            if after.minute in self.minutes:
+                yield from (time(after.hour, after.minute, second) for second in late_seconds)
+            yield from (time(after.hour, *parts) for parts in product(late_minutes, self.seconds))
+        yield from (time(*parts) for parts in product(late_hours, self.minutes, self.seconds))
 
 
+@lru_cache(maxsize=256)
 def read_fields(expression: str) -> CronFields:
     """Read five fields, six (seconds first) or a nickname, or raise CronError."""
     texts = _split(expression)
@@ -281,10 +283,10 @@ def _values(place: Place, expanded: list[int | str]) -> tuple[int, ...]:
     return tuple(sorted(value for value in expanded if isinstance(value, int)))
 
 
-def _months_from(day: date) -> Iterator[tuple[int, int]]:
-    """Give the months from that of a day to the end of the calendar."""
-    first = day.year * 12 + day.month - 1
-    return ((index // 12, index % 12 + 1) for index in range(first, date.max.year * 12 + 12))
+def _months_between(first: date, last: date) -> Iterator[tuple[int, int]]:
+    """Give the months from that of one day to that of another."""
+    indexes = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
+    return ((index // 12, index % 12 + 1) for index in indexes)
 
 
 def _month_length(day: date) -> int:

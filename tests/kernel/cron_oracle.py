@@ -35,11 +35,37 @@ def distinct_histories() -> dict[str, tuple[Change, ...]]:
     return {zone: history[1:] for history, zone in named.items()}  # type: ignore[misc]
 
 
-def walk(zone: str, start: datetime, end: datetime) -> list[datetime]:
-    """Read the clock on the wall at every minute of real time; the fold is left away."""
-    clock = ZoneInfo(zone)
-    minutes = int((end - start) / MINUTE)
-    return [(start + index * MINUTE).astimezone(clock).replace(tzinfo=None, fold=0) for index in range(minutes)]
+@dataclass(frozen=True)
+class Walk:
+    """The clock on the wall at every minute of a stretch of real time.
+
+    Two moments in one zone are compared and subtracted by what the wall shows: that is what is wanted here.
+    """
+
+    minutes: list[int]
+    days: list[date]
+    again: frozenset[int]
+    left_out: dict[int, list[datetime]]
+
+    @classmethod
+    def through(cls, zone: str, start: datetime, end: datetime) -> "Walk":
+        """Walk, remembering the latest time that the clock has shown."""
+        clock = ZoneInfo(zone)
+        walls = [(start + index * MINUTE).astimezone(clock) for index in range(int((end - start) / MINUTE))]
+        again, left_out, latest = set(), {}, walls[0] - MINUTE
+        for index, wall in enumerate(walls):
+            if wall <= latest:
+                again.add(index)
+                continue
+            if wall - latest > MINUTE:
+                left_out[index] = [latest + late * MINUTE for late in range(1, int((wall - latest) / MINUTE))]
+            latest = wall
+        return cls(
+            [60 * wall.hour + wall.minute for wall in walls],
+            [wall.date() for wall in walls],
+            frozenset(again),
+            left_out,
+        )
 
 
 @dataclass(frozen=True)
@@ -65,30 +91,18 @@ class Oracle:
         by_weekday = bool({day.isoweekday(), day.isoweekday() % 7} & weekdays)
         return day.month in months and (by_day or by_weekday if self.either else by_day and by_weekday)
 
-    def shows(self, walls: list[datetime]) -> list[bool]:
-        """Say for each minute whether the clock shows a matching time."""
-        days = {day: self.on(day) for day in {wall.date() for wall in walls[::60]} | {walls[-1].date()}}
-        return [60 * wall.hour + wall.minute in self.times and days[wall.date()] for wall in walls]
+    def runs_in_real_time(self, walk: Walk) -> list[int]:
+        """Give the minutes at which the clock shows a matching time."""
+        days, times = walk.days, self.times
+        return [index for index, minute in enumerate(walk.minutes) if minute in times and self.on(days[index])]
 
-    def runs_in_real_time(self, walls: list[datetime]) -> list[int]:
-        """Give the minutes at which a repeating job runs."""
-        return [index for index, shown in enumerate(self.shows(walls)) if shown]
+    def runs_once_a_day(self, walk: Walk) -> list[int]:
+        """Give the minutes at which a job at fixed times runs: never again, and after a gap for what was left out."""
+        late = {index for index, walls in walk.left_out.items() if any(map(self._matches, walls))}
+        return sorted((set(self.runs_in_real_time(walk)) - walk.again) | late)
 
-    def runs_once_a_day(self, walls: list[datetime], *, makes_up: bool = True) -> list[int]:
-        """Give the minutes at which a job at fixed times runs: not again, and after a gap for what was left out."""
-        runs, latest = [], walls[0] - MINUTE
-        shows = self.shows(walls)
-        for index, wall in enumerate(walls):
-            if wall > latest:
-                is_late = makes_up and wall - latest > MINUTE and any(self.shows(_left_out(latest, wall)))
-                if shows[index] or is_late:
-                    runs.append(index)
-                latest = wall
-        return runs
-
-
-def _left_out(latest: datetime, wall: datetime) -> list[datetime]:
-    return [latest + index * MINUTE for index in range(1, int((wall - latest) / MINUTE))]
+    def _matches(self, wall: datetime) -> bool:
+        return 60 * wall.hour + wall.minute in self.times and self.on(wall.date())
 
 
 def _field(text: str, low: int, high: int) -> frozenset[int]:
