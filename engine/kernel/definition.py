@@ -33,10 +33,22 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
         steps=compiling.steps,
         lists=compiling.lists,
         has_offers=any(step.kind in ("first", "any_order") for step in compiling.steps.values()),
+        claims_decide=any(_claims_decide(step) for step in compiling.steps.values()),
+        secrets={step.id: _secrets(step) for step in compiling.steps.values() if step.kind == "call"},
         has_milestones=any("enabled_while" in step.spec for step in compiling.steps.values()),
         has_nets=any(step.kind == "net" for step in compiling.steps.values()),
         reads=dict(compiling.reads()),
     )
+
+
+def _claims_decide(step: Step) -> bool:
+    return step.kind == "any_order" or (step.kind == "first" and step.raw["first"].get("pick") == "start")
+
+
+def _secrets(step: Step) -> tuple[str, ...]:
+    """List the secrets that a call's request names."""
+    found = re.findall(r"\bsecret\.([A-Za-z_]\w*)", json.dumps(step.raw["call"]))
+    return tuple(dict.fromkeys(found))
 
 
 def _own_names(value: Json) -> set[str]:

@@ -85,6 +85,8 @@ class MakeCall:
     key: str
     attempt: int
     timeout_seconds: float
+    secrets: tuple[str, ...] = ()
+    """Names of secrets that the author put into the request: it holds marks in their place, see secrets.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +141,13 @@ class StartChild:
 
 
 @dataclass(frozen=True, slots=True)
-class SendCall:
+class MakeCallLater:
     """An outside call that nobody waits for: a worker makes it at least once, its result changes nothing."""
 
-    call: MakeCall
-    step: str
     path: str
+    step: str
+    run: int
+    call: MakeCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ class CancelChild:
     token: int
 
 
-Effect = Emit | StartChild | CancelChild | SendCall
+Effect = Emit | StartChild | CancelChild | MakeCallLater
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,10 @@ ON_ERROR = Shape(
     "on_error",
     {"match": condition(names=("error",)), "steps": Field("steps", required=True, names=("error",))},
 )
+THROTTLE = Shape(
+    "throttle",
+    {"key": value(longest=200), "limit": Field("whole", required=True), "per": duration(required=True)},
+)
 ATTRIBUTES: Mapping[str, Field] = {
     "id": Field("id"),
     "title": Field("textvalue"),
@@ -138,8 +142,8 @@ ATTRIBUTES: Mapping[str, Field] = {
     "enabled_while": condition(),
     "missed": enum("wait", "skip"),
     "mutex": words(),
-    "throttle": value(),
-    "rate_limit": value(),
+    "throttle": inner(THROTTLE),
+    "rate_limit": inner(THROTTLE),
     "timeout": duration(),
     "retry": inner(RETRY),
     "decorators": words(),

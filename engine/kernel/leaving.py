@@ -6,7 +6,7 @@ goes wrong in it changes nothing.
 
 from collections.abc import Callable, Mapping
 
-from engine.kernel.effects import SendCall
+from engine.kernel.effects import MakeCallLater
 from engine.kernel.errors import StepError
 from engine.kernel.machine import Machine
 from engine.kernel.program import Step
@@ -47,7 +47,7 @@ def _if(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _call(machine: Machine, frame: Frame, step: Step) -> None:
-    machine.effects.append(SendCall(describe_call(machine, frame, step), step.id, step.path))
+    machine.effects.append(MakeCallLater(step.path, step.id, frame.n, describe_call(machine, frame, step)))
 
 
 AT_ONCE: Mapping[str, Callable[[Machine, Frame, Step], None]] = {"set": _set, "if": _if, "emit": send, "call": _call}

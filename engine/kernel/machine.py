@@ -30,6 +30,7 @@ from engine.kernel.errors import StepError, error_names, error_record
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import Definition
 from engine.kernel.scope import Names
+from engine.kernel.secrets import mark
 from engine.kernel.signals import InstanceFacts, Json, Lent
 from engine.kernel.snapshot import Frame, Snapshot, copied
 from engine.kernel.transitions import InstanceStatus, StepStatus
@@ -169,7 +170,14 @@ class Machine(Tree):
                 "template": facts.template,
                 "version": facts.version,
             }
-            self._fixed = {"start": self.start, "now": self.now, "instance": instance, **self.received}
+            secrets = {name: mark(name) for name in self.definition.canonical["requires"]["secrets"]}
+            self._fixed = {
+                "secret": secrets,
+                "start": self.start,
+                "now": self.now,
+                "instance": instance,
+                **self.received,
+            }
         return self._fixed
 
     def touch(self) -> None:

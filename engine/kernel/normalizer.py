@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import engine.kernel.reading_steps as _step_readers
 from engine.kernel.bodies import bodies
-from engine.kernel.expressions import check_text
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
@@ -96,18 +95,13 @@ def _canonical(head: dict[str, Json], reading: Reading) -> dict[str, Json]:
 
 
 def _requires(reading: Reading) -> dict[str, list[str]]:
-    secrets = {part for use in reading.uses for part in _secrets(use.text)}
     return {
         "functions": sorted(reading.functions),
         "transports": sorted(_transports(reading)),
         "workflows": sorted(reading.workflows),
         "roles": sorted(reading.roles),
-        "secrets": sorted(secrets),
+        "secrets": sorted(reading.secrets),
     }
-
-
-def _secrets(text: str) -> list[str]:
-    return [reference.path[0] for reference in check_text(text) if reference.root == "secret" and reference.path]
 
 
 def _transports(reading: Reading) -> set[str]:

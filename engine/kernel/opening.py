@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from engine.kernel.effects import Closing, WaitKind
 from engine.kernel.errors import ErrorClass, StepError
 from engine.kernel.machine import COMPLETED, SKIPPED, Ended, Machine
 from engine.kernel.periods import Period, parse_period
@@ -87,6 +88,31 @@ def _mutex(machine: Machine, frame: Frame, step: Step) -> bool:
     return False
 
 
+def _throttle(attribute: str) -> Gate:
+    """Make the gate that asks whether the step may go on now; over the limit it comes again later."""
+
+    def gate(machine: Machine, frame: Frame, step: Step) -> bool:
+        spec, names = step.spec[attribute], machine.names(frame)
+        key = spec["key"].of(names) if "key" in spec else f"{machine.facts.template}:{step.id}"
+        seconds = period_of(spec["per"].of(names), f"{attribute}.per").length.total_seconds()
+        again = machine.lent.admit(str(key), spec["limit"], seconds) if machine.lent.admit is not None else None
+        if again is not None:
+            hold(machine, frame, attribute)
+            machine.wait(frame, WaitKind.TIMER, due=again, role=attribute)
+        return again is None
+
+    return gate
+
+
+def ask_again(machine: Machine, frame: Frame, leaf: Frame) -> None:
+    """Ask once more whether a slowed step may go on."""
+    machine.close(leaf, Closing.ANSWERED)
+    frame.held = None
+    step = machine.step_of(frame)
+    if GATES[str(leaf.role)](machine, frame, step):
+        pass_gates(machine, frame, step, str(leaf.role))
+
+
 def _held_above(machine: Machine, frame: Frame, line: list[int]) -> bool:
     """Tell whether the step runs inside the one that holds the name: then it passes."""
     return bool(line) and any(found.n == line[0] for found in machine.upward(frame) if found is not frame)
@@ -118,6 +144,8 @@ GATES: Mapping[str, Gate] = {
     "scope": _scope,
     "enabled_while": _enabled_while,
     "mutex": _mutex,
+    "throttle": _throttle("throttle"),
+    "rate_limit": _throttle("rate_limit"),
 }
 """What stands before a body, in order; a gate answers whether the step may go on now."""
 

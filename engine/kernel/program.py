@@ -62,6 +62,10 @@ class Definition:
     lists: Mapping[str, StepList]
     has_offers: bool
     """Whether any step is an offer, in which the first that happens picks."""
+    claims_decide: bool
+    """Whether a claim can pick: then claims and releases must reach the case."""
+    secrets: Mapping[str, tuple[str, ...]]
+    """For each call, the secrets that its request names."""
     has_milestones: bool
     has_nets: bool
     reads: Mapping[str, tuple[str, ...]]

@@ -75,6 +75,7 @@ class Reading:
         self.functions: dict[str, Node] = {}
         self.workflows: dict[str, Node] = {}
         self.roles: dict[str, Node] = {}
+        self.secrets: dict[str, Node] = {}
         self.transports: set[str] = set()
         self.into: set[str] = set()
         self.names: frozenset[str] = frozenset(_USUAL_NAMES)

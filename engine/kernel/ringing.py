@@ -15,7 +15,7 @@ from engine.kernel.finishing import (
     told_on_timeout,
 )
 from engine.kernel.machine import FAILED, Ended, Machine
-from engine.kernel.opening import open_list, open_steps
+from engine.kernel.opening import ask_again, open_list, open_steps
 from engine.kernel.scopes import carried_names, scope_above, told_lingering
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
@@ -108,6 +108,8 @@ DUE: Mapping[str, Callable[[Machine, Frame, Frame], None]] = {
     "timeout": time_out,
     "deadline": deadline,
     "retry": retry_now,
+    "throttle": ask_again,
+    "rate_limit": ask_again,
 }
 """What a leaf with a role does when its time has come; handlers and reminders ring."""
 

@@ -176,5 +176,7 @@ class Lent:
     max_steps: int = 500
     stop: Any = None
     """A function without arguments; true ends the slice early with a Continue. None: never."""
+    admit: Any = None
+    """A function of (key, limit, seconds) for `throttle`: None lets the step go on, a moment says when to ask again."""
     new_id: Any = None
     """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""

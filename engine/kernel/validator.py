@@ -5,6 +5,7 @@ Every check is a function over the finished reading that adds findings; `CHECKS`
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from engine.kernel.expressions import (
     NAMES,
@@ -16,6 +17,7 @@ from engine.kernel.expressions import (
     own_names,
 )
 from engine.kernel.findings import Finding, did_you_mean
+from engine.kernel.language_kinds import TRANSPORTS
 from engine.kernel.reading import Reading, Use
 from engine.kernel.source import Node
 
@@ -74,8 +76,16 @@ def _check_reference(reading: Reading, use: Use, reference: Reference) -> None:
         )  # fmt: skip
     elif reference.root == "secret":
         reading.refuse_not_yet("name.secret", use.node, use.path)
+        reading.secrets.setdefault(".".join(reference.path[:1]), use.node)
+        if not _in_request(use.path):
+            _refuse(reading, use, reference.offset, "secret_here", "a secret may only stand in the request of a call")
     elif reference.root in ("result", "status") and reference.path:
         _check_step_named(reading, use, reference)
+
+
+def _in_request(path: str) -> bool:
+    parts = path.split("/")
+    return any(pair == ("call", transport) for pair in pairwise(parts) for transport in TRANSPORTS)
 
 
 def _check_step_named(reading: Reading, use: Use, reference: Reference) -> None:
@@ -145,6 +155,7 @@ def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
         ("unknown_role", "role", reading.roles, facts.roles),
         ("unknown_function", "function", reading.functions, facts.functions),
         ("unknown_workflow", "workflow", reading.workflows, facts.workflows),
+        ("unknown_secret", "secret", reading.secrets, facts.secrets),
     )
     for code, word, used, there in known:
         for name, node in used.items():

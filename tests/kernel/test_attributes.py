@@ -1,6 +1,6 @@
 """Attributes beside a step: locks, milestones, handlers, reminders, clean-up, undoing."""
 
-from engine.kernel.effects import Emit, SendCall
+from engine.kernel.effects import Emit, MakeCallLater
 from engine.kernel.signals import CancelCase, TimerDue
 from tests.kernel.play import Case
 
@@ -232,7 +232,7 @@ def test_finally_runs_on_success_failure_and_withdrawal() -> None:
         case = Case(source)
         act(case)
         assert case.state["log"] == ["done"]
-        assert [type(effect) for effect in case.last.effects] == [SendCall]
+        assert [type(effect) for effect in case.last.effects] == [MakeCallLater]
 
 
 def test_withdrawal_runs_finally_inner_first() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from engine.kernel.effects import CancelChild, Effect, Emit, SendCall, StartChild, Wait, WaitKind
+from engine.kernel.effects import CancelChild, Effect, Emit, MakeCallLater, StartChild, Wait, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.forms import check_values
 from engine.kernel.periods import parse_moment, parse_period, spell_moment
@@ -201,7 +201,7 @@ class World:
             if event is not None and event["name"] == effect.name:
                 self.start(name, effect.payload, None, name)
 
-    def _send_call(self, instance: Instance, effect: SendCall) -> None:
+    def _send_call(self, instance: Instance, effect: MakeCallLater) -> None:
         instance.calls[effect.step] += 1
         instance.requests.append((effect.step, effect.call))
 
@@ -292,5 +292,5 @@ _EFFECTS: Mapping[type, Any] = {
     StartChild: World._start_child,
     CancelChild: World._cancel_child,
     Emit: World._emit,
-    SendCall: World._send_call,
+    MakeCallLater: World._send_call,
 }

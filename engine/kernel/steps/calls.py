@@ -8,6 +8,8 @@ from engine.kernel.functions import as_text
 from engine.kernel.machine import COMPLETED, FAILED, Machine
 from engine.kernel.opening import later, period_of
 from engine.kernel.program import Step
+from engine.kernel.scope import With
+from engine.kernel.secrets import refuse_marks
 from engine.kernel.signals import CallFailed, CallSucceeded, Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS, Kind
@@ -29,7 +31,10 @@ def describe_call(machine: Machine, frame: Frame, step: Step) -> MakeCall:
     written = as_text(step.body["key"].of(names)) if "key" in step.body else ""
     key = written or f"{machine.facts.id}:{step.path}{machine.iteration(frame)}"
     request = {name: _computed(value, names) for name, value in step.body[transport].items()}
-    return MakeCall(transport, request, key, max(frame.attempt, 1), _patience(machine, frame, step))
+    secrets = machine.definition.secrets.get(step.id, ())
+    bare = With(names, {"secret": dict.fromkeys(secrets, "")}) if secrets else names
+    refuse_marks({name: _computed(value, bare) for name, value in step.body[transport].items()} if secrets else request)
+    return MakeCall(transport, request, key, max(frame.attempt, 1), _patience(machine, frame, step), secrets)
 
 
 def _computed(value: Any, names: Any) -> Json:
