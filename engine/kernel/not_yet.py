@@ -13,7 +13,6 @@ _CALENDARS = "business calendars are not kept yet"
 _SECRETS = "secrets are not kept yet"
 _SIGNALS = "named signals are not brought to cases yet"
 _CHILDREN = "cases do not start other cases yet"
-_CLAIMS = "a claim does not reach the flow yet"
 _INBOX = "the inbox does not know it yet"
 _TRANSPORT = "there is no transport for it yet"
 _RATES = "calls are not slowed down yet"
@@ -23,7 +22,6 @@ NOT_YET: Mapping[str, str] = {
     "head.schedule": _SCHEDULES,
     "head.event": _EVENTS,
     "head.calendar": _CALENDARS,
-    "head.tests": _KERNEL,
     "head.trigger=scheduled": _SCHEDULES,
     "head.trigger=event": _EVENTS,
     "name.secret": _SECRETS,
@@ -32,8 +30,6 @@ NOT_YET: Mapping[str, str] = {
     "step.decorators": _KERNEL,
     "finally.call": "calls that nobody waits for are not made yet",
     "retry.jitter": _KERNEL,
-    "kind.any_order": _CLAIMS,
-    "first.pick=start": _CLAIMS,
     "wait.calendar": _CALENDARS,
     "call.graphql": _TRANSPORT,
     "task.sla": _INBOX,

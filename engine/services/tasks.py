@@ -14,9 +14,10 @@ from django.db import transaction
 
 from engine import access, coordinator
 from engine.audit import Act, database_now, record
+from engine.definitions import claims_decide
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError, check_values
-from engine.kernel.signals import SignalType, TaskCompleted
+from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task, TaskEvent
 from engine.projection import Delivery
@@ -61,7 +62,15 @@ def claim_task(*, actor: Actor, task_id: UUID) -> Task:
     now = database_now()
     _note(actor, task, "claimed", now, new={"assignee": actor.name})
     Task.objects.filter(pk=task.pk).update(status=TaskStatus.CLAIMED, assignee_id=actor.person_id, claimed_at=now)
+    _tell_engine(actor, task, TaskClaimed(task.token, actor.name))
     return access.task_of(actor, task_id)
+
+
+def _tell_engine(actor: Actor, task: Task, happening: TaskClaimed | TaskReleased) -> None:
+    """Let a claim or release move the instance, where its definition picks among offers by that."""
+    if claims_decide(task.version_id):
+        delivery = Delivery(happening, None, uuid7(), actor, token=task.token, queued=False)
+        coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
 
 
 @transaction.atomic
@@ -81,6 +90,7 @@ def _release(actor: Actor, task: Task, reason: str) -> Task:
     holder = task.assignee.username if task.assignee else None
     _note(actor, task, "released", database_now(), old={"assignee": holder}, cause=reason)
     Task.objects.filter(pk=task.pk).update(status=TaskStatus.OPEN, assignee_id=None, claimed_at=None)
+    _tell_engine(actor, task, TaskReleased(task.token))
     task.refresh_from_db()
     return task
 
@@ -149,6 +159,7 @@ def complete_task(
     answer = _checked_answer(actor, task, outcome, dict(values or {}), comment)
     if task.status == TaskStatus.OPEN:
         _note(actor, task, "claimed", database_now(), new={"assignee": actor.name})
+        _tell_engine(actor, task, TaskClaimed(task.token, actor.name))
     delivery = Delivery(answer, SignalType.TASK_COMPLETED, uuid7(), actor, token=task.token, queued=False)
     coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
     task.refresh_from_db()
