@@ -19,16 +19,8 @@ _RATES = "calls are not slowed down yet"
 _KERNEL = "the interpreter does not run it yet"
 
 NOT_YET: Mapping[str, str] = {
-    "head.schedule": _SCHEDULES,
-    "head.event": _EVENTS,
     "head.calendar": _CALENDARS,
-    "head.trigger=scheduled": _SCHEDULES,
-    "head.trigger=event": _EVENTS,
-    "name.secret": _SECRETS,
-    "step.throttle": _RATES,
-    "step.rate_limit": _RATES,
     "step.decorators": _KERNEL,
-    "finally.call": "calls that nobody waits for are not made yet",
     "retry.jitter": _KERNEL,
     "wait.calendar": _CALENDARS,
     "call.graphql": _TRANSPORT,

@@ -10,10 +10,13 @@ from engine import access
 from engine.audit import Act, record
 from engine.errors import Conflict, Invalid, Unprocessable
 from engine.functions import registered_functions
+from engine.kernel.findings import Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
-from engine.models import Template, TemplateVersion
+from engine.models import Secret, Template, TemplateVersion
+from engine.services.stored_tests import red_tests, workflows_around
+from engine.services.schedules import cancel_schedules_of, declare_schedule
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 from workflowplatform.accounts.models import Role, User
@@ -30,6 +33,7 @@ def tenant_facts(actor: Actor) -> TenantFacts:
             TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id).values_list("template__name", flat=True)
         ),
         functions=frozenset(registered_functions()),
+        secrets=frozenset(Secret.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
     )
 
 
@@ -148,19 +152,24 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
     version.status = VersionStatus.ACTIVE
     version.activated_at = timezone.now()
     version.activated_by_name = actor.name
+    version.event_name = ((version.canonical or {}).get("event") or {}).get("name", "")
     _save_move(version)
+    declare_schedule(actor=actor, version=version)
     _describe(version.template, version)
     record(version.template, Act("activate_template", old=old, new={"version": version.number}), actor=actor)
     return version
 
 
 def _freeze(actor: Actor, version: TemplateVersion) -> None:
-    """Check once more, now, with what the tenant has today; keep the findings, refuse errors."""
+    """Check once more, now, with what the tenant has today, and play the stored tests; keep findings, refuse errors."""
     checked = normalize(version.source, tenant_facts(actor))
-    errors = [finding for finding in checked.findings if finding.severity == "error"]
+    red: list[Finding] = []
+    if checked.canonical is not None:
+        red = red_tests(version.source, checked.canonical, workflows_around(actor.tenant_id, checked.canonical))
+    errors = [finding for finding in (*checked.findings, *red) if finding.severity == "error"]
     if errors:
         count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-        raise Unprocessable(f"Mend {count} to activate.", checked.findings)
+        raise Unprocessable(f"Mend {count} to activate.", (*checked.findings, *red))
     for field, value in _content(version.source, checked).items():
         setattr(version, field, value)
 
@@ -175,6 +184,7 @@ def _archive(actor: Actor, version: TemplateVersion) -> None:
     version.status = VersionStatus.ARCHIVED
     version.archived_at = timezone.now()
     version.save()
+    cancel_schedules_of(actor=actor, version=version)
     record(version.template, Act("archive_template", old=old, new={"version": version.number}), actor=actor)
 
 

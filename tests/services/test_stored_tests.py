@@ -1,0 +1,81 @@
+"""The gate of activation: a template's own tests are played, and a red one keeps it out of force."""
+
+import pytest
+
+from engine.errors import Unprocessable
+from engine.kernel.findings import Finding
+from engine.models import TemplateVersion
+from engine.services.templates import activate_version, save_draft
+from workflowplatform.accounts.actor import Actor
+
+TESTED = """\
+workflow: greet
+steps:
+  - id: ask
+    task: {title: Greet, outcomes: [hello, bye]}
+  - complete: "${upper(result.ask.outcome)}"
+tests:
+  - name: a friendly word
+    answers: {ask: {outcome: hello}}
+    expect: {status: completed, outcome: HELLO}
+  - name: a last word
+    answers: {ask: {outcome: bye}}
+    expect: {status: completed, outcome: BYE}
+"""
+
+PARENT = """\
+workflow: visit
+steps:
+  - {id: at_the_door, workflow: {name: greet}}
+  - complete: "${result.at_the_door.outcome}"
+tests:
+  - name: the child is the real one
+    answers: {at_the_door/ask: {outcome: bye}}
+    expect: {outcome: BYE, started: {greet: 1}}
+"""
+
+
+def activate(actor: Actor, source: str) -> TemplateVersion:
+    draft = save_draft(actor=actor, source=source)
+    return activate_version(actor=actor, name=draft.template.name, number=draft.number)
+
+
+def refused(actor: Actor, source: str) -> list[Finding]:
+    with pytest.raises(Unprocessable) as refusal:
+        activate(actor, source)
+    assert not TemplateVersion.objects.active().exists()
+    return list(refusal.value.findings)
+
+
+def test_green_tests_let_a_template_in(gwen: Actor) -> None:
+    assert activate(gwen, TESTED).status == "active"
+
+
+def test_a_red_test_stops_the_activation_with_its_name_line_and_first_failure(gwen: Actor) -> None:
+    (found,) = refused(gwen, TESTED.replace("outcome: BYE", "outcome: HELLO"))
+    assert (found.code, found.severity, found.line) == ("test_failed", "error", 10)
+    assert "a last word" in found.message
+    assert "outcome is 'BYE', expected 'HELLO'" in found.message
+
+
+def test_every_red_test_is_told(gwen: Actor) -> None:
+    found = refused(gwen, TESTED.replace("status: completed", "status: failed"))
+    assert [finding.line for finding in found] == [7, 10]
+
+
+def test_a_draft_may_hold_red_tests_while_it_is_written(gwen: Actor) -> None:
+    assert save_draft(actor=gwen, source=TESTED.replace("outcome: BYE", "outcome: HELLO")).findings == []
+
+
+@pytest.mark.parametrize("test", ["nonsense", "{start: 1, nosuch: 2}", "{do: [{fly: away}]}", "{at: never}", "{do: 7}"])
+def test_a_test_that_cannot_be_played_is_red_and_no_traceback(gwen: Actor, test: str) -> None:
+    source = TESTED[: TESTED.index("tests:")] + f"tests: [{test}]\n"
+    assert [finding.code for finding in refused(gwen, source)] == ["test_failed"]
+
+
+def test_children_are_the_tenants_active_workflows(gwen: Actor) -> None:
+    activate(gwen, TESTED)
+    assert activate(gwen, PARENT).status == "active"
+    worse = save_draft(actor=gwen, source=PARENT.replace("outcome: BYE", "outcome: HELLO"))
+    with pytest.raises(Unprocessable):
+        activate_version(actor=gwen, name="visit", number=worse.number)
