@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from engine.kernel.signals import Json
 from tasks_inbox.schema import CANNOT, Property, key_of, options_of, type_of
+from tasks_inbox.values import number_text
 
 EMPTY: Final = object()
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
@@ -183,6 +184,8 @@ def initial_of(prop: Property, value: Json) -> Any:
 
 
 def _plain(value: Json) -> str:
+    if isinstance(value, float):
+        return number_text(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

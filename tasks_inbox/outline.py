@@ -5,7 +5,7 @@ runs of one step (rounds, attempts) the last has the word and the number of runs
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from engine.kernel.bodies import bodies
 from engine.kernel.signals import Json
 from engine.models import StepRun
-from tasks_inbox.values import label_of
+from tasks_inbox.values import label_of, outcome_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +192,26 @@ def name_of(step: Mapping[str, Any]) -> str:
         if isinstance(title, str) and title and "${" not in title:
             return title
     kind = kind_of(step)
-    if kind == "complete" and isinstance(step[kind], Mapping) and isinstance(step[kind].get("outcome"), str):
-        return label_of(step[kind]["outcome"].lower())
+    outcome = step[kind].get("outcome") if kind == "complete" and isinstance(step[kind], Mapping) else None
+    if isinstance(outcome, str) and "${" not in outcome:
+        return outcome_text(outcome)
     return str(LOOKS[kind].word) if step.get("auto_id") else label_of(step["id"])
+
+
+def near(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Keep what one needs to see beside a task: the line it stands in, opened only where it waits and right after."""
+    kept: list[Step] = []
+    waits_before = False
+    for step in steps:
+        opened = waits_before or _waits(step)
+        branches = tuple(Branch(branch.label, near(branch.steps)) for branch in step.branches) if opened else ()
+        kept.append(replace(step, branches=branches))
+        waits_before = _waits(step)
+    return tuple(kept)
+
+
+def _waits(step: Step) -> bool:
+    return step.state in {"here", "again"} or any(_waits(inner) for branch in step.branches for inner in branch.steps)
 
 
 def steps_by_id(steps: Iterable[Step]) -> dict[str, Step]:

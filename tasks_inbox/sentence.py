@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from engine.models import Instance, Task, Wait
 from tasks_inbox.outline import Step
 from tasks_inbox.times import moment_words, span_words
-from tasks_inbox.values import label_of
+from tasks_inbox.values import label_of, outcome_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def _ended(words: str, instance: Instance) -> str:
 
 
 def _completed(instance: Instance) -> Sentence:
-    more = _("Outcome: %(outcome)s.") % {"outcome": instance.outcome} if instance.outcome else ""
+    more = _("Outcome: %(outcome)s.") % {"outcome": outcome_text(instance.outcome)} if instance.outcome else ""
     return Sentence(_ended(_("Completed %(when)s after %(span)s."), instance), more, "good", "circle-check")
 
 

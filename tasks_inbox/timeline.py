@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskEvent
 from tasks_inbox.outline import Step
-from tasks_inbox.values import NOTHING, shown
+from tasks_inbox.values import NOTHING, outcome_text, shown
 
 ENGINE = frozenset({"", "engine"})
 SHORT = 50
@@ -186,7 +186,7 @@ def _note(row: Audit) -> str:
     if isinstance(row.new, dict) and isinstance(row.new.get("message"), str):
         return row.new["message"]
     if row.action.endswith("_workflow") and isinstance(row.new, dict) and row.new.get("outcome"):
-        return _("Outcome: %(outcome)s") % {"outcome": row.new["outcome"]}
+        return _("Outcome: %(outcome)s") % {"outcome": outcome_text(str(row.new["outcome"]))}
     return row.cause
 
 

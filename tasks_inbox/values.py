@@ -3,15 +3,18 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
+from django.utils import timezone
 from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine.kernel.signals import Json
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)")
 NOTHING = "–"
 ABBREVIATIONS = frozenset({"hr", "id", "iban", "pr", "qa", "url", "vat"})
 LONG = 60
@@ -53,14 +56,22 @@ def shown(value: Json) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, str):
-        return _date(value) or value
+        return _date(value) or _moment(value) or value
     if isinstance(value, list):
         return ", ".join(shown(item) for item in value)
     if isinstance(value, dict):
         return ", ".join(f"{label_of(key)}: {shown(item)}" for key, item in value.items())
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    return number_text(value) if isinstance(value, float) else str(value)
+
+
+def number_text(value: float) -> str:
+    """Write a number without what binary arithmetic left behind it: 18240.04, not 18240.039999999997."""
+    return f"{Decimal(f'{value:.12g}'):f}"
+
+
+def outcome_text(name: str) -> str:
+    """Write an outcome's name, often in capitals, as words."""
+    return label_of(name.lower() if name.isupper() else name)
 
 
 def _date(text: str) -> str | None:
@@ -68,6 +79,16 @@ def _date(text: str) -> str | None:
         return None
     try:
         return date_format(date.fromisoformat(text), "D j M Y")
+    except ValueError:
+        return None
+
+
+def _moment(text: str) -> str | None:
+    """Write a moment in the reader's zone."""
+    if not ISO_MOMENT.fullmatch(text):
+        return None
+    try:
+        return date_format(timezone.localtime(datetime.fromisoformat(text)), "D j M Y, H:i")
     except ValueError:
         return None
 

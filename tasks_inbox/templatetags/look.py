@@ -144,6 +144,12 @@ def first_name(name: str) -> str:
 
 
 @register.filter
+def outcome(name: str) -> str:
+    """Write an outcome's name as words."""
+    return values.outcome_text(name)
+
+
+@register.filter
 def label(key: str) -> str:
     """Write a key or a role's name in words."""
     return values.label_of(key)

@@ -20,7 +20,7 @@ from tasks_inbox.authored import began_with, in_order, part_of_task
 from tasks_inbox.forms import CommentRule, TaskForm
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import http_status_of, notice_of
-from tasks_inbox.outline import outline_of
+from tasks_inbox.outline import near, outline_of
 from tasks_inbox.values import Fact, facts_of
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -190,4 +190,4 @@ def _where(actor: Actor, task: Task) -> dict[str, Any]:
         runs = access.step_runs_of(actor, task.instance_id)
     except NotFound:
         return {"outline": ()}
-    return {"outline": outline_of(task.version.canonical, runs), "began": began_with(task.instance, task.version)}
+    return {"outline": near(outline_of(task.version.canonical, runs)), "began": began_with(task.instance, task.version)}

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.http import QueryDict
+from django.utils import timezone
 
 from engine.kernel.forms import FieldError
 from engine.kernel.language_kinds import KINDS
@@ -13,7 +14,7 @@ from tasks_inbox.forms import SchemaForm, read_path
 from tasks_inbox.outline import LOOKS, STATE_OF, WORDS
 from tasks_inbox.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
 from tasks_inbox.templatetags.look import TONE_OF_STATUS
-from tasks_inbox.values import facts_of, label_of, shown
+from tasks_inbox.values import facts_of, label_of, outcome_text, shown
 
 
 def read(schema: dict[str, Any], text: str, prefill: Any = None) -> SchemaForm:
@@ -161,6 +162,16 @@ def test_values_are_written_as_people_read_them() -> None:
         "HR",
         "IBAN",
     ]
+
+
+def test_numbers_and_moments_are_written_as_people_read_them() -> None:
+    assert [shown(value) for value in (18240.039999999997, 16520.0, 1e21, 0.1 + 0.2)] == [
+        "18240.04", "16520", "1000000000000000000000", "0.3",
+    ]  # fmt: skip
+    with timezone.override("Europe/Vienna"):
+        assert shown("2026-11-15T23:57:09Z") == "Mon 16 Nov 2026, 00:57"
+    assert shown("2026-99-99T23:57:09Z") == "2026-99-99T23:57:09Z"
+    assert [outcome_text(name) for name in ("FALSE_ALARM", "approve")] == ["False alarm", "Approve"]
 
 
 def test_lists_of_records_become_tables() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from engine.kernel.normalizer import normalize
 from engine.kernel.signals import Json
 from engine.models import StepRun
-from tasks_inbox.outline import Step, outline_of, steps_by_id
+from tasks_inbox.outline import Step, near, outline_of, steps_by_id
 
 NOW = datetime(2026, 11, 16, 10, 0, tzinfo=UTC)
 
@@ -70,6 +70,13 @@ def test_the_way_not_gone_is_struck_out_once_the_choice_is_over() -> None:
 def test_attempts_are_counted_and_the_last_has_the_word() -> None:
     steps = drawn(run(5, "pay", "failed", kind="call"), run(5, "pay", "retrying", kind="call", attempt=2))
     assert (steps["pay"].state, steps["pay"].words) == ("again", "is tried again, attempt 2")
+
+
+def test_beside_a_task_only_what_waits_and_what_follows_is_opened() -> None:
+    runs = [run(1, "large", "running", kind="if"), run(2, "large/then/manager", "running", kind="task")]
+    assert "manager" in steps_by_id(near(outline_of(canonical(), runs)))
+    later = [run(1, "large", "success", kind="if"), run(3, "pay", "running", kind="call")]
+    assert set(steps_by_id(near(outline_of(canonical(), later)))) == {"large", "pay"}
 
 
 def test_rounds_are_counted() -> None:
