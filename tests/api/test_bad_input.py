@@ -36,6 +36,7 @@ BODIES = {
     "null": b"null",
     "a number": b"1",
     "unknown field": b'{"surprise": 1}',
+    "half a field": b'{"\\ud800": 1}',
     "wrong types": b'{"source": 1, "template": [], "outcome": {}, "values": [], "comment": 5}',
 }
 
@@ -68,6 +69,17 @@ def test_body_of_another_kind_is_refused(call: Callers) -> None:
         "/api/v1/templates/", {"source": "x"}, headers={"Authorization": f"Token {gwen.token}"}
     )  # a form
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+
+
+UNKEEPABLE = {"half a character": b'"\\ud800"', "NUL": b'"\\u0000"', "large number": b"90071992547409930"}
+
+
+@pytest.mark.parametrize("value", UNKEEPABLE.values(), ids=UNKEEPABLE.keys())
+def test_value_that_cannot_be_kept_is_refused_at_its_place(call: Callers, scene: Scene, value: bytes) -> None:
+    body = b'{"outcome": "approve", "values": {"note": "ok"}, "comment": ' + value + b"}"
+    answer = call("ada")("POST", f"tasks/{scene.task}/complete/", body)
+    assert answer.status_code == 400
+    assert [error["path"] for error in answer.json()["errors"]] == ["comment"]
 
 
 def test_unknown_field_is_refused_by_name(call: Callers, scene: Scene) -> None:

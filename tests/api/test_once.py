@@ -12,6 +12,7 @@ from engine.models import IdempotencyKey, Instance, TaskEvent, TemplateVersion
 from tests.api.conftest import Callers, caller_of
 from tests.api.scene import DRAFT, Scene, set_scene
 from tests.cast import Cast
+from tests.workflows import only_task, started
 
 START = {"template": "approval", "input": {"amount": 1}}
 
@@ -50,6 +51,12 @@ def test_key_belongs_to_one_actor_and_one_route(call: Callers, scene: Scene) -> 
     assert len(ids) == 2
     assert Instance.objects.count() == before + 2
     assert call("gwen").post("templates/validate/", {"source": DRAFT}, key="k1").status_code == 200
+
+
+def test_same_key_at_two_tasks_claims_both(call: Callers, cast: Cast, scene: Scene) -> None:
+    other = str(only_task(started(cast.actor("uri"), "approval", amount=2)).pk)
+    answers = [call("ada").post(f"tasks/{task}/claim/", key="k1").json() for task in (scene.task, other)]
+    assert [answer["id"] for answer in answers] == [scene.task, other]
 
 
 def test_refused_act_leaves_no_key(call: Callers, scene: Scene) -> None:

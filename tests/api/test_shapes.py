@@ -196,6 +196,12 @@ def test_token_of_a_person_who_left_is_worth_nothing(call: Callers, cast: Cast) 
     assert ada.get("tasks/").status_code == 401
 
 
+def test_token_that_outlived_its_person_is_worth_nothing(call: Callers, cast: Cast) -> None:
+    ada = call("ada")
+    type(cast.ada).objects.filter(pk=cast.ada.pk).update(is_active=False)
+    assert ada.get("tasks/").status_code == 401
+
+
 def test_token_is_refused_once_it_has_expired(cast: Cast) -> None:
     _, plain = create_token(actor=None, person=cast.ada, name="short", expires_in=timedelta(hours=1))
     assert Caller(plain).get("tasks/").status_code == 200
