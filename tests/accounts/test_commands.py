@@ -69,6 +69,7 @@ def test_password_given_at_the_command_line_signs_in(cast: Cast) -> None:
         (("person", "create", "nina", "--tenant", "acme", "--level", "6", "--as", "gwen"), "above their own"),
         (("person", "create", "nina", "--tenant", "globex", "--level", "2", "--as", "gwen"), "another tenant"),
         (("person", "create", "nina", "--tenant", "acme", "--level", "2", "--as", "ada"), "Only level 5"),
+        (("person", "create", "ada", "--tenant", "acme", "--level", "2", "--as", "zoe"), "already exists"),
         (("token", "nobody"), "There is no person nobody."),
     ],
 )

@@ -125,7 +125,7 @@ def test_level_four_reads_templates_and_changes_nothing(sign_in: SignIn, gwen: A
     browser = sign_in("ada")
     shown = words_of(browser.get(page(draft)))
     assert "# next" in shown
-    for button in ("Activate</button>", "Save draft", "Delete draft"):
+    for button in ("<textarea", "Activate</button>", "Save draft", "Delete draft"):
         assert button not in shown
     assert browser.get(ADD).status_code == 403
     assert browser.post(page(draft), {"source": "x", "revision": "1", "_save": "1"}).status_code == 403
