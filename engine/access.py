@@ -17,6 +17,7 @@ from engine.models import (
     Audit,
     DeadLetter,
     Instance,
+    Schedule,
     StepRun,
     Task,
     TaskCandidate,
@@ -170,6 +171,12 @@ def visible_dead_letters(actor: Actor) -> QuerySet[DeadLetter]:
     """Return the tenant's dead letters, for those who operate."""
     letters = DeadLetter.objects.filter(tenant_id=actor.tenant_id).select_related("instance__template")
     return letters if actor.level >= TO_OPERATE else letters.none()
+
+
+def visible_schedules(actor: Actor) -> QuerySet[Schedule]:
+    """Return the tenant's schedules, for those who operate."""
+    schedules = Schedule.objects.filter(tenant_id=actor.tenant_id).select_related("template")
+    return schedules if actor.level >= TO_OPERATE else schedules.none()
 
 
 # Tasks

@@ -2,8 +2,8 @@
 
 Who starts or ends an instance under a limit takes the lock of the limited rows (the tenant's, then the template's, after every
 other lock), counts, and decides. A slot is held from admission to the end, standing still included; a child runs in its parent's
-slot. At a limit a start is queued and later admitted, first come first served, by whoever frees the slot; or it is refused where the
-author says so. The database counts once more at the commit.
+slot. At a limit a start is queued and later admitted, first come first served, by whoever frees the slot; or it is refused where
+the author says so. The database counts once more at the commit.
 """
 
 from dataclasses import dataclass

@@ -76,6 +76,7 @@ PARTS: dict[str, str] = {
     "attempts smallint",
     "receipts": "id uuid, tenant_id uuid, instance_id uuid, type text, waiting_token bigint, disposition text, at timestamptz",
     "new_effects": "instance_id uuid, token bigint, tenant_id uuid, path text, transport text, request jsonb, key text, "
+    "secrets jsonb, "
     "attempt smallint, timeout_seconds float8, status text, made smallint, intended_at timestamptz",
     "ended_effects": "instance_id uuid, token bigint, status text, result jsonb, ended_at timestamptz",
     "audit": "tenant_id uuid, subject_kind text, subject_id uuid, seq bigint, at timestamptz, actor_id uuid, "

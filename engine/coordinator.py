@@ -34,6 +34,7 @@ from engine.models import TemplateVersion
 from engine.outbox import announce_on_commit
 from engine.outward import addresses_of, children_of, newborn, send_outward
 from engine.projection import Delivery, Loaded, Stage, project
+from engine.rates import admitting
 from engine.routing import hold_addresses
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.ids import uuid7
@@ -131,6 +132,7 @@ def lend(loaded: Loaded) -> Lent:
         now=loaded.now,
         max_steps=settings.WORKFLOW_SLICE_STEPS,
         stop=lambda: time.monotonic() > stop_at,
+        admit=admitting(loaded.tenant_id, loaded.now),
         new_id=lambda number: uuid7(),
     )
 

@@ -18,6 +18,7 @@ from engine.kernel.errors import error_names
 from engine.kernel.forms import check_values
 from engine.kernel.signals import InstanceFacts, SignalType
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
+from engine.kernel.triggers import EventStart, event_start
 from engine.models import Instance, TemplateVersion
 from engine.projection import Loaded, Stage
 from engine.projection.rows import signal_row
@@ -63,20 +64,44 @@ def children_of(stage: Stage) -> Iterator[Loaded]:
             child = _child(stage, effect)
             if child is not None:
                 yield child
+        elif isinstance(effect, Emit) and effect.kind == "event":
+            yield from _started_by_event(stage, effect)
+
+
+def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
+    starter, starter_id = stage.loaded.facts.started_by, stage.loaded.started_by_id
+    for version, given in listeners(stage.loaded.tenant_id, effect.name, effect.payload, stage.now):
+        name = version.template.name
+        born = newborn(version, name, given.input, now=stage.now, started_by=starter, started_by_id=starter_id)
+        yield replace(born, facts=replace(born.facts, reference=given.reference))
+
+
+def listeners(tenant_id: UUID, name: str, payload: Any, now: datetime) -> Iterator[tuple[TemplateVersion, EventStart]]:
+    """Give every active version that an event starts, with what it is started with; unfit payloads start nothing."""
+    active = TemplateVersion.objects.active().filter(tenant_id=tenant_id, event_name=name).select_related("template")
+    for version in active.order_by("template__name"):
+        definition = definition_of(version.pk)
+        given = event_start(definition, name, payload, now)
+        if given is None:
+            continue
+        values, errors = check_values(definition.input_schema, given.input)
+        if not errors:
+            yield version, replace(given, input=values)
 
 
 def _child(stage: Stage, effect: StartChild) -> Loaded | None:
     version = _version(stage, effect)
     if version is None:
-        return _refuse(
-            stage, effect, "definition", "unknown_workflow", f"There is no active workflow named {effect.name}."
-        )
+        _refuse(stage, effect, "definition", "unknown_workflow", f"There is no active workflow named {effect.name}.")
+        return None
     if stage.loaded.depth >= DEEPEST:
-        return _refuse(stage, effect, "definition", "too_deep", f"Children stand at most {DEEPEST} deep.")
+        _refuse(stage, effect, "definition", "too_deep", f"Children stand at most {DEEPEST} deep.")
+        return None
     values, errors = check_values(definition_of(version.pk).input_schema, effect.input)
     if errors:
         first = errors[0]
-        return _refuse(stage, effect, "business", "invalid_input", f"{first.path or 'input'}: {first.message}")
+        _refuse(stage, effect, "business", "invalid_input", f"{first.path or 'input'}: {first.message}")
+        return None
     return _born(stage, effect, version, values)
 
 

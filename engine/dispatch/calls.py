@@ -18,10 +18,12 @@ from engine import coordinator
 from engine.audit import database_now
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.due import Due
+from engine.kernel.secrets import fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
 from engine.models import Effect, Signal, SignalReceipt
 from engine.projection import Delivery, Loaded
-from engine.transports.base import CallResult, Succeeded, make_call
+from engine.secrets import UnreadableSecret, secrets_for_call
+from engine.transports.base import CallResult, Failed, Succeeded, make_call
 from workflowplatform.accounts.actor import engine_actor
 from workflowplatform.accounts.models import Tenant
 
@@ -41,6 +43,12 @@ class Intent:
     request: Any
     key: str
     timeout_seconds: float
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Tell whether a step waits for the answer; calls from a `finally` carry a token below zero."""
+        return self.token > 0
 
 
 def take_on_calls(due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Intent]:
@@ -62,7 +70,7 @@ def _take_on(signal: Due, effect: Effect, one: Loaded) -> Intent:
     Effect.objects.filter(instance_id=signal.instance_id, token=signal.token).update(made=effect.made + 1)
     return Intent(
         signal.id, signal.instance_id, one.tenant_id, effect.token, effect.transport, effect.request, effect.key,
-        effect.timeout_seconds,
+        effect.timeout_seconds, tuple(effect.secrets),
     )  # fmt: skip
 
 
@@ -90,19 +98,36 @@ def make_calls(intents: Sequence[Intent]) -> None:
 def _make_call(intent: Intent, allow: list[str] | None) -> CallResult:
     """Make one call; a registered function may have used this thread's own database connection."""
     try:
+        request = fill_secrets(intent.request, secrets_for_call(intent.tenant_id, intent.secrets))
         return make_call(
-            intent.transport, intent.request, key=intent.key, timeout_seconds=intent.timeout_seconds, http_allow=allow
+            intent.transport, request, key=intent.key, timeout_seconds=intent.timeout_seconds, http_allow=allow
         )
+    except UnreadableSecret as error:
+        return Failed("authorization", "unreadable_secret", str(error))
     finally:
         connection.close()
 
 
 def _deliver_result(intent: Intent, result: CallResult) -> None:
+    if not intent.is_awaited:
+        _note_result(intent, result)
+        return
     actor = engine_actor(intent.tenant_id)
     happening = _result_happening(intent.token, result)
     delivery = Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
     with transaction.atomic():
         coordinator.deliver(instance_id=intent.instance_id, deliveries=[delivery], actor=actor)
+
+
+@transaction.atomic
+def _note_result(intent: Intent, result: CallResult) -> None:
+    """Keep what became of a call that nobody waits for; nothing follows from it."""
+    now = database_now()
+    status = "succeeded" if isinstance(result, Succeeded) else "failed"
+    Effect.objects.filter(instance_id=intent.instance_id, token=intent.token).update(
+        status=status, result=result.value, ended_at=now
+    )
+    Signal.objects.filter(pk=intent.signal_id).delete()
 
 
 def _result_happening(token: int, result: CallResult) -> Happening:

@@ -28,6 +28,7 @@ from engine.dispatch.poison import count_attempt
 from engine.kernel.signals import SignalType
 from engine.models import Signal
 from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from engine.services.schedules import due_schedules, fire_due_slots
 from workflowplatform.accounts.actor import engine_actor
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ WHERE place <= %(most)s ORDER BY instance_id, due_at, id
 class Drained:
     """What a drain did."""
 
+    started: int = 0
     signals: int = 0
     calls: int = 0
     failed: int = 0
@@ -69,7 +71,7 @@ class Drained:
 
 def drain() -> Drained:
     """Apply everything due; return after a while even if more is left, so that the caller can look around."""
-    drained = Drained()
+    drained = Drained(started=sum(fire_due_slots(schedule_id=schedule_id) for schedule_id in due_schedules()))
     stop_at = time.monotonic() + MAX_SECONDS
     while time.monotonic() < stop_at and drained.signals + drained.calls < MAX_SIGNALS:
         if not drain_once(drained):
@@ -121,7 +123,7 @@ def _claim(batch: int) -> list[UUID]:
 def _due(claimed: Sequence[UUID]) -> list[Due]:
     with connection.cursor() as cursor:
         cursor.execute(DUE, {"claimed": list(claimed), "most": SIGNALS_A_SLICE})
-        return [Due(*row[:4], json.loads(row[4]), row[5]) for row in cursor.fetchall()]
+        return [Due(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5]) for row in cursor.fetchall()]
 
 
 def _hold_still(due: list[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
@@ -168,7 +170,8 @@ def seconds_to_next_look() -> float:
     """Say how long nothing will be due: until the earliest future signal, within bounds."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT extract(epoch FROM min(due_at) - clock_timestamp()) FROM wf_signals WHERE due_at > clock_timestamp()"
+            "SELECT extract(epoch FROM least((SELECT min(due_at) FROM wf_signals WHERE due_at > clock_timestamp()), "
+            "(SELECT min(look_at) FROM wf_schedules WHERE status = 'active')) - clock_timestamp())"
         )
         ahead = cursor.fetchone()[0]
     if ahead is None:

@@ -42,7 +42,7 @@ HAPPENING_OF: dict[str, Callable[[Due], Happening]] = {
         due.payload["name"], due.payload["key"], due.payload["payload"]
     ),
     SignalType.SUB_WORKFLOW_COMPLETED: lambda due: ChildEnded(token=due.token, **due.payload),
-    SignalType.PARENT_ENDED: lambda due: CancelCase(reason="its parent ended"),
+    SignalType.PARENT_ENDED: lambda due: CancelCase(reason=due.payload.get("reason", "its parent ended")),
 }
 """How queued signals are told to the kernel. CallDue is absent: it asks for an act first."""
 

@@ -5,6 +5,8 @@ from engine.models.audit import Audit
 from engine.models.effect import Effect
 from engine.models.idempotency import IdempotencyKey
 from engine.models.instance import Instance, RuntimeState
+from engine.models.schedule import Schedule, ScheduleFire
+from engine.models.setup import BusinessCalendar, Rate, Secret
 from engine.models.signal import DeadLetter, Signal, SignalReceipt
 from engine.models.step_run import StepRun
 from engine.models.task import PRIORITIES, Task, TaskCandidate, TaskEvent
@@ -14,13 +16,18 @@ from engine.models.wait import Wait
 __all__ = [
     "PRIORITIES",
     "Audit",
+    "BusinessCalendar",
     "DeadLetter",
     "Effect",
     "Event",
     "IdempotencyKey",
     "Instance",
     "KeptSignal",
+    "Rate",
     "RuntimeState",
+    "Schedule",
+    "ScheduleFire",
+    "Secret",
     "Signal",
     "SignalReceipt",
     "StepRun",

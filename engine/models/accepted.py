@@ -31,16 +31,14 @@ class Event(IdRow):
     external_id = models.CharField(max_length=200)
     key = models.CharField(max_length=200, null=True)  # noqa: DJ001
     payload = models.JSONField(null=True)
-    answer = models.JSONField(null=True)
+    answer = models.JSONField(default=dict)
     actor_name = models.CharField(max_length=100, blank=True)
     at = models.DateTimeField()
 
     class Meta:
         db_table = "wf_events"
         ordering = ("-id",)
-        constraints = (
-            models.UniqueConstraint(fields=("tenant", "kind", "external_id"), name="event_accepted_once"),
-        )
+        constraints = (models.UniqueConstraint(fields=("tenant", "kind", "external_id"), name="event_accepted_once"),)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"

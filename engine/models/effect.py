@@ -18,6 +18,8 @@ class Effect(TenantRow):
     transport = models.CharField(max_length=20)
     request = models.JSONField()
     key = models.CharField(max_length=300)
+    secrets = models.JSONField(default=list)
+    """Names of the secrets whose marks stand in the request."""
     attempt = models.PositiveSmallIntegerField(default=1)
     timeout_seconds = models.FloatField(default=30)
     status = models.CharField(max_length=10, choices=[(word, word) for word in STATUSES], default="intended")

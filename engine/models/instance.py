@@ -35,6 +35,8 @@ class Instance(IdRow, AuditedSubject):
     parent = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children", db_constraint=False
     )
+    schedule_id = models.UUIDField(null=True, blank=True)
+    """The schedule that started it, if the clock did."""
     parent_token = models.BigIntegerField(null=True, blank=True)
     """The parent's wait that this instance answers; None beside a parent: it was started to go its own way."""
     depth = models.PositiveSmallIntegerField(default=0)
@@ -54,7 +56,10 @@ class Instance(IdRow, AuditedSubject):
             models.Index(fields=("tenant", "template", "-id"), name="instances_by_template"),
             models.Index(fields=("tenant", "reference"), name="instances_by_reference"),
             models.Index(fields=("started_by_id", "-id"), name="instances_by_starter"),
-            models.Index(fields=("parent", "parent_token"), condition=Q(parent__isnull=False), name="instances_by_parent"),
+            models.Index(fields=("schedule_id",), condition=Q(schedule_id__isnull=False), name="instances_by_schedule"),
+            models.Index(
+                fields=("parent", "parent_token"), condition=Q(parent__isnull=False), name="instances_by_parent"
+            ),
         )
         constraints = (
             models.UniqueConstraint(fields=("tenant", "id"), name="instance_in_tenant"),

@@ -48,6 +48,8 @@ class TemplateVersion(IdRow):
 
     template = models.ForeignKey(Template, on_delete=models.PROTECT, related_name="versions", db_constraint=False)
     number = models.PositiveIntegerField()
+    event_name = models.CharField(max_length=200, blank=True, editable=False)
+    """The event that starts it, once activated."""
     status = models.CharField(
         max_length=10, choices=[(status.value, status.value) for status in VersionStatus], default=VersionStatus.DRAFT
     )

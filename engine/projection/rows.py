@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from engine.commit import Row
-from engine.kernel.effects import SIGNAL_OF_WAIT, ClosedWait, MakeCall, Wait, WaitKind
+from engine.kernel.effects import SIGNAL_OF_WAIT, ClosedWait, MakeCall, MakeCallLater, Wait, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.signals import CallFailed, CallSucceeded, SignalType
 from engine.kernel.transitions import TERMINAL_INSTANCE
@@ -81,7 +81,18 @@ def add_opened(stage: Stage) -> dict[int, UUID]:
             stage.batch.add("new_effects", _effect(stage, wait, wait.call))
         if wait.task:
             task_ids[wait.token] = open_task(stage, wait, wait.task)
+    for effect in stage.result.effects:
+        if isinstance(effect, MakeCallLater):
+            _call_later(stage, effect)
     return task_ids
+
+
+def _call_later(stage: Stage, effect: MakeCallLater) -> None:
+    """Write the intent of a call that nobody waits for; a token below zero names no wait."""
+    token = -(uuid7().int >> 65)
+    wait = Wait(token, WaitKind.CALL, effect.step, effect.path)
+    stage.batch.add("new_effects", _effect(stage, wait, effect.call))
+    stage.batch.add("new_signals", signal_row(stage, SignalType.CALL_DUE, token, stage.now))
 
 
 def _wait(stage: Stage, wait: Wait) -> Row:
@@ -134,6 +145,7 @@ def _effect(stage: Stage, wait: Wait, call: MakeCall) -> Row:
         "transport": call.transport,
         "request": dict(call.request),
         "key": call.key,
+        "secrets": call.secrets,
         "attempt": call.attempt,
         "timeout_seconds": call.timeout_seconds,
         "status": "intended",

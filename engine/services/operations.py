@@ -23,6 +23,7 @@ from engine.outbox import announce_on_commit
 from engine.projection import NEVER, Delivery
 from engine.services.instances import instance_now
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
 
 
@@ -147,7 +148,7 @@ def replay_dead_letter(*, actor: Actor, letter_id: UUID) -> Instance:
 
 
 def _is_letters_incident(instance: Instance) -> bool:
-    return bool(instance.error) and instance.error.get("code") == "dead_letter"
+    return (instance.error or {}).get("code") == "dead_letter"
 
 
 def _requeue(letter: DeadLetter) -> None:
@@ -205,7 +206,7 @@ class IncidentGroup:
 
 def incidents_by_cause(*, actor: Actor) -> list[IncidentGroup]:
     """Return the tenant's incidents, those with one cause together, largest group first."""
-    access.require_level(actor, access.TO_OPERATE, "see incidents")
+    access.require_level(actor, TO_OPERATE, "see incidents")
     groups: dict[tuple[str, str | None, str, str], list[Instance]] = {}
     for instance in access.visible_instances(actor).filter(status=InstanceStatus.INCIDENT).order_by("id"):
         error = instance.error or {}

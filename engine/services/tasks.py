@@ -14,7 +14,7 @@ from django.db import transaction
 
 from engine import access, coordinator
 from engine.audit import Act, database_now, record
-from engine.definitions import claims_decide
+from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
@@ -68,7 +68,7 @@ def claim_task(*, actor: Actor, task_id: UUID) -> Task:
 
 def _tell_engine(actor: Actor, task: Task, happening: TaskClaimed | TaskReleased) -> None:
     """Let a claim or release move the instance, where its definition picks among offers by that."""
-    if claims_decide(task.version_id):
+    if definition_of(task.version_id).claims_decide:
         delivery = Delivery(happening, None, uuid7(), actor, token=task.token, queued=False)
         coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
 

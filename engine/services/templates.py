@@ -15,8 +15,8 @@ from engine.kernel.forms import FieldError
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Secret, Template, TemplateVersion
+from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import red_tests, workflows_around
-from engine.services.schedules import cancel_schedules_of, declare_schedule
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 from workflowplatform.accounts.models import Role, User
@@ -184,7 +184,6 @@ def _archive(actor: Actor, version: TemplateVersion) -> None:
     version.status = VersionStatus.ARCHIVED
     version.archived_at = timezone.now()
     version.save()
-    cancel_schedules_of(actor=actor, version=version)
     record(version.template, Act("archive_template", old=old, new={"version": version.number}), actor=actor)
 
 
@@ -217,6 +216,7 @@ def archive_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     version = access.version_to_author(actor, name, number)
     _require_move(version, VersionStatus.ARCHIVED)
     _archive(actor, version)
+    cancel_schedules_of(actor=actor, version=version)
     return version
 
 
@@ -226,6 +226,7 @@ def _move(actor: Actor, name: str, number: int, status: VersionStatus, action: s
     old = version.status
     version.status = status
     version.save()
+    hold_schedules_of(version, held=status == VersionStatus.PAUSED)
     record(version.template, Act(action, old=old, new={"version": version.number}), actor=actor)
     return version
 

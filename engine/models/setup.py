@@ -1,0 +1,53 @@
+"""What a tenant sets up for its workflows: secrets, calendars; and the marks that rates leave."""
+
+from django.db import models
+
+from engine.models.base import IdRow, OrderedJSONField
+
+
+class Secret(IdRow):
+    """A value that calls may use and nobody can read back; encrypted at rest."""
+
+    name = models.CharField(max_length=63)
+    ciphertext = models.BinaryField()
+    changed_by_name = models.CharField(max_length=100)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        db_table = "wf_secrets"
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("tenant", "name"), name="secret_name_once_a_tenant"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class BusinessCalendar(IdRow):
+    """When an office is open: weekly hours, holidays and half days in its zone."""
+
+    name = models.CharField(max_length=63)
+    title = models.CharField(max_length=200, blank=True)
+    content = OrderedJSONField(default=dict)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        db_table = "wf_calendars"
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("tenant", "name"), name="calendar_name_once_a_tenant"),)
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+
+class Rate(IdRow):
+    """How far ahead of time a throttled key has been used."""
+
+    key = models.CharField(max_length=300)
+    free_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "wf_rates"
+        constraints = (models.UniqueConstraint(fields=("tenant", "key"), name="rate_key_once_a_tenant"),)
+
+    def __str__(self) -> str:
+        return self.key

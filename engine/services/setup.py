@@ -1,0 +1,71 @@
+"""Set up what a tenant's workflows need: secrets and calendars. Level 5."""
+
+import re
+from typing import Any
+
+from django.db import transaction
+
+from engine import access
+from engine.audit import Act, record
+from engine.errors import Invalid, NotFound
+from engine.kernel.calendars import Calendar, CalendarError
+from engine.kernel.forms import FieldError
+from engine.models import BusinessCalendar, Secret
+from engine.secrets import encrypt
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_AUTHOR
+from workflowplatform.accounts.models import Tenant
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+def _require_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        message = "Use small letters, digits and _, beginning with a letter."
+        raise Invalid(message, [FieldError("name", "name", message)])
+
+
+@transaction.atomic
+def put_secret(*, actor: Actor, name: str, value: str) -> Secret:
+    """Write a secret, new or anew. Its value can never be read back, only used by calls."""
+    access.require_level(actor, TO_AUTHOR, "write secrets")
+    _require_name(name)
+    if not value:
+        message = "A secret needs a value."
+        raise Invalid(message, [FieldError("value", "required", message)])
+    content = {"ciphertext": encrypt(value), "changed_by_name": actor.name}
+    secret, created = Secret.objects.update_or_create(tenant_id=actor.tenant_id, name=name, defaults=content)
+    _note(actor, "create_secret" if created else "change_secret", name)
+    return secret
+
+
+@transaction.atomic
+def delete_secret(*, actor: Actor, name: str) -> None:
+    """Forget a secret; calls that use it fail from now on."""
+    access.require_level(actor, TO_AUTHOR, "delete secrets")
+    deleted, _ = Secret.objects.filter(tenant_id=actor.tenant_id, name=name).delete()
+    if not deleted:
+        raise NotFound
+    _note(actor, "delete_secret", name)
+
+
+@transaction.atomic
+def put_calendar(*, actor: Actor, name: str, content: Any, title: str = "") -> BusinessCalendar:
+    """Write a business calendar, new or anew."""
+    access.require_level(actor, TO_AUTHOR, "write calendars")
+    _require_name(name)
+    try:
+        kept = Calendar.from_json(content).as_json()
+    except CalendarError as error:
+        raise Invalid(
+            str(error), [FieldError(path, "calendar", text) for path, text in error.problems.items()]
+        ) from error
+    calendar, _ = BusinessCalendar.objects.update_or_create(
+        tenant_id=actor.tenant_id, name=name, defaults={"content": kept, "title": title}
+    )
+    _note(actor, "change_calendar", name)
+    return calendar
+
+
+def _note(actor: Actor, action: str, name: str) -> None:
+    record(Tenant.objects.get(pk=actor.tenant_id), Act(action, new={"name": name}), actor=actor)

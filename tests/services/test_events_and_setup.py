@@ -1,0 +1,143 @@
+"""Events start what listens, once; secrets reach the call and nobody else; rates hold back; late calls are made."""
+
+import pytest
+
+from engine.dispatch.drain import drain
+from engine.errors import Invalid, Refused
+from engine.models import Audit, Effect, Instance, RuntimeState, Secret, Signal
+from engine.services.events import accept_event
+from engine.services.setup import delete_secret, put_calendar, put_secret
+from tests.cast import Cast
+from tests.flaky import counter
+from tests.workflows import activated, started
+from workflowplatform.accounts.actor import Actor
+
+LISTENS = """
+workflow: ordered
+title: Ordered
+trigger: event
+event: {name: order, when: start.total > 10, reference: "${'ORD-' + start.id}"}
+input: {type: object, required: [id, total], properties: {id: {type: string}, total: {type: number}}}
+steps:
+  - id: work
+    task: {title: "Order ${start.id}"}
+"""
+
+EMITS = """
+workflow: shop
+title: Shop
+steps:
+  - id: tell
+    emit: {event: order, payload: {id: x1, total: 99}}
+"""
+
+SECRETIVE = """
+workflow: secretive
+title: Secretive
+steps:
+  - id: ask
+    call: {python: {function: echo, args: {token: "Bearer ${secret.api_key}"}}}
+  - id: keep
+    set: {size: "${length(result.ask.token)}"}
+"""
+
+THROTTLED = """
+workflow: throttled
+title: Throttled
+steps:
+  - id: step
+    throttle: {key: bank, limit: 2, per: PT1H}
+    set: {passed: true}
+"""
+
+TIDY = """
+workflow: tidy
+title: Tidy
+steps:
+  - id: work
+    set: {done: true}
+    finally:
+      - id: tell
+        call: {python: {function: test_slow, args: {seconds: 0}}}
+"""
+
+
+def test_an_event_starts_what_listens_once_per_id(gwen: Actor, ada: Actor) -> None:
+    activated(gwen, LISTENS)
+    event = {"actor": ada, "name": "order", "external_id": "e-1", "payload": {"id": "7", "total": 12}}
+    first, second = accept_event(**event), accept_event(**event)
+    assert first == second
+    instance = Instance.objects.get()
+    assert (first.started, instance.reference) == ((instance.pk,), "ORD-7")
+
+
+def test_an_event_that_does_not_fit_starts_nothing(gwen: Actor, ada: Actor, sam: Actor) -> None:
+    activated(gwen, LISTENS)
+    assert accept_event(actor=ada, name="order", external_id="a", payload={"id": "7", "total": 3}).started == ()
+    assert accept_event(actor=ada, name="order", external_id="b", payload={"id": 7, "total": 30}).started == ()
+    assert accept_event(actor=ada, name="other", external_id="c", payload={}).started == ()
+    assert accept_event(actor=sam, name="order", external_id="d", payload={"id": "7", "total": 30}).started == ()
+
+
+def test_bad_events_are_refused(uri: Actor, ada: Actor) -> None:
+    with pytest.raises(Refused):
+        accept_event(actor=uri, name="order", external_id="x")
+    with pytest.raises(Invalid):
+        accept_event(actor=ada, name="", external_id="x", payload={"n": float("nan")})
+
+
+def test_an_emitted_event_starts_its_listener_in_the_same_commit(gwen: Actor, ada: Actor) -> None:
+    activated(gwen, LISTENS)
+    activated(gwen, EMITS)
+    started(ada, "shop")
+    assert Instance.objects.get(template__name="ordered").reference == "ORD-x1"
+
+
+def test_a_secret_reaches_the_call_and_nothing_else(committed_cast: Cast) -> None:
+    cast = committed_cast
+    gwen = cast.actor("gwen")
+    put_secret(actor=gwen, name="api_key", value="s3cr3t-value")
+    activated(gwen, SECRETIVE)
+    instance = started(cast.actor("ada"), "secretive")
+    stored = str(list(Effect.objects.values_list("request", flat=True)))
+    assert "s3cr3t-value" not in stored
+    drain()
+    instance.refresh_from_db()
+    assert instance.state == {"size": len("Bearer s3cr3t-value")}
+    assert b"s3cr3t" not in bytes(Secret.objects.get().ciphertext)
+    for rows in (Audit.objects.values_list("new", flat=True), Signal.objects.values_list("payload", flat=True)):
+        assert "s3cr3t" not in str(list(rows))
+
+
+def test_secrets_and_calendars_are_level_five(gwen: Actor, ada: Actor) -> None:
+    with pytest.raises(Refused):
+        put_secret(actor=ada, name="k", value="v")
+    with pytest.raises(Invalid):
+        put_secret(actor=gwen, name="Bad Name", value="v")
+    with pytest.raises(Invalid):
+        put_calendar(actor=gwen, name="office", content={"zone": "Mars/Base"})
+    put_secret(actor=gwen, name="k", value="v")
+    delete_secret(actor=gwen, name="k")
+    assert not Secret.objects.exists()
+
+
+def test_over_the_rate_a_step_waits_for_its_turn(committed_cast: Cast) -> None:
+    cast = committed_cast
+    activated(cast.actor("gwen"), THROTTLED)
+    statuses = [started(cast.actor("ada"), "throttled").status for _ in range(3)]
+    assert statuses == ["completed", "completed", "running"]
+    held = Instance.objects.get(status="running")
+    assert (held.waits.get().kind, held.signals.get().type) == ("timer", "TimerDue")
+
+
+def test_a_call_from_finally_is_made_after_the_end(committed_cast: Cast) -> None:
+    cast = committed_cast
+    counter("slow").unlink(missing_ok=True)
+    activated(cast.actor("gwen"), TIDY)
+    instance = started(cast.actor("ada"), "tidy")
+    assert instance.status == "completed"
+    drain()
+    assert counter("slow").stat().st_size == 1
+    assert instance.effects.get().status == "succeeded"
+    assert not Signal.objects.exists()
+    assert RuntimeState.objects.get().runtime_status == "completed"

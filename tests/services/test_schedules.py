@@ -1,0 +1,160 @@
+"""Schedules: each slot once, overlaps, catch-up, and who acts."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engine.audit import database_now
+from engine.dispatch.drain import drain
+from engine.errors import Invalid, NotFound, Refused
+from engine.models import Audit, Instance, Schedule, ScheduleFire
+from engine.services import schedules
+from engine.services.instances import cancel_instance
+from engine.services.people import change_level, deactivate_person
+from engine.services.templates import archive_version, pause_version, resume_version
+from tests.cast import Cast
+from tests.races.crowd import at_once
+from tests.workflows import TIMER, activated
+
+NIGHTLY = """
+workflow: nightly
+title: Nightly
+trigger: scheduled
+schedule: {cron: "0 2 * * *", timezone: Europe/Berlin}
+steps:
+  - id: work
+    task: {title: Work}
+"""
+
+
+@pytest.fixture
+def clock(committed_cast: Cast) -> Schedule:
+    """Give Ada's schedule: every minute a task."""
+    activated(committed_cast.actor("gwen"), NIGHTLY.replace("trigger: scheduled\n", "").replace("schedule:", "# "))
+    return schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron="* * * * *")
+
+
+def let_pass(schedule: Schedule, minutes: int, **changes: Any) -> int:
+    """Pretend that the schedule was last looked at so many slots ago, and fire."""
+    next_at = database_now().replace(second=0, microsecond=0) - timedelta(minutes=minutes - 1)
+    Schedule.objects.filter(pk=schedule.pk).update(next_at=next_at, look_at=next_at, **changes)
+    return schedules.fire_due_slots(schedule_id=schedule.pk)
+
+
+def outcomes(schedule: Schedule) -> list[str]:
+    return list(ScheduleFire.objects.filter(schedule_id=schedule.pk).order_by("slot").values_list("outcome", flat=True))
+
+
+def test_a_due_slot_starts_one_instance_on_the_owners_behalf(clock: Schedule) -> None:
+    assert let_pass(clock, 1) == 1
+    instance = Instance.objects.get()
+    assert (instance.schedule_id, instance.started_by_name) == (clock.pk, "ada")
+    assert Audit.objects.filter(subject_id=instance.pk, action="trigger_scheduled", actor_name="ada").exists()
+    assert schedules.fire_due_slots(schedule_id=clock.pk) == 0
+
+
+def test_missed_slots_follow_the_catch_up_rule(clock: Schedule) -> None:
+    assert let_pass(clock, 5, overlap="allow", catch_up="last") == 1
+    assert outcomes(clock) == ["skipped"] * 4 + ["started"]
+    assert let_pass(clock, 9, overlap="allow", catch_up="all") == 4
+    assert let_pass(clock, 9, overlap="allow", catch_up="none") == 0
+
+
+def test_overlaps_are_skipped_queued_or_replaced(committed_cast: Cast, clock: Schedule) -> None:
+    ada = committed_cast.actor("ada")
+    let_pass(clock, 1)
+    assert let_pass(clock, 2, catch_up="all", overlap="skip") == 0
+    running = Instance.objects.get()
+    assert let_pass(clock, 4, catch_up="all", overlap="queue_one") == 0
+    assert outcomes(clock).count("waiting") == 1
+    cancel_instance(actor=ada, instance_id=running.pk, reason="room")
+    Schedule.objects.filter(pk=clock.pk).update(look_at=database_now())
+    assert schedules.fire_due_slots(schedule_id=clock.pk) == 1
+    assert let_pass(clock, 8, catch_up="last", overlap="cancel_other") == 0  # every slot up to now is settled already
+
+
+def test_a_newer_run_replaces_the_older(committed_cast: Cast, clock: Schedule) -> None:
+    assert let_pass(clock, 2, catch_up="all", overlap="cancel_other") == 2
+    drain()
+    assert list(Instance.objects.order_by("id").values_list("status", flat=True)) == ["cancelled", "running"]
+
+
+def test_many_schedulers_fire_each_slot_once(clock: Schedule) -> None:
+    next_at = database_now().replace(second=0, microsecond=0) - timedelta(minutes=19)
+    Schedule.objects.filter(pk=clock.pk).update(next_at=next_at, look_at=next_at, catch_up="all", overlap="allow")
+    started = at_once([lambda: schedules.fire_due_slots(schedule_id=clock.pk)] * 4)
+    assert sum(started) == 20
+    assert Instance.objects.count() == 20
+
+
+def test_an_owner_who_may_no_longer_start_skips_with_the_reason(committed_cast: Cast, clock: Schedule) -> None:
+    change_level(actor=committed_cast.actor("gwen"), person=committed_cast.ada, level=2)
+    let_pass(clock, 1)
+    fire = ScheduleFire.objects.get(schedule_id=clock.pk)
+    assert fire.outcome == "skipped"
+    assert "level" in fire.reason or "nothing here" in fire.reason
+    ScheduleFire.objects.all().delete()
+    deactivate_person(actor=committed_cast.actor("gwen"), person=committed_cast.ada)
+    let_pass(clock, 1)
+    assert "no longer active" in ScheduleFire.objects.get(schedule_id=clock.pk).reason
+
+
+def test_a_declared_schedule_lives_and_ends_with_its_template(committed_cast: Cast) -> None:
+    gwen = committed_cast.actor("gwen")
+    version = activated(gwen, NIGHTLY)
+    schedule = Schedule.objects.get()
+    assert (schedule.declared, schedule.status, schedule.time_zone) == (True, "active", "Europe/Berlin")
+    assert schedule.next_at.astimezone(UTC).hour in (0, 1)
+    pause_version(actor=gwen, name="nightly", number=version.number)
+    schedule.refresh_from_db()
+    assert schedule.look_at is None
+    resume_version(actor=gwen, name="nightly", number=version.number)
+    schedule.refresh_from_db()
+    assert schedule.look_at == schedule.next_at
+    activated(gwen, NIGHTLY.replace("0 2", "30 4"))
+    schedule.refresh_from_db()
+    assert (schedule.cron, schedule.status) == ("30 4 * * *", "active")
+    archive_version(actor=gwen, name="nightly", number=2)
+    schedule.refresh_from_db()
+    assert schedule.status == "cancelled"
+    assert Audit.objects.filter(subject_id=version.template_id, action="cancel_schedule").exists()
+
+
+def test_a_version_without_the_schedule_ends_it(committed_cast: Cast) -> None:
+    gwen = committed_cast.actor("gwen")
+    activated(gwen, NIGHTLY)
+    activated(gwen, NIGHTLY.replace("trigger: scheduled\n", "").replace("schedule:", "# "))
+    assert Schedule.objects.get().status == "cancelled"
+
+
+def test_a_one_shot_runs_once_and_is_done(committed_cast: Cast) -> None:
+    cast = committed_cast
+    activated(cast.actor("gwen"), TIMER)
+    at = database_now() + timedelta(seconds=0.05)
+    schedule = schedules.create_schedule(actor=cast.actor("ada"), template="timer", once_at=at)
+    while Schedule.objects.filter(pk=schedule.pk, status="active").exists():
+        drain()
+    assert (outcomes(schedule), Instance.objects.count()) == (["started"], 1)
+
+
+def test_preview_says_when_and_why(committed_cast: Cast, clock: Schedule) -> None:
+    slots = schedules.preview_schedule(actor=committed_cast.actor("ada"), schedule_id=clock.pk, n=3)
+    assert len(slots) == 3
+    assert slots[1].at - slots[0].at == timedelta(minutes=1)
+
+
+def test_refusals(committed_cast: Cast, clock: Schedule) -> None:
+    cast = committed_cast
+    with pytest.raises(Refused):
+        schedules.create_schedule(actor=cast.actor("uri"), template="nightly", cron="* * * * *")
+    with pytest.raises(Invalid):
+        schedules.create_schedule(actor=cast.actor("ada"), template="nightly", cron="61 * * * *")
+    with pytest.raises(Invalid):
+        schedules.create_schedule(
+            actor=cast.actor("ada"), template="nightly", cron="* * * * *", once_at=datetime.now(UTC)
+        )
+    with pytest.raises(NotFound):
+        schedules.pause_schedule(actor=cast.actor("sam"), schedule_id=clock.pk)
+    paused = schedules.pause_schedule(actor=cast.actor("ada"), schedule_id=clock.pk)
+    assert (paused.status, paused.look_at) == ("paused", None)
