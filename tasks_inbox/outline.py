@@ -108,8 +108,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
+    """A list of steps inside a step; one that was not taken is told in a line."""
+
     label: str
     steps: tuple[Step, ...]
+    taken: bool = True
+
+    @property
+    def names(self) -> str:
+        return ", ".join(step.name for step in self.steps)
 
 
 @dataclass(slots=True)
@@ -139,8 +146,13 @@ def _step(step: dict[str, Any], seen: Mapping[str, _Seen], passed: bool) -> Step
         {"state": "skipped", "words": _("not taken")} if passed else {}
     )
     over = passed or became.get("state") in {"done", "skipped"}
-    branches = tuple(Branch(_branch_label(name), _steps(inner, seen, over)) for name, inner in bodies(step, kind))
+    branches = tuple(_branch(name, inner, seen, over) for name, inner in bodies(step, kind))
     return Step(step["id"], name_of(step), kind, LOOKS[kind], branches=branches, **became)
+
+
+def _branch(name: str, inner: Iterable[dict[str, Any]], seen: Mapping[str, _Seen], over: bool) -> Branch:
+    steps = _steps(inner, seen, over)
+    return Branch(_branch_label(name), steps, taken=not over or any(step.runs for step in steps))
 
 
 def _what_became(found: _Seen, holds_steps: bool) -> dict[str, Any]:
@@ -195,6 +207,8 @@ def name_of(step: Mapping[str, Any]) -> str:
     outcome = step[kind].get("outcome") if kind == "complete" and isinstance(step[kind], Mapping) else None
     if isinstance(outcome, str) and "${" not in outcome:
         return outcome_text(outcome)
+    if kind == "set" and step.get("auto_id"):
+        return _("Note %(values)s") % {"values": ", ".join(label_of(key).lower() for key in list(step[kind])[:3])}
     return str(LOOKS[kind].word) if step.get("auto_id") else label_of(step["id"])
 
 
@@ -204,7 +218,7 @@ def near(steps: Iterable[Step]) -> tuple[Step, ...]:
     waits_before = False
     for step in steps:
         opened = waits_before or _waits(step)
-        branches = tuple(Branch(branch.label, near(branch.steps)) for branch in step.branches) if opened else ()
+        branches = tuple(replace(branch, steps=near(branch.steps)) for branch in step.branches) if opened else ()
         kept.append(replace(step, branches=branches))
         waits_before = _waits(step)
     return tuple(kept)

@@ -127,21 +127,24 @@ def of_instance(
 ) -> list[Entry]:
     """Tell an instance's audit, newest first as it is given."""
     done = {(task.step, task.completed_at): task for task in tasks if task.completed_at}
-    entries = (_entry(row, steps, done.get((row.step or "", row.at))) for row in audit if whole or _matters(row, steps))
+    entries = (
+        _entry(row, steps, done.get((row.step or "", row.at)), whole) for row in audit if whole or _matters(row, steps)
+    )
     return list(entries)
 
 
 def _matters(row: Audit, steps: Mapping[str, Step]) -> bool:
-    saying = _SAYINGS.get(row.action)
+    saying, step = _SAYINGS.get(row.action), steps.get(row.step or "")
+    if row.action == "fail_step":  # what holds a failed step fails with it, and `fail` only says how the case ends
+        return step is None or not (step.branches or step.kind == "fail")
     if saying is None or saying.always:
         return True
     if row.action == "complete_step":
-        step = steps.get(row.step or "")
         return bool(row.new or row.old) or (step is not None and step.kind in {"call", "wait", "signal", "workflow"})
     return row.action == "skip_step" and bool(row.cause)
 
 
-def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None) -> Entry:
+def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool) -> Entry:
     saying = _SAYINGS.get(row.action) or _unknown(row.action)
     step = steps.get(row.step or "")
     name = step.name if step else (row.step or "")
@@ -150,7 +153,7 @@ def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None) -> Entry:
         at=row.at,
         who=who,
         what=_completed_words(task, name, who) or str(saying.by_person if who else saying.by_engine) % {"step": name},
-        note=_note(row),
+        note=_note(row) if whole or row.action != "skip_step" else "",
         comment=task.comment if task and row.action == "task_completed" else "",
         diffs=_diffs(row),
         tone=saying.tone,

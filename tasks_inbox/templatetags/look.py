@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from engine.models import Task
 from tasks_inbox import values
 from tasks_inbox.times import due_words, exact_words, moment_words, span_words
 
@@ -141,6 +142,13 @@ def shown(value: Any) -> str:
 def first_name(name: str) -> str:
     """Write a person's sign-in name as a name."""
     return name[:1].upper() + name[1:]
+
+
+@register.filter
+def answer_title(task: Task) -> str:
+    """Write the chosen outcome as its button said it."""
+    chosen = task.outcome_named(task.outcome or "")
+    return str(chosen["title"]) if chosen else values.outcome_text(task.outcome or "")
 
 
 @register.filter

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET
 
 from engine import access
 from tasks_inbox import timeline
-from tasks_inbox.authored import began_with, document_of, in_order
+from tasks_inbox.authored import began_with, state_of
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.outline import outline_of, steps_by_id
 from tasks_inbox.sentence import sentence_of
@@ -39,7 +39,7 @@ def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
         "to_open": next((task for task in tasks if not task.is_over and task.pk in readable), None),
         "timeline": entries[:most],
         "whole": whole,
-        "data": facts_of(in_order(instance.state, document_of(instance.version).get("state"))),
+        "data": state_of(instance),
         "input": began_with(instance, instance.version),
         "output": facts_of(instance.output),
     }

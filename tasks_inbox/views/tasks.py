@@ -16,12 +16,12 @@ from engine.errors import Conflict, Invalid, NotFound, WorkflowError
 from engine.models import Task
 from engine.services import tasks as services
 from tasks_inbox import timeline
-from tasks_inbox.authored import began_with, in_order, part_of_task
+from tasks_inbox.authored import answer_of, began_with
 from tasks_inbox.forms import CommentRule, TaskForm
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import http_status_of, notice_of
 from tasks_inbox.outline import near, outline_of
-from tasks_inbox.values import Fact, facts_of
+from tasks_inbox.values import facts_of
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -124,7 +124,7 @@ def _refused(
 
 def _form(task: Task, data: Any = None) -> TaskForm:
     prefill = task.payload if isinstance(task.payload, dict) else {}
-    return TaskForm(part_of_task(task, "form"), data, prefill, comment=_comment_rule(task))
+    return TaskForm(task.form, data, prefill, comment=_comment_rule(task))
 
 
 def _comment_rule(task: Task) -> CommentRule:
@@ -161,18 +161,12 @@ def _page(
         "may_fill": may_act and (mine or form is not None),
         "may_release": task.status == "claimed" and (mine or actor.level >= TO_OPERATE),
         "mine": mine,
-        "facts": facts_of(part_of_task(task, "payload"), without=shown_form.keys()),
-        "answer": _answer(task),
+        "facts": facts_of(task.payload, without=shown_form.keys()),
+        "answer": answer_of(task),
         "answer_outcome": task.outcome_named(task.outcome or ""),
         "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
     } | _where(actor, task)
     return render(request, "inbox/task.html", context, status=status)
-
-
-def _answer(task: Task) -> list[Fact]:
-    """Show a given answer under the form's labels and in its order."""
-    asked = part_of_task(task, "form").get("properties") or {}
-    return facts_of(in_order(task.answer, asked), asked)
 
 
 def _place(actor: Actor, task: Task) -> str:

@@ -64,6 +64,7 @@ def test_the_way_not_gone_is_struck_out_once_the_choice_is_over() -> None:
     )
     other = next(step for step in steps.values() if step.kind == "complete")
     assert (other.state, other.words) == ("skipped", "not taken")
+    assert [branch.taken for branch in steps["large"].branches] == [True, False]
     assert steps["pay"].state == "todo"
 
 
