@@ -25,7 +25,7 @@ TEST_ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
     "SECRET_KEY": "only-for-tests-" + "k" * 50,
     "WORKFLOW_LOOPBACK": "1",
-    "WORKFLOW_FUNCTIONS": "engine.functions,tests.flaky",
+    "WORKFLOW_FUNCTIONS": "engine.functions,engine.gallery.office,tests.flaky",
 }
 
 

@@ -142,7 +142,9 @@ STORAGES = {
 
 EMAIL_URL_HOST = os.environ.get("EMAIL_HOST", "")
 EMAIL_BACKEND = (
-    "django.core.mail.backends.smtp.EmailBackend" if EMAIL_URL_HOST else "django.core.mail.backends.console.EmailBackend"
+    "django.core.mail.backends.smtp.EmailBackend"
+    if EMAIL_URL_HOST
+    else "django.core.mail.backends.console.EmailBackend"
 )
 EMAIL_HOST = EMAIL_URL_HOST or "localhost"
 EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "25"))
@@ -190,7 +192,7 @@ RQ = {"WORKER_CLASS": "engine.dispatch.rq.DrainWorker", "COMMIT_MODE": "auto"}
 
 WORKFLOW_DISPATCHER = os.environ.get("WORKFLOW_DISPATCHER", "rq")
 WORKFLOW_HTTP_ALLOW = words("WORKFLOW_HTTP_ALLOW")
-WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions")
+WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.gallery.office")
 """Modules whose import registers python functions that `call: {python: …}` may name."""
 WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
 WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
+
+GALLERY_FOLDER = Path(__file__).parent
 
 GALLERY = (
     "expense-approval",
@@ -19,12 +21,25 @@ GALLERY = (
     "equipment-repair",
     "incident-report",
     "content-review",
+    "refund",
+    "invoice-review",
+    "invoice-receipt",
+    "help-desk",
+    "system-failure",
+    "vacation-request",
+    "vacation-with-rule",
+    "job-advertisement",
+    "document-wait",
+    "approved-action",
+    "approval-rules",
+    "quorum-of-five",
+    "human-pipeline",
+    "first-of-three",
 )
-"""In the order in which they are worth showing."""
+"""In the order in which they are worth showing; what another starts comes before it."""
 
 
 @cache
 def gallery() -> Mapping[str, str]:
     """Return every workflow's source by its name."""
-    folder = files(__name__)
-    return {name: (folder / f"{name}.yaml").read_text(encoding="utf-8") for name in GALLERY}
+    return {name: (GALLERY_FOLDER / f"{name}.yaml").read_text(encoding="utf-8") for name in GALLERY}

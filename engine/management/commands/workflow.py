@@ -1,5 +1,6 @@
-"""manage.py workflow validate|import|export …: the author's tools."""
+"""manage.py workflow validate|test|simulate|import|export …: the author's tools."""
 
+import json
 from argparse import REMAINDER, ArgumentParser, _SubParsersAction
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -8,39 +9,54 @@ from django.core.management.base import CommandError, CommandParser
 
 from engine import access
 from engine.errors import NotFound, Unprocessable, WorkflowError
+from engine.gallery import GALLERY, GALLERY_FOLDER
+from engine.kernel.definition import compile_definition
 from engine.kernel.findings import Finding
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
 from engine.kernel.source import SourceRefused, read_documents
 from engine.management.documents import Document, Unreadable, as_json, finding_line, read_file
 from engine.management.seeding import SeedingCommand, acting_in
+from engine.management.trying import (
+    Tried,
+    case_json,
+    case_lines,
+    definitions_around,
+    play_case,
+    read_workflows,
+    try_files,
+)
 from engine.models import TemplateVersion
 from engine.services.people import tenant_named
+from engine.services.stored_tests import play_tests, workflows_around
 from engine.services.templates import activate_version, save_draft, tenant_facts
 from workflowplatform.accounts.actor import Actor, operator_actor
 
 FOUND, LATER = 1, 2
 """Exit codes: something was found, so that it is not clean; the tool is not there yet."""
+FILES_ONLY = frozenset({"validate", "test", "simulate"})
+"""What needs no database unless a tenant is named."""
 
 
 class Command(SeedingCommand):
-    help = "Validate, import and export workflow documents."
+    help = "Validate, test, simulate, import and export workflow documents."
     found = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        acts = parser.add_subparsers(dest="act", required=True, metavar="validate|import|export")
+        acts = parser.add_subparsers(dest="act", required=True, metavar="validate|test|simulate|import|export")
         _add_validate(acts)
+        _add_test(acts)
+        _add_simulate(acts)
         _add_import(acts)
         _add_export(acts)
-        for act in ("test", "simulate", "diagram"):
-            acts.add_parser(act, help="comes later").add_argument("words", nargs=REMAINDER)
+        acts.add_parser("diagram", help="comes later").add_argument("words", nargs=REMAINDER)
 
     def handle(self, *args: Any, **options: Any) -> str | None:
-        """Validate without a database; everything else in one transaction."""
-        if options["act"] in ("test", "simulate", "diagram"):
-            raise CommandError(f"workflow {options['act']} is not there yet; validate is.", returncode=LATER)
+        """Look at files without a database; everything else in one transaction."""
+        if options["act"] == "diagram":
+            raise CommandError("workflow diagram is not there yet; validate is.", returncode=LATER)
         self.found = False
-        without_database = options["act"] == "validate" and options["tenant"] is None
-        answer = self.validate(**options) if without_database else super().handle(*args, **options)
+        without_database = options["act"] in FILES_ONLY and options.get("tenant") is None
+        answer = self.seed(**options) if without_database else super().handle(*args, **options)
         if self.found:
             raise SystemExit(FOUND)
         return answer
@@ -48,6 +64,8 @@ class Command(SeedingCommand):
     def seed(self, **options: Any) -> str | None:
         acts: Mapping[str, Callable[..., str | None]] = {
             "validate": self.validate,
+            "test": self.test,
+            "simulate": self.simulate,
             "import": self.bring_in,
             "export": self.export,
         }
@@ -72,6 +90,35 @@ class Command(SeedingCommand):
                 self.stdout.write(finding_line(report["file"], finding))
             if not report["findings"]:
                 self.say(f"{report['file']}: {report['name']} is clean.")
+
+    # test and simulate
+
+    def test(self, **options: Any) -> None:
+        """Play the stored tests of files, or of a tenant's templates, and count."""
+        tried = _try_named(options) if options["tenant"] else try_files(_files(options["what"]))
+        passed, failed = sum(one.passed for one in tried), sum(one.failed for one in tried)
+        self.found = failed > 0
+        if options["json"]:
+            told = {"passed": passed, "failed": failed, "workflows": [one.as_json() for one in tried]}
+            self.stdout.write(as_json(told))
+            self.say(f"{passed} passed, {failed} failed")
+            return
+        for one in tried:
+            self.stdout.write("\n".join(one.lines()))
+        self.stdout.write(f"{passed} passed, {failed} failed")
+
+    def simulate(self, **options: Any) -> None:
+        """Play one case of a file's first workflow and tell what happened."""
+        read = read_workflows([options["file"]])
+        main = read[0]
+        if main.definition is None:
+            raise CommandError("\n".join(finding_line(main.file, finding) for finding in main.findings))
+        try:
+            play = play_case(main.definition, definitions_around(read), _case(options))
+        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as problem:
+            raise CommandError(f"This cannot be played: {problem}.") from problem
+        self.found = play.main is None or bool(play.failures)
+        self.stdout.write(as_json(case_json(play)) if options["json"] else "\n".join(case_lines(play)))
 
     # import
 
@@ -114,6 +161,25 @@ def _add_validate(acts: "_SubParsersAction[Any]") -> None:
     _add_json(validate)
 
 
+def _add_test(acts: "_SubParsersAction[Any]") -> None:
+    test = acts.add_parser("test", help="play the tests stored in files, or in a tenant's templates")
+    test.add_argument("what", nargs="*", metavar="FILE|NAME", help="files, or names (default: all there are)")
+    test.add_argument("--tenant", help="whose templates NAME means (default: the gallery's)")
+    _add_json(test)
+
+
+def _add_simulate(acts: "_SubParsersAction[Any]") -> None:
+    simulate = acts.add_parser("simulate", help="play one case of a file and tell what happens; needs no database")
+    simulate.add_argument("file", metavar="FILE")
+    simulate.add_argument("--start", metavar="JSON", default="{}", help="what it is started with")
+    simulate.add_argument("--answers", metavar="JSON", default="{}", help="answers to tasks: {step: {outcome: …}}")
+    simulate.add_argument("--calls", metavar="JSON", default="{}", help="answers of calls: {step: {result: …}}")
+    simulate.add_argument("--signals", metavar="JSON", default="[]", help="signals: [{name, with, at}]")
+    simulate.add_argument("--as", dest="starter", metavar="PERSON", default="starter", help="who starts it")
+    simulate.add_argument("--at", metavar="MOMENT", help="the clock at the start")
+    _add_json(simulate)
+
+
 def _add_import(acts: "_SubParsersAction[Any]") -> None:
     bring_in = acts.add_parser("import", help="save a file's documents as drafts")
     bring_in.add_argument("file", metavar="FILE")
@@ -145,6 +211,41 @@ def _add_json(parser: ArgumentParser) -> None:
 def _actor(options: Mapping[str, Any]) -> Actor:
     tenant = tenant_named(options["tenant"])
     return acting_in(options["acting"], tenant) or operator_actor(tenant.pk)
+
+
+def _files(words: list[str]) -> list[str]:
+    """Take a word that names a workflow of the gallery for its file; no words are the whole gallery."""
+    named = {word: str(GALLERY_FOLDER / f"{word}.yaml") for word in GALLERY}
+    return [named.get(word, word) for word in words or GALLERY]
+
+
+def _try_named(options: Mapping[str, Any]) -> list[Tried]:
+    actor = operator_actor(tenant_named(options["tenant"]).pk)
+    active = TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id).order_by("template__name")
+    names = options["what"] or active.values_list("template__name", flat=True)
+    return [_try_version(actor, _chosen(actor, name, None)) for name in names]
+
+
+def _try_version(actor: Actor, version: TemplateVersion) -> Tried:
+    label = f"{version.template.name} version {version.number}"
+    if version.canonical is None:
+        return Tried(label, version.template.name, findings=tuple(Finding(**found) for found in version.findings))
+    around = workflows_around(actor.tenant_id, version.canonical)
+    definition = compile_definition(version.canonical)
+    return Tried(label, definition.name, tuple(play_tests(definition, around)))
+
+
+def _case(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the body of a test from the options."""
+    given = {key: _json(key, options[key]) for key in ("start", "answers", "calls", "signals")}
+    return {**given, "as": options["starter"], **({"at": options["at"]} if options["at"] else {})}
+
+
+def _json(option: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as problem:
+        raise CommandError(f"--{option} is no JSON: {problem}.") from problem
 
 
 def _facts(tenant: str | None) -> TenantFacts | None:
