@@ -13,7 +13,7 @@ from engine.admin.sentences import sentence_of, value_words, who_of
 from engine.models import Audit
 from workflowplatform.accounts.actor import Actor
 
-SUBJECTS = {"person": "person", "tenant": "tenant", "template": "template", "instance": "instance"}
+SUBJECTS = ("person", "tenant", "template", "instance")
 
 
 class SubjectFilter(admin.SimpleListFilter):
@@ -23,7 +23,7 @@ class SubjectFilter(admin.SimpleListFilter):
     parameter_name = "on"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return list(SUBJECTS.items())
+        return [(kind, kind) for kind in SUBJECTS]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Audit]) -> QuerySet[Audit]:
         return queryset.filter(subject_kind=self.value()) if self.value() in SUBJECTS else queryset
@@ -59,9 +59,7 @@ class AuditAdmin(TenantAdmin):
 
     @display(description="On")
     def subject(self, act: Audit) -> str:
-        kind = SUBJECTS.get(act.subject_kind, act.subject_kind)
-        name = getattr(act, "subject_name", "")
-        return f"{kind} {name}" if name else kind
+        return f"{act.subject_kind} {getattr(act, 'subject_name', '')}".strip()
 
     @display(description="Because")
     def because(self, act: Audit) -> str:

@@ -50,8 +50,3 @@ def actor_of(request: HttpRequest) -> Actor:
     """Return who acts; the frame lets nobody in without one."""
     actor: Actor = request.actor  # type: ignore[attr-defined]
     return actor
-
-
-def sees_tenants(request: HttpRequest) -> bool:
-    """Tell the side navigation whether to list tenants."""
-    return actor_of(request).level >= TO_CROSS_TENANTS

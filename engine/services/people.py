@@ -7,6 +7,7 @@ in the tenant's.
 """
 
 import logging
+import re
 from collections.abc import Iterable
 from datetime import timedelta
 from smtplib import SMTPException
@@ -28,6 +29,8 @@ from workflowplatform.accounts.models import Membership, Role, Tenant, Token, Us
 
 DEFAULT_ROLES = {"finance": "Finance", "hr": "HR", "support": "Support", "management": "Management"}
 
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
+
 log = logging.getLogger(__name__)
 
 Row = TypeVar("Row", Tenant, User)
@@ -45,8 +48,7 @@ def create_tenant(*, actor: Actor | None, name: str, title: str = "") -> Tenant:
     _insert(tenant)
     acting = actor or operator_actor(tenant.pk)
     record(tenant, Act("create_tenant", new={"name": name, "title": title}), actor=acting)
-    for role, words in DEFAULT_ROLES.items():
-        _insert(Role(tenant=tenant, name=role, title=words))
+    Role.objects.bulk_create(Role(tenant=tenant, name=role, title=words) for role, words in DEFAULT_ROLES.items())
     return tenant
 
 
@@ -62,8 +64,17 @@ def change_tenant(
     """Change what a tenant is called and what it may use."""
     if actor is not None:
         _refuse_below(actor, TO_CROSS_TENANTS, "change tenants")
+    _refuse_unfit_origins(http_allow or [])
     changes = {"title": title, "concurrent_limit": concurrent_limit, "http_allow": http_allow}
     return _change(tenant, "change_tenant", changes, actor=actor or operator_actor(tenant.pk))
+
+
+def _refuse_unfit_origins(origins: Iterable[str]) -> None:
+    """Refuse an entry that is no origin: it would open nothing, or be read as more than was meant."""
+    unfit = [origin for origin in origins if not ORIGIN.fullmatch(origin)]
+    if unfit:
+        words = f"{unfit[0]} is no origin; write it like https://api.example.com, without a path."
+        raise Invalid(words, [FieldError("http_allow", "origin", words)])
 
 
 @transaction.atomic

@@ -44,6 +44,17 @@ def test_unfit_tenant_name_is_a_field_error(db: None, name: str) -> None:
     assert {error.path for error in refusal.value.errors} == {"name"}
 
 
+def test_origins_without_a_path_are_what_calls_may_be_held_to(cast: Cast, zoe: Actor) -> None:
+    people.change_tenant(actor=zoe, tenant=cast.acme, title="Acme", http_allow=["https://api.example.com:8443"])
+    assert Tenant.objects.get(name="acme").http_allow == ["https://api.example.com:8443"]
+    for unfit in ("api.example.com", "https://api.example.com/v1", "https://me@api.example.com", "ftp://x", "*"):
+        with pytest.raises(Invalid) as refusal:
+            people.change_tenant(actor=zoe, tenant=cast.acme, title="Acme", http_allow=[unfit])
+        assert refusal.value.errors[0].path == "http_allow"
+    row = Audit.objects.get(subject_id=cast.acme.pk, action="change_tenant")
+    assert (row.old, row.new) == ({"http_allow": None}, {"http_allow": ["https://api.example.com:8443"]})
+
+
 def test_name_taken_in_another_tenant_is_a_field_error(cast: Cast, sam: Actor) -> None:
     with pytest.raises(Invalid) as refusal:
         people.create_person(actor=sam, tenant=cast.globex, name="Gwen", level=2)
