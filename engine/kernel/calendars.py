@@ -7,6 +7,9 @@ A calendar has weekly hours (several intervals a day), holidays and half days, e
 - `P1D` is one business day: the same time on the next business day, never 24 hours;
 - hours, minutes and seconds are working time: `PT8H` is eight open hours, however many days they take.
 
+Moments come in any zone and are turned into UTC before they are compared or subtracted: within one zone Python compares
+what the wall shows, and across zones it calls two equal moments unequal in the hour that comes twice.
+
 Time outside the hours counts as the next opening, before counting and after: what arrives on Friday evening arrives on
 Monday at nine, and `P1D` later is Tuesday at nine. Working time that is used up at closing time ends there, not the morning
 after.
@@ -131,7 +134,7 @@ class Calendar:
 
     def is_open(self, moment: datetime) -> bool:
         """Say whether a moment lies in open hours; closing time itself does not."""
-        return self.next_open(moment) == moment
+        return self.next_open(moment) == moment.astimezone(UTC)
 
     def next_open(self, moment: datetime) -> datetime:
         """Give the moment itself while open, else the next opening."""
@@ -155,7 +158,7 @@ class Calendar:
 
     def business_time_between(self, start: datetime, end: datetime) -> timedelta:
         """Count the working time between two moments; none if the second is not later."""
-        total = NO_TIME
+        total, start, end = NO_TIME, start.astimezone(UTC), end.astimezone(UTC)
         if end <= start:
             return total
         for span in self._spans_after(start):
@@ -187,7 +190,7 @@ class Calendar:
 
     def _spans_after(self, moment: datetime) -> Iterator[Span]:
         """Give the open spans that end after a moment; nothing within the horizon is an error, not a silence."""
-        for day in _days_from(wall_of(self.zone, moment).date() - timedelta(days=1)):
+        for day in _days_from(wall_of(self.zone, moment).date()):
             yield from (span for span in self._spans_on(day) if span.end > moment)
         raise _too_far()
 

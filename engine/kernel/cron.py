@@ -39,7 +39,10 @@ class Dst(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One time at which a schedule runs; the reason is empty on a plain day."""
+    """One time at which a schedule runs; the reason is empty on a plain day.
+
+    Compare `at`: Python calls a local time that comes twice unequal to the same moment in another zone.
+    """
 
     at: datetime
     local: datetime
@@ -91,11 +94,13 @@ class CronSchedule:
 
     def slots_between(self, after: datetime, until: datetime) -> Iterator[Slot]:
         """Give the runs after one moment up to and including another: what an outage may have missed."""
-        return takewhile(lambda slot: slot.at <= until, self.slots_after(after))
+        last = until.astimezone(UTC)
+        return takewhile(lambda slot: slot.at <= last, self.slots_after(after))
 
     def runs_at(self, moment: datetime) -> bool:
         """Say whether a moment is one of the runs."""
-        return self.next_after(moment - timedelta(microseconds=1)).at == moment
+        at = moment.astimezone(UTC)
+        return self.next_after(at - timedelta(microseconds=1)).at == at
 
     def _next_of_day(self, moment: datetime) -> Slot | None:
         """Find the next run of a job at fixed times: settling keeps the order of wall-clock times."""

@@ -123,6 +123,7 @@ def test_hours_are_open_hours(start: str, duration: str, reached: str):
     [
         ("2030-01-07 10:30", "P1W", "2030-01-14 10:30"),
         ("2030-12-18 10:30", "P1W", "2030-12-27 09:00"),
+        ("2030-01-19 11:00", "P1M", "2030-02-21 09:00"),
         ("2030-01-31 10:30", "P1M", "2030-02-28 10:30"),
         ("2028-02-29 10:30", "P1Y", "2029-02-28 10:30"),
         ("2030-01-07 10:30", "P1W1DT1H", "2030-01-15 11:30"),
@@ -142,6 +143,15 @@ def test_open_hours_are_real_hours_in_the_nights_in_which_the_clock_changes():
     assert after("2030-10-26 12:00", "PT24H", ALWAYS) == "2030-10-27 11:00"
     assert after("2030-03-31 01:00", "PT2H", NIGHTS) == "2030-03-31 04:00"
     assert NIGHTS.business_time_between(local("2030-10-27 00:00"), local("2030-10-27 12:00")) == timedelta(hours=4)
+
+
+def test_moments_in_local_time_are_counted_as_moments():
+    start, end = local("2030-10-27 01:30"), local("2030-10-27 03:30")
+    assert NIGHTS.business_time_between(start, end) == timedelta(hours=3)
+    first, second = local("2030-10-27 02:30"), local("2030-10-27 02:30").replace(fold=1)
+    assert NIGHTS.business_time_between(first, second) == timedelta(hours=1)
+    assert NIGHTS.is_open(first)
+    assert NIGHTS.is_open(second)
 
 
 def test_time_in_the_gap_is_the_first_minute_after_it():

@@ -189,6 +189,23 @@ def test_runs_missed_in_an_outage_are_counted_from_after_to_until():
     assert [slot.at.hour for slot in missed] == [2, 3, 4]
 
 
+def test_moment_given_in_local_time_is_a_run_in_both_of_two_equal_hours():
+    schedule = CronSchedule.parse("*/30 * * * *", "Europe/Paris")
+    twice = [datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Paris"), fold=fold) for fold in (0, 1)]
+    assert [schedule.runs_at(moment) for moment in twice] == [True, True]
+    assert [slot.reason for slot in schedule.slots_between(*twice)] == ["second of two 02:00", "second of two 02:30"]
+
+
+def test_last_and_nth_weekday_are_counted_by_sevens():
+    start = "2024-01-31T12:00:00+00:00"
+    assert runs("0 0 * * thu#5", "UTC", start, 2) == ["2024-02-29T00:00+00:00", "2024-05-30T00:00+00:00"]
+    assert runs("0 0 * * wed#1", "UTC", start, 2) == ["2024-02-07T00:00+00:00", "2024-03-06T00:00+00:00"]
+    assert runs("0 0 * * sun#1", "UTC", start, 3)[2] == "2024-04-07T00:00+00:00"
+    assert runs("0 0 * * wed#2", "UTC", start, 1) == ["2024-02-14T00:00+00:00"]
+    assert runs("0 0 * 4 tueL", "UTC", start, 1) == ["2024-04-30T00:00+00:00"]
+    assert runs("0 0 * 4 wedL", "UTC", start, 2) == ["2024-04-24T00:00+00:00", "2025-04-30T00:00+00:00"]
+
+
 @pytest.mark.parametrize(
     ("expression", "sentence"),
     [
@@ -257,7 +274,7 @@ def test_runs_come_strictly_one_after_the_other(expression: str, zone: str, mome
     slots = CronSchedule.parse(expression, zone, dst).next_n(moment, 5)
     moments = [moment, *(slot.at for slot in slots)]
     assert moments == sorted(set(moments))
-    assert all(slot.at == slot.local and slot.at.tzinfo is UTC for slot in slots)
+    assert all(slot.at == slot.local.astimezone(UTC) and slot.at.tzinfo is UTC for slot in slots)
     assert all(slot.local.tzinfo == ZoneInfo(zone) for slot in slots)
 
 
