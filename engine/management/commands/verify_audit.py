@@ -1,0 +1,28 @@
+"""manage.py verify_audit: check every chain of the audit and name the first wrong row of each that is broken."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from engine.services.auditing import verify_everything
+
+
+class Command(BaseCommand):
+    help = "Check that nobody changed, removed or added rows of the audit. Exit code 0 only when all is well."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        verdict = verify_everything()
+        if options["json"]:
+            self.stdout.write(json.dumps(asdict(verdict), default=str))
+        else:
+            for broken in verdict.broken:
+                self.stdout.write(f"{broken.subject_kind} {broken.subject_id} row {broken.seq}: {broken.what}")
+            self.stdout.write(f"{verdict.rows} rows in {verdict.chains} chains, {len(verdict.broken)} broken.")
+        if verdict.broken:
+            sys.exit(1)
