@@ -9,14 +9,16 @@ from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, open_task_ids, set_scene
 from tests.cast import Cast
 
-POSTS = (
-    "templates/",
-    "templates/validate/",
-    "templates/idea/versions/1/activate/",
-    "instances/",
-    "tasks/{task}/claim/",
-    "tasks/{task}/release/",
-    "tasks/{task}/complete/",
+WITH_BODIES = (
+    ("POST", "templates/"),
+    ("POST", "templates/validate/"),
+    ("PUT", "templates/idea/versions/1/"),
+    ("POST", "templates/idea/versions/1/activate/"),
+    ("POST", "instances/"),
+    ("POST", "instances/{instance}/cancel/"),
+    ("POST", "tasks/{task}/claim/"),
+    ("POST", "tasks/{task}/release/"),
+    ("POST", "tasks/{task}/complete/"),
 )
 
 BODIES = {
@@ -49,9 +51,9 @@ def scene(cast: Cast) -> Scene:
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
 def test_bad_body_is_refused_and_changes_nothing(call: Callers, scene: Scene, body: bytes) -> None:
     before = (open_task_ids(), Instance.objects.count(), TemplateVersion.objects.count())
-    for path in POSTS:
+    for method, path in WITH_BODIES:
         who = "ada" if path.startswith("tasks") else "gwen"
-        answer = call(who)("POST", path.format(task=scene.task), body)
+        answer = call(who)(method, path.format(task=scene.task, instance=scene.instance), body)
         assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json"), path
         assert set(answer.json()) >= {"type", "title", "status", "code", "detail", "errors"}
     assert (open_task_ids(), Instance.objects.count(), TemplateVersion.objects.count()) == before

@@ -8,6 +8,7 @@ import pytest
 from django.urls import URLPattern, URLResolver
 
 from engine.api import urls
+from engine.services.people import create_person
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_scene
 from tests.cast import Cast
@@ -107,28 +108,34 @@ def test_method_that_a_route_does_not_know_is_refused(call: Callers, scene: Scen
 
 
 LOW = {
-    ("POST", "templates/"): (403, 403),
-    ("POST", "templates/validate/"): (403, 403),
-    ("GET", "templates/approval/"): (200, 200),
-    ("GET", "templates/idea/versions/1/"): (404, 200),
-    ("PUT", "templates/idea/versions/1/"): (404, 403),
-    ("DELETE", "templates/idea/versions/1/"): (404, 403),
-    ("POST", "templates/idea/versions/1/activate/"): (404, 403),
-    ("POST", "templates/approval/versions/1/pause/"): (404, 403),
-    ("POST", "templates/approval/versions/1/resume/"): (404, 403),
-    ("POST", "templates/approval/versions/1/archive/"): (404, 403),
-    ("GET", "templates/approval/versions/1/export/"): (404, 200),
-    ("GET", "instances/{instance}/"): (200, 200),
-    ("GET", "tasks/{task}/"): (404, 200),
-    ("POST", "tasks/{task}/claim/"): (404, 403),
-    ("POST", "tasks/{task}/complete/"): (404, 403),
-    ("POST", "instances/{instance}/cancel/"): (403, 200),
+    ("POST", "templates/"): (403, 403, 403),
+    ("POST", "templates/validate/"): (403, 403, 403),
+    ("GET", "templates/approval/"): (200, 200, 200),
+    ("GET", "templates/idea/versions/1/"): (404, 404, 200),
+    ("PUT", "templates/idea/versions/1/"): (404, 404, 403),
+    ("DELETE", "templates/idea/versions/1/"): (404, 404, 403),
+    ("POST", "templates/idea/versions/1/activate/"): (404, 404, 403),
+    ("POST", "templates/approval/versions/1/pause/"): (404, 404, 403),
+    ("POST", "templates/approval/versions/1/resume/"): (404, 404, 403),
+    ("POST", "templates/approval/versions/1/archive/"): (404, 404, 403),
+    ("GET", "templates/approval/versions/1/export/"): (404, 404, 200),
+    ("GET", "instances/{instance}/"): (200, 404, 200),
+    ("GET", "instances/{instance}/history/"): (200, 404, 200),
+    ("GET", "instances/{instance}/steps/"): (200, 404, 200),
+    ("GET", "tasks/{task}/"): (404, 404, 200),
+    ("GET", "tasks/{task}/why/"): (404, 404, 200),
+    ("POST", "tasks/{task}/claim/"): (404, 404, 403),
+    ("POST", "tasks/{task}/release/"): (404, 404, 409),
+    ("POST", "tasks/{task}/complete/"): (404, 404, 403),
+    ("POST", "instances/{instance}/cancel/"): (403, 404, 200),
 }
-"""What a user (2), who started the case, and an admin (4) without the role get."""
+"""What a user (2) who started the case, a moderator (3) who did not, and an admin (4) without the role get."""
 
 
-def test_level_decides(call: Callers, scene: Scene) -> None:
-    got = {route: tuple(send(call(who), *route, scene).status_code for who in ("uri", "adam")) for route in LOW}
+def test_level_decides(call: Callers, cast: Cast, scene: Scene) -> None:
+    create_person(actor=None, tenant=cast.acme, name="mo", level=3, roles=("finance",))
+    people = ("uri", "mo", "adam")
+    got = {route: tuple(send(call(who), *route, scene).status_code for who in people) for route in LOW}
     assert got == LOW
 
 
