@@ -92,6 +92,24 @@ class TenantAdmin(ModelAdmin):
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
         raise Http404
 
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if request.method == "POST":
+            self._refuse_unseen(request, object_id)
+        return super().change_view(request, object_id, form_url, extra_context)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        self._refuse_unseen(request, object_id)
+        return super().delete_view(request, object_id, extra_context)
+
+    def _refuse_unseen(self, request: HttpRequest, object_id: str) -> None:
+        """Look the row up before rights are asked: Django asks first, and refuses where nothing is to be seen."""
+        if self.get_object(request, unquote(object_id)) is None:
+            raise Http404
+
     # Permissions
 
     @property
