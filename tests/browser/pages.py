@@ -61,10 +61,11 @@ class Authoring:
         """The list of findings."""
         return self.page.locator("#findings li.wf-finding")
 
-    @property
-    def identity(self) -> str:
-        """The version's id, as the address says it."""
-        return identity_in(self.page.url)
+    def template_titled(self, title: str) -> str:
+        """Find a template in the list and answer its id."""
+        self.page.goto("/admin/engine/template/")
+        row = self.page.get_by_role("row").filter(has_text=title)
+        return identity_in(row.locator("a[href*='/change/']").first.get_attribute("href") or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Inbox:
         """Open one of the lists by its name at the side."""
         self.page.goto("/inbox/")
         self.page.get_by_role("navigation", name="Tasks").get_by_role("link", name=view).click()
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(view)
 
     def start(self, title: str, **fields: str) -> str:
         """Start a workflow by its form and answer the instance's id."""
@@ -90,7 +92,7 @@ class Inbox:
     def fill(self, **fields: str) -> None:
         """Fill in fields by their labels."""
         for label, value in fields.items():
-            self.page.get_by_label(label, exact=True).fill(value)
+            self.page.get_by_label(re.compile(f"^{label}( optional)?$")).fill(value)
 
     def claim(self) -> None:
         """Claim the task on the page."""
