@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from cel_expr_python import cel
 
 from engine.kernel.errors import expression_error
-from engine.kernel.functions import FUNCTIONS, MISSING, NAMESPACES, STANDARD, extensions
+from engine.kernel.functions import CALLABLE, MISSING, NAMESPACES, STANDARD, extensions
 from engine.kernel.periods import spell_moment
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
@@ -143,7 +143,7 @@ def own_names(text: str) -> str:
     for place in range(len(tokens) - 2, -1, -1):
         token = tokens[place]
         free = place == 0 or tokens[place - 1].text != "."
-        if free and token.kind == "name" and token.text in FUNCTIONS and tokens[place + 1].text == "(":
+        if free and token.kind == "name" and token.text in CALLABLE and tokens[place + 1].text == "(":
             text = f"{text[: token.offset]}wf_{text[token.offset :]}"
     return text
 
@@ -231,7 +231,7 @@ class _Scan:
             self.own.add(self.tokens[place + 4].text)
 
     def _call(self, token: _Token) -> list[Reference]:
-        if token.text not in FUNCTIONS and token.text not in STANDARD:
+        if token.text not in CALLABLE and token.text not in STANDARD:
             raise ExpressionRefused(f"there is no function {token.text}()", token.offset)
         return []
 

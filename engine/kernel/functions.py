@@ -177,6 +177,16 @@ def total(items: Json) -> Json:
     return sum(_listed(items))
 
 
+def money(value: float, currency: str) -> str:
+    """Write an amount for people: €1,264.50, or 1,264.50 CHF where there is no sign."""
+    amount = f"{abs(value):,.2f}"
+    sign = "-" if value < 0 else ""
+    return f"{sign}{_SIGNS[currency]}{amount}" if currency in _SIGNS else f"{sign}{amount} {currency}"
+
+
+_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
+
+
 def period(text: str) -> timedelta:
     """Read an ISO duration."""
     return parse_period(text).length
@@ -236,8 +246,7 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Json], Sequence[Sequence[Any]], Any]
     "round": (round_to, [[_T.DYN], [_T.DYN, _T.INT]], _T.DYN),
     "is_blank": (is_blank, [[_T.DYN]], _T.BOOL),
     "sum": (total, [[_T.DYN]], _T.DYN),
-    "min": (min, [[_T.DYN, _T.DYN]], _T.DYN),
-    "max": (max, [[_T.DYN, _T.DYN]], _T.DYN),
+    "money": (money, [[_T.DYN, _T.STRING]], _T.STRING),
     "abs": (abs, [[_T.DYN]], _T.DYN),
     "period": (period, [[_T.STRING]], _T.DURATION),
     "add_business_days": (add_business_days, [[_T.DYN, _T.INT]], _T.TIMESTAMP),
@@ -263,8 +272,25 @@ STANDARD = frozenset(
 )
 """Functions of the expression language itself that are written without a dot."""
 
+CALLABLE = frozenset({*FUNCTIONS, "min", "max"})
+"""Our own functions by name."""
+
 NAMESPACES = frozenset({"math", "cel", "base64", "strings"})
 """First words of the library's functions that are written with one."""
+
+
+_ORDERED = ((_T.INT, _T.INT), (_T.DOUBLE, _T.DOUBLE), (_T.STRING, _T.STRING), (_T.TIMESTAMP,) * 2, (_T.DURATION,) * 2)
+_PAIRS: Mapping[str, Callable[[Any, Any], Any]] = {"min": min, "max": max}
+"""Functions of two values of one kind, which give back that kind."""
+
+
+def _declare_pair(name: str) -> Any:
+    own = [cel.Overload(f"wf_{name}_{left.name()}", left, [left, right], impl=_PAIRS[name]) for left, right in _ORDERED]
+    mixed = [
+        cel.Overload(f"wf_{name}_{mark}", _T.DOUBLE, [left, right], impl=_as_floats(_PAIRS[name]))
+        for left, right, mark in ((_T.INT, _T.DOUBLE, "id"), (_T.DOUBLE, _T.INT, "di"))
+    ]
+    return cel.FunctionDecl(f"wf_{name}", own + mixed)
 
 
 def _declare(name: str) -> Any:
@@ -311,5 +337,7 @@ def extensions() -> list[Any]:
 
     Our functions are declared as `wf_name`, because some of their names are taken by methods of the library.
     """
-    own = cel.CelExtension("workflow", [*map(_declare, FUNCTIONS), *map(_declare_mixed, _MIXED)])
+    own = cel.CelExtension(
+        "workflow", [*map(_declare, FUNCTIONS), *map(_declare_pair, _PAIRS), *map(_declare_mixed, _MIXED)]
+    )
     return [own, ExtStrings(), ExtMath(), ExtBindings(), ExtEncoders()]

@@ -135,6 +135,7 @@ def _case_ended(machine: Machine, message: Ended) -> None:
     if machine.status in TERMINAL_INSTANCE:
         machine.queue.clear()
         machine.early.clear()
+        machine.emits.clear()
 
 
 def _case_failed(machine: Machine, error: ErrorRecord) -> None:

@@ -64,6 +64,8 @@ def _refused(finding: Finding) -> Normalized:
 def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet: bool) -> Normalized:
     reading = Reading(allow_not_yet)
     head = read_shape(reading, document, HEAD, "")
+    reading.starter_level = _starter_level(head)
+    reading.input_schema = head.get("input") or {} if isinstance(head, dict) else {}
     name, title = _label(head, "workflow"), _label(head, "title")
     check(reading, replace(facts, workflows=facts.workflows | {name}) if facts and name else facts)
     findings = ordered(reading.findings)
@@ -71,6 +73,11 @@ def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet
         return Normalized(None, None, findings, name, title or name)
     canonical = _canonical(head, reading)
     return Normalized(canonical, sha256_of(canonical), findings, name, canonical["title"])
+
+
+def _starter_level(head: Json) -> int:
+    starters = head.get("starters") if isinstance(head, dict) else None
+    return int(starters.get("min_level", 4)) if isinstance(starters, dict) else 4
 
 
 def _label(head: Json, key: str) -> str | None:

@@ -78,6 +78,8 @@ class Reading:
         self.secrets: dict[str, Node] = {}
         self.transports: set[str] = set()
         self.into: set[str] = set()
+        self.starter_level = 4
+        self.input_schema: dict[str, Json] = {}
         self.names: frozenset[str] = frozenset(_USUAL_NAMES)
         self.own: frozenset[str] = frozenset()
         self.step = ""

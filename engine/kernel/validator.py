@@ -3,6 +3,7 @@
 Every check is a function over the finished reading that adds findings; `CHECKS` lists them.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +21,16 @@ from engine.kernel.findings import Finding, did_you_mean
 from engine.kernel.language_kinds import TRANSPORTS
 from engine.kernel.reading import Reading, Use
 from engine.kernel.source import Node
+from engine.kernel.validator_flow import (
+    check_graphs,
+    check_locks,
+    check_nets,
+    check_offers,
+    check_people,
+    check_reach,
+    check_results,
+)
+from engine.kernel.validator_tables import check_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +118,15 @@ def _check_types(reading: Reading, use: Use, references: Iterable[Reference]) ->
             _refuse(reading, use, 0, "bad_expression", f"`{use.text[:80]}`: {text}")
 
 
+def _check_own_names(reading: Reading) -> None:
+    """Keep an author's name for an item from hiding a name of the language."""
+    for step in reading.steps.values():
+        loop = step.spec.get(step.kind)
+        name = loop.get("as") if isinstance(loop, dict) and step.kind in ("repeat", "for_each") else None
+        if name in NAMES and name != "item":
+            reading.error(step.node, "reserved_name", f"`{name}` is a name of the language", step.path)
+
+
 def _check_mentions(reading: Reading) -> None:
     for mention in reading.mentions:
         by_person = mention.path.rsplit("/", 1)[-1] in ("not_same_as", "same_as")
@@ -150,6 +170,20 @@ def _check_finally(reading: Reading) -> None:
             reading.refuse_not_yet("finally.call", step.node, step.path)
 
 
+_DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+")
+_DIVISION = re.compile(r"[\w)\]]\s*/\s*[\w(]")
+
+
+def _check_division(reading: Reading) -> None:
+    """Warn where a division of integers, which is an integer, seems to be compared with a decimal."""
+    for use in reading.uses:
+        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "''", use.text)
+        compared = any(sign in bare for sign in ("<", ">", "=="))
+        if compared and _DIVISION.search(bare) and _DECIMAL.search(bare) and "double(" not in bare:
+            text = f"`{use.text[:80]}`: an integer divided by an integer is an integer"
+            reading.warn(use.node, "integer_division", text, use.path, "double(a) / double(b)")
+
+
 def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
     known = (
         ("unknown_role", "role", reading.roles, facts.roles),
@@ -165,10 +199,20 @@ def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
 
 CHECKS: tuple[Callable[[Reading], None], ...] = (
     _check_expressions,
+    _check_own_names,
     _check_mentions,
     _check_expire,
     _check_on_timeout,
     _check_finally,
+    _check_division,
+    check_graphs,
+    check_nets,
+    check_offers,
+    check_reach,
+    check_locks,
+    check_people,
+    check_results,
+    check_tables,
 )
 
 

@@ -1,41 +1,39 @@
-"""Thirteen real workflows, each with the tests stored in its template, through the simulator."""
+"""Every workflow of the gallery, with the tests stored in its template, through the simulator."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import normalize_set
+from engine.kernel.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.simulator import run_test
 
-CASES = Path(__file__).parent / "cases"
+GALLERY = Path(__file__).parents[2] / "engine" / "gallery"
+SOURCES = sorted(GALLERY.glob("*.yaml"))
 
 
-def read_set(path: Path) -> list[Definition]:
-    """Compile every workflow of a file."""
-    found = normalize_set(path.read_text(), allow_not_yet=True)
-    problems = [finding for one in found for finding in one.findings]
-    assert not problems, problems
-    return [compile_definition(one.canonical) for one in found if one.canonical is not None]
+@cache
+def gallery() -> dict[str, Definition]:
+    """Compile every workflow of the gallery."""
+    found = [(path.name, normalize(path.read_text(), allow_not_yet=True)) for path in SOURCES]
+    broken = [(name, one.findings) for name, one in found if one.canonical is None]
+    assert not broken, broken
+    return {str(one.name): compile_definition(one.canonical) for _, one in found if one.canonical is not None}
 
 
-def stored_tests() -> list[tuple[str, int]]:
-    """List every stored test by file and number."""
-    return [
-        (path.name, number)
-        for path in sorted(CASES.glob("*.yaml"))
-        for number in range(len(read_set(path)[0].canonical["tests"]))
-    ]
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_stored_tests_of_a_template_are_green(path: Path) -> None:
+    definition = gallery()[path.stem]
+    for test in definition.canonical.get("tests", ()):
+        report = run_test(definition, test, gallery())
+        assert report.passed, (report.name, report.failures)
 
 
-@pytest.mark.parametrize(("name", "number"), stored_tests())
-def test_stored_test_of_a_case_is_green(name: str, number: int) -> None:
-    main, *others = read_set(CASES / name)
-    test = main.canonical["tests"][number]
-    report = run_test(main, test, {other.name: other for other in others})
-    assert report.passed, (report.failures, report.result)
-
-
-def test_all_thirteen_are_there() -> None:
-    assert len(list(CASES.glob("*.yaml"))) == 13
+def test_the_thirteen_real_workflows_are_there() -> None:
+    names = (
+        "invoice-receipt vacation-request help-desk system-failure job-advertisement vacation-with-rule document-wait"
+    )
+    more = "quorum-of-five first-of-three approved-action approval-rules refund human-pipeline"
+    assert set(f"{names} {more}".split()) <= set(gallery())

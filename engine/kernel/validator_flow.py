@@ -1,0 +1,309 @@
+"""Check how steps hang together: graphs, nets, offers, locks, what can be reached, whose result may be absent."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from engine.kernel.expressions import ExpressionRefused, Reference, check_text
+from engine.kernel.findings import did_you_mean
+from engine.kernel.reading import Outline, Reading, Use
+from engine.kernel.source import Node
+
+WAITING = frozenset({"task", "signal", "wait", "workflow"})
+ENDING = frozenset({"complete", "fail", "exit"})
+
+
+def siblings(reading: Reading) -> dict[str, list[Outline]]:
+    """Group the steps by the list that they stand in."""
+    found: dict[str, list[Outline]] = {}
+    for step in reading.steps.values():
+        found.setdefault(step.list, []).append(step)
+    return found
+
+
+def is_body(parent: Outline, steps: list[Outline]) -> bool:
+    """Tell whether a list is the body of its parent, not one of its handlers."""
+    return steps[0].list.startswith(f"{parent.path}/{parent.kind}/")
+
+
+def check_graphs(reading: Reading) -> None:
+    """Refuse needs of strangers and needs in a circle."""
+    for steps in siblings(reading).values():
+        by_id = {step.id: step for step in steps}
+        parent = reading.steps.get(steps[0].parent)
+        if parent is not None and parent.kind in ("graph", "any_order") and is_body(parent, steps):
+            _check_needs(reading, by_id)
+        else:
+            _refuse_keys(reading, steps, ("needs",), "graph or any_order")
+
+
+def _check_needs(reading: Reading, by_id: dict[str, Outline]) -> None:
+    needs = {name: [need["step"] for need in step.spec.get("needs", ())] for name, step in by_id.items()}
+    for name, needed in needs.items():
+        for one in needed:
+            if one not in by_id and one in reading.steps:
+                text = f"`{name}` may only need steps of the same list, not `{one}`"
+                reading.error(by_id[name].node, "unknown_need", text, by_id[name].path, did_you_mean(one, by_id))
+    circle = find_circle(needs)
+    if circle:
+        step = by_id[circle[0]]
+        reading.error(step.node, "circle", f"these steps need each other: {' → '.join(circle)}", step.path)
+
+
+def find_circle(edges: Mapping[str, list[str]]) -> list[str]:
+    """Find a circle in a graph, or nothing."""
+    done: set[str] = set()
+    for start in edges:
+        trail: list[str] = []
+        pending = [(start, iter(edges[start]))]
+        while pending:
+            name, rest = pending[-1]
+            if name not in trail:
+                trail.append(name)
+            following = next((one for one in rest if one in edges and one not in done), None)
+            if following is None:
+                pending.pop()
+                trail.pop()
+                done.add(name)
+            elif following in trail:
+                return [*trail[trail.index(following) :], following]
+            else:
+                pending.append((following, iter(edges[following])))
+    return []
+
+
+def _refuse_keys(reading: Reading, steps: list[Outline], keys: tuple[str, ...], where: str) -> None:
+    for step in steps:
+        for key in keys:
+            if key in step.spec:
+                reading.error(step.node, "out_of_place", f"`{key}` only stands in a {where}", step.path)
+
+
+def check_nets(reading: Reading) -> None:
+    """Look at the edges of nets: where they lead, and where two meet without a join."""
+    for steps in siblings(reading).values():
+        parent = reading.steps.get(steps[0].parent)
+        if parent is not None and parent.kind == "net" and is_body(parent, steps):
+            _check_net(reading, parent, steps)
+        else:
+            _refuse_keys(reading, steps, ("next", "split"), "net")
+
+
+def _check_net(reading: Reading, parent: Outline, steps: list[Outline]) -> None:
+    ids = [step.id for step in steps]
+    edges = {step.id: [edge["to"] for edge in step.spec.get("next", ())] for step in steps}
+    start = (parent.spec.get("net") or {}).get("start") or ids[0]
+    for step in steps:
+        for target in edges[step.id]:
+            if target not in edges:
+                reading.error(
+                    step.node,
+                    "unknown_step",
+                    f"`{target}` is no step of this net",
+                    step.path,
+                    did_you_mean(target, ids),
+                )
+        entries = sum(step.id in targets for targets in edges.values()) + (step.id == start)
+        if entries > 1 and "join" not in step.spec:
+            text = f"{entries} edges lead to `{step.id}`: say how they come together"
+            reading.error(step.node, "no_join", text, step.path, "join: each, all, any, or, or a number")
+        if step.id not in _reached(edges, start):
+            reading.warn(step.node, "unreachable", f"no edge leads to `{step.id}`", step.path)
+    _warn_of_circling_joins(reading, steps, edges)
+
+
+def _reached(edges: Mapping[str, list[str]], start: str) -> set[str]:
+    seen, pending = {start}, [start]
+    while pending:
+        fresh = [one for one in edges.get(pending.pop(), ()) if one not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return seen
+
+
+def _warn_of_circling_joins(reading: Reading, steps: list[Outline], edges: Mapping[str, list[str]]) -> None:
+    joins = [step for step in steps if step.spec.get("join") == "or"]
+    for step in joins:
+        others = [one for one in joins if one is not step]
+        if any(step.id in _reached(edges, one.id) and one.id in _reached(edges, step.id) for one in others):
+            reading.warn(step.node, "or_joins_circle", f"`{step.id}` and another OR-join wait on one circle", step.path)
+
+
+def check_offers(reading: Reading) -> None:
+    """Let every branch of an offer begin with something that can happen."""
+    for steps in siblings(reading).values():
+        parent = reading.steps.get(steps[0].parent)
+        if parent is None or not is_body(parent, steps):
+            continue
+        if parent.kind == "first" and steps[0].kind not in WAITING:
+            text = f"a branch of `first` begins with {', '.join(sorted(WAITING))}, not with `{steps[0].kind}`"
+            reading.error(steps[0].node, "no_wait_first", text, steps[0].path)
+        if parent.kind == "any_order":
+            for step in steps:
+                if _first_kind(reading, step) not in WAITING:
+                    reading.warn(
+                        step.node, "no_wait_first", f"`{step.id}` begins by itself: nobody chooses it", step.path
+                    )
+
+
+def _first_kind(reading: Reading, step: Outline) -> str:
+    inner = [one for one in reading.steps.values() if one.parent == step.id] if step.kind == "group" else []
+    return _first_kind(reading, inner[0]) if inner else step.kind
+
+
+def check_reach(reading: Reading) -> None:
+    """Warn of steps behind one after which nothing comes."""
+    for steps in siblings(reading).values():
+        parent = reading.steps.get(steps[0].parent)
+        if parent is not None and is_body(parent, steps) and parent.kind in ("graph", "net", "any_order", "selector"):
+            continue
+        for step, following in pairwise(steps):
+            if _always_ends(step):
+                text = f"nothing comes after `{step.kind}` in line {step.node.line}"
+                reading.warn(following.node, "unreachable", text, following.path)
+                break
+
+
+def _always_ends(step: Outline) -> bool:
+    if "when" in step.spec or "on_error" in step.spec or "allow_failure" in step.spec:
+        return False
+    whole = not (isinstance(step.spec.get("complete"), dict) and "step" in step.spec["complete"])
+    case = isinstance(step.spec.get("cancel"), dict) and bool(step.spec["cancel"].get("case"))
+    return (step.kind in ENDING and whole) or case
+
+
+def check_locks(reading: Reading) -> None:
+    """Refuse locks that are taken in two orders: two cases of that block each other for ever."""
+    seen: dict[tuple[str, str], Outline] = {}
+    for step in reading.steps.values():
+        for outer in _above(reading, step):
+            pairs = [(held, taken) for held in _locks(outer) for taken in _locks(step) if held != taken]
+            for held, taken in pairs:
+                seen[held, taken] = step
+                if (taken, held) in seen:
+                    text = f"`{held}` and `{taken}` are taken in two orders, see line {seen[taken, held].node.line}"
+                    reading.error(step.node, "lock_order", text, step.path, "take both at once: mutex: [a, b]")
+
+
+def _locks(step: Outline) -> list[str]:
+    return step.spec.get("mutex") or []
+
+
+def _above(reading: Reading, step: Outline) -> Iterator[Outline]:
+    found = reading.steps.get(step.parent)
+    while found is not None:
+        yield found
+        found = reading.steps.get(found.parent)
+
+
+def check_people(reading: Reading) -> None:
+    """Refuse rules that nobody can satisfy, and warn of tasks that their person may not do."""
+    for step in reading.steps.values():
+        task = step.spec.get("task")
+        if isinstance(task, dict) and isinstance(task.get("assignee"), str):
+            _check_assignee(reading, step, task)
+
+
+def _check_assignee(reading: Reading, step: Outline, task: Mapping[str, Any]) -> None:
+    assignee = task["assignee"].replace(" ", "")
+    for other in task.get("not_same_as", ()):
+        whose = "${instance.started_by}" if other == "start" else f"${{result.{other}.by}}"
+        if assignee == whose:
+            text = f"`{step.id}` is given to the very person that `not_same_as` excludes"
+            reading.error(step.node, "four_eyes", text, step.path)
+    if assignee == "${instance.started_by}" and task.get("min_level", 4) > reading.starter_level:
+        text = f"who starts may be of level {reading.starter_level}, but this task asks for {task.get('min_level', 4)}"
+        reading.warn(step.node, "starter_level", text, step.path, f"min_level: {reading.starter_level}")
+
+
+_HAS = re.compile(r"has\(\s*result\.(\w+)|get\(\s*result\s*,\s*'(\w+)")
+_SURE = frozenset({"group", "graph"})
+
+
+def check_results(reading: Reading) -> None:
+    """Warn where a result is read that may be absent then."""
+    for use in reading.uses:
+        try:
+            references = check_text(use.text)
+        except ExpressionRefused:
+            continue
+        looked_for = {one.path[0] for one in references if one.root == "result" and one.guarded and one.path}
+        looked_for |= _looked_for_around(reading, use)
+        for reference in references:
+            if reference.root == "result" and reference.path and not reference.guarded:
+                _check_result(reading, use, reference, looked_for)
+
+
+def _looked_for_around(reading: Reading, use: Use) -> set[str]:
+    """Find the results that conditions around a place have looked for."""
+    step = reading.steps.get(use.step)
+    around = [step, *_above(reading, step)] if step is not None else []
+    texts = [str(one.spec.get(key, "")) for one in around for key in ("if", "when")]
+    return {name for text in texts for pair in _HAS.findall(text) for name in pair if name}
+
+
+def _check_result(reading: Reading, use: Use, reference: Reference, looked_for: set[str]) -> None:
+    name = reference.path[0]
+    step = reading.steps.get(name)
+    if step is None or name in looked_for or name in reading.into or _surely_before(reading, step, use):
+        return
+    node = Node(use.node.line, use.node.column + use.offset + reference.offset + int(use.node.quoted))
+    text = f"`result.{name}` may be absent here"
+    reading.warn(node, "maybe_absent", text, use.path, f"has(result.{name}) or get(result, '{name}', null)")
+
+
+def _surely_before(reading: Reading, step: Outline, use: Use) -> bool:
+    """Tell whether a step has surely succeeded when an expression is computed."""
+    if not use.step:
+        return _is_sure(step) and all(_is_sure_container(one) for one in _above(reading, step))
+    here = reading.steps[use.step]
+    chain_here = [here, *_above(reading, here)]
+    current, sure = step, _is_sure(step)
+    while True:
+        same_list = next((one for one in chain_here if one.list == current.list), None)
+        if same_list is not None:
+            return sure and (_comes_first(reading, current, same_list, use) or _in_graph(reading, current))
+        above = reading.steps.get(current.parent)
+        if above is None:
+            return False
+        inside = next((one for one in chain_here if one is above), None)
+        if inside is not None:
+            return here is above and sure
+        sure = sure and _is_sure_container(above)
+        current = above
+
+
+def _comes_first(reading: Reading, step: Outline, other: Outline, use: Use) -> bool:
+    ids = list(reading.steps)
+    if step is other:
+        return "/output" in use.path or "/undo" in use.path or "/on" in use.path.rsplit(step.id, 1)[-1]
+    return ids.index(step.id) < ids.index(other.id)
+
+
+def _in_graph(reading: Reading, step: Outline) -> bool:
+    parent = reading.steps.get(step.parent)
+    return parent is not None and parent.kind in ("graph", "net", "any_order")
+
+
+def _is_sure(step: Outline) -> bool:
+    if "when" in step.spec or "allow_failure" in step.spec or ("on_timeout" in step.spec and step.kind != "task"):
+        return False
+    return all(_handler_ends(handler) for handler in step.spec["on_error"] or [{}]) if "on_error" in step.spec else True
+
+
+def _handler_ends(handler: Mapping[str, Any]) -> bool:
+    """Tell whether the flow does not come back from a handler."""
+    steps = handler.get("steps") or [{}]
+    return bool(ENDING & set(steps[-1])) and "when" not in steps[-1]
+
+
+def _is_sure_container(step: Outline) -> bool:
+    if not _is_sure(step):
+        return False
+    if step.kind in _SURE:
+        return True
+    spec = step.spec.get(step.kind)
+    if step.kind == "repeat" and isinstance(spec, dict):
+        return "until" in spec or (isinstance(spec.get("times"), int) and spec["times"] > 0)
+    return step.kind == "parallel" and isinstance(spec, dict) and spec.get("join") == "all"

@@ -1,0 +1,105 @@
+"""Grow random workflows for the property tests."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+JOINS = st.sampled_from(["all", "any", 2, "none", "all_complete", "fail_fast"])
+RESTS = st.sampled_from(["cancel", "let_run", "block"])
+LEAVES = st.sampled_from(["set", "task", "wait", "call", "signal", "emit", "fail"])
+CONTAINERS = st.sampled_from(
+    ["group", "if", "repeat", "parallel", "for_each", "first", "selector", "any_order", "graph", "switch"]
+)
+LEAF_BODIES: dict[str, Any] = {
+    "set": {"n": "${get(state, 'n', 0) + 1}"},
+    "task": {"title": "T", "outcomes": ["yes", "no"]},
+    "wait": {"for": "PT1H"},
+    "call": {"python": "f"},
+    "signal": "go",
+    "emit": {"signal": "go"},
+    "fail": {"code": "no"},
+}
+ATTRIBUTES = st.fixed_dictionaries(
+    {},
+    optional={
+        "timeout": st.just("PT2H"),
+        "on_error": st.just([]),
+        "allow_failure": st.just(True),
+        "retry": st.just({"attempts": 2, "delay": "PT1M", "on": ["transport", "business"]}),
+        "mutex": st.just("m"),
+        "when": st.sampled_from(["true", "false"]),
+        "scope": st.just("own"),
+        "finally": st.just([{"set": {"f": 1}}]),
+        "undo": st.just([{"set": {"u": 1}}]),
+    },
+)
+
+
+@st.composite
+def workflows(draw: Any) -> dict[str, Any]:
+    """Draw a workflow of at most forty steps."""
+    budget = [draw(st.integers(1, 14))]
+    return {"workflow": "grown", "state": {"n": 0}, "steps": draw_list(draw, budget, 0)}
+
+
+def draw_list(draw: Any, budget: list[int], depth: int) -> list[dict[str, Any]]:
+    """Draw a list of steps."""
+    return [draw_step(draw, budget, depth) for _ in range(draw(st.integers(1, 3)))]
+
+
+def draw_step(draw: Any, budget: list[int], depth: int) -> dict[str, Any]:
+    """Draw one step with its attributes."""
+    budget[0] -= 1
+    more = draw(ATTRIBUTES) if draw(st.booleans()) else {}
+    if more.get("timeout"):
+        more["on_timeout"] = []
+    if depth >= 3 or budget[0] <= 0 or draw(st.booleans()):
+        kind = draw(LEAVES)
+        return {kind: LEAF_BODIES[kind], **more}
+    return {**CONTAINER_BODIES[draw(CONTAINERS)](draw, budget, depth + 1), **more}
+
+
+def _body(draw: Any, budget: list[int], depth: int) -> list[dict[str, Any]]:
+    return draw_list(draw, budget, depth)
+
+
+def _branches(draw: Any, budget: list[int], depth: int) -> dict[str, Any]:
+    return {name: _body(draw, budget, depth) for name in "abc"[: draw(st.integers(1, 3))]}
+
+
+def _waiting(draw: Any, budget: list[int], depth: int) -> list[dict[str, Any]]:
+    return [{"task": {"title": "T"}}, *_body(draw, budget, depth)]
+
+
+CONTAINER_BODIES: dict[str, Any] = {
+    "group": lambda draw, budget, depth: {"group": _body(draw, budget, depth)},
+    "if": lambda draw, budget, depth: {
+        "if": draw(st.sampled_from(["state.n > 1", "true"])),
+        "then": _body(draw, budget, depth),
+        "else": _body(draw, budget, depth),
+    },
+    "switch": lambda draw, budget, depth: {
+        "switch": {"cases": [{"when": "state.n > 2", "steps": _body(draw, budget, depth)}], "default": []}
+    },
+    "repeat": lambda draw, budget, depth: {
+        "repeat": {"times": draw(st.integers(0, 2)), "steps": _body(draw, budget, depth)}
+    },
+    "parallel": lambda draw, budget, depth: {
+        "parallel": {"branches": _branches(draw, budget, depth), "join": draw(JOINS), "rest": draw(RESTS)}
+    },
+    "for_each": lambda draw, budget, depth: {
+        "for_each": {
+            "each": list(range(draw(st.integers(0, 3)))),
+            "steps": _body(draw, budget, depth),
+            "join": draw(JOINS),
+            "rest": draw(RESTS),
+            "limit": draw(st.integers(1, 3)),
+        }
+    },
+    "first": lambda draw, budget, depth: {
+        "first": {"branches": {"a": _waiting(draw, budget, depth), "b": _waiting(draw, budget, depth)}}
+    },
+    "selector": lambda draw, budget, depth: {"selector": _body(draw, budget, depth)},
+    "any_order": lambda draw, budget, depth: {"any_order": _body(draw, budget, depth)},
+    "graph": lambda draw, budget, depth: {"graph": _body(draw, budget, depth)},
+}

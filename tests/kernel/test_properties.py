@@ -1,0 +1,188 @@
+"""What holds for every workflow, in every order of happenings."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.kernel.definition import compile_definition
+from engine.kernel.effects import Slice, Wait, WaitKind
+from engine.kernel.normalizer import normalize
+from engine.kernel.program import Definition
+from engine.kernel.signals import (
+    CallFailed,
+    CallSucceeded,
+    CancelCase,
+    Happening,
+    NamedSignal,
+    RetryDue,
+    TaskCompleted,
+    TimerDue,
+)
+from tests.kernel.growing import workflows
+from tests.kernel.play import Case
+
+EXAMPLES = int(os.environ.get("KERNEL_EXAMPLES", "40"))
+QUICK = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+CHOICES = st.lists(st.integers(0, 1_000), min_size=0, max_size=25)
+TERMINAL = {"completed", "failed", "cancelled", "expired"}
+
+
+def grown(workflow: dict[str, Any]) -> Definition:
+    """Compile a grown workflow."""
+    found = normalize(json.dumps(workflow), allow_not_yet=True)
+    errors = [finding for finding in found.findings if finding.severity == "error"]
+    assert found.canonical is not None, errors
+    return compile_definition(found.canonical)
+
+
+def happening_for(wait: Wait, choice: int) -> Happening:
+    """Make up what could happen to a wait."""
+    if wait.kind is WaitKind.TASK:
+        return TaskCompleted(wait.token, "yes" if choice % 2 else "no", "bob", {})
+    if wait.kind is WaitKind.CALL:
+        return CallFailed(wait.token, "business", "no", "no") if choice % 5 == 0 else CallSucceeded(wait.token, choice)
+    if wait.kind is WaitKind.TIMER:
+        return TimerDue(wait.token)
+    return RetryDue(wait.token) if wait.kind is WaitKind.RETRY else NamedSignal(str(wait.name), None, choice)
+
+
+def next_happening(case: Case, choice: int) -> Happening | None:
+    """Choose among all open waits."""
+    waits = [wait for _, wait in sorted(case.waits.items())]
+    return happening_for(waits[choice % len(waits)], choice // 7) if waits else None
+
+
+def play(case: Case, choices: list[int]) -> None:
+    """Let happenings come until the choices are used up."""
+    for choice in choices:
+        happening = next_happening(case, choice)
+        if happening is None or case.status in TERMINAL:
+            return
+        case.send(happening)
+
+
+def shown(found: Slice) -> Any:
+    """Give everything that a slice says, as JSON."""
+    return json.loads(json.dumps([found.snapshot.to_json(), [str(one) for one in found.trace], str(found.opened)]))
+
+
+@QUICK
+@given(workflows(), CHOICES)
+def test_stored_at_each_wait_equals_kept_in_memory(workflow: dict[str, Any], choices: list[int]) -> None:
+    definition = grown(workflow)
+    cases = [Case(definition, stored=stored) for stored in (True, False)]
+    for case in cases:
+        play(case, choices)
+    assert [shown(one) for one in cases[0].slices] == [shown(one) for one in cases[1].slices]
+
+
+@QUICK
+@given(workflows(), CHOICES)
+def test_any_happening_twice_is_once(workflow: dict[str, Any], choices: list[int]) -> None:
+    case = Case(grown(workflow))
+    for choice in choices:
+        happening = next_happening(case, choice)
+        if happening is None:
+            return
+        case.send(happening)
+        if isinstance(happening, NamedSignal):
+            continue
+        before = case.last.snapshot.to_json()
+        again = case.send(happening)
+        assert again.applied == (False,)
+        assert again.snapshot.to_json() == before
+        assert [*again.trace, *again.opened, *again.closed, *again.effects] == []
+
+
+@QUICK
+@given(workflows(), CHOICES)
+def test_terminal_is_clean_and_a_running_case_has_a_wait(workflow: dict[str, Any], choices: list[int]) -> None:
+    case = Case(grown(workflow))
+    play(case, choices)
+    snapshot = case.last.snapshot
+    if case.status in TERMINAL:
+        assert (snapshot.frames, snapshot.waits, snapshot.mutexes, snapshot.early) == ([], [], {}, [])
+        assert case.waits == {}
+    elif case.status == "running":
+        assert any(not wait.side for wait in case.waits.values())
+    else:
+        assert case.last.error is not None or any(one.error is not None for one in case.slices)
+
+
+@QUICK
+@given(workflows(), CHOICES)
+def test_every_case_can_be_cancelled_clean(workflow: dict[str, Any], choices: list[int]) -> None:
+    case = Case(grown(workflow))
+    play(case, choices)
+    if case.status not in TERMINAL:
+        case.send(CancelCase("enough"))
+        assert (case.status, case.waits, case.last.snapshot.frames) == ("cancelled", {}, [])
+
+
+@QUICK
+@given(workflows(), CHOICES)
+def test_slices_that_stop_early_end_in_the_same_place(workflow: dict[str, Any], choices: list[int]) -> None:
+    from engine.kernel.signals import Continue
+
+    definition = grown(workflow)
+    whole, cut = Case(definition), Case(definition)
+    for choice in choices:
+        happening = next_happening(whole, choice)
+        if happening is None or whole.status in TERMINAL:
+            break
+        whole.send(happening)
+        cut.send(happening, max_steps=1)
+        while cut.last.more:
+            cut.send(Continue(), max_steps=1)
+    assert _place(whole) == _place(cut)
+
+
+def _place(case: Case) -> Any:
+    stored = case.last.snapshot.to_json()
+    return {key: stored[key] for key in stored if key != "now"}
+
+
+@QUICK
+@given(workflows())
+def test_canonical_written_out_and_read_again_keeps_its_hash(workflow: dict[str, Any]) -> None:
+    first = normalize(json.dumps(workflow), allow_not_yet=True)
+    again = normalize(json.dumps(first.canonical), allow_not_yet=True)
+    assert first.sha256 == again.sha256
+
+
+REPLAY = """
+import hashlib, json, sys
+from tests.kernel.test_properties import replayed
+print(replayed())
+"""
+
+
+def replayed() -> str:
+    """Play one fixed case and hash everything it said."""
+    source = json.loads((Path(__file__).parent / "replay.json").read_text())
+    case = Case(grown(source["workflow"]))
+    play(case, source["choices"])
+    told = json.dumps([shown(one) for one in case.slices], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def test_replay_gives_the_same_hash_under_any_hash_seed_and_zone() -> None:
+    hashes = {replayed()}
+    for seed, zone in (("0", "UTC"), ("1", "Asia/Tokyo"), ("4242", "America/St_Johns")):
+        found = subprocess.run(
+            [sys.executable, "-c", REPLAY],
+            env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        hashes.add(found.stdout.strip())
+    assert len(hashes) == 1
