@@ -115,7 +115,7 @@ class CronSchedule:
         wall = wall_of(self._zone, moment)
         ahead = self._first_shown(wall, moment, (0, 1))
         again = comes_again(self._zone, wall)
-        if again <= NO_TIME or moment.astimezone(self._zone).fold:
+        if again <= NO_TIME:
             return ahead
         behind = self._first_shown(wall - again, moment, (1,))
         return min((slot for slot in (ahead, behind) if slot), key=lambda slot: slot.at, default=None)

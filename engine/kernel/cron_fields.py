@@ -135,11 +135,11 @@ class CronFields:
         return (weekday, (day.day + 6) // 7) in self.nth_weekdays or (is_last and (weekday, "l") in self.nth_weekdays)
 
     def _days_between(self, first: date, last: date) -> Iterator[date]:
-        """Give the matching dates from one to another, leaping over months that do not count."""
+        """Give the matching dates from one to the end of another's month, leaping over months that do not count."""
         for year, month in _months_between(first, last):
             if month in self.months:
                 days = (date(year, month, number) for number in range(1, calendar.monthrange(year, month)[1] + 1))
-                yield from (day for day in days if first <= day <= last and self.has_day(day))
+                yield from (day for day in days if day >= first and self.has_day(day))
 
     def _times_of(self, day: date, after: datetime) -> Iterator[time]:
         """Give the matching times of one day that lie after a moment."""
