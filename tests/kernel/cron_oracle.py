@@ -42,7 +42,7 @@ class Walk:
     Two moments in one zone are compared and subtracted by what the wall shows: that is what is wanted here.
     """
 
-    minutes: list[int]
+    shown: dict[int, list[int]]
     days: list[date]
     again: frozenset[int]
     left_out: dict[int, list[datetime]]
@@ -60,12 +60,7 @@ class Walk:
             if wall - latest > MINUTE:
                 left_out[index] = [latest + late * MINUTE for late in range(1, int((wall - latest) / MINUTE))]
             latest = wall
-        return cls(
-            [60 * wall.hour + wall.minute for wall in walls],
-            [wall.date() for wall in walls],
-            frozenset(again),
-            left_out,
-        )
+        return cls(_by_minute(walls), [wall.date() for wall in walls], frozenset(again), left_out)
 
 
 @dataclass(frozen=True)
@@ -93,8 +88,8 @@ class Oracle:
 
     def runs_in_real_time(self, walk: Walk) -> list[int]:
         """Give the minutes at which the clock shows a matching time."""
-        days, times = walk.days, self.times
-        return [index for index, minute in enumerate(walk.minutes) if minute in times and self.on(days[index])]
+        shown = (index for minute in self.times for index in walk.shown.get(minute, ()))
+        return sorted(index for index in shown if self.on(walk.days[index]))
 
     def runs_once_a_day(self, walk: Walk) -> list[int]:
         """Give the minutes at which a job at fixed times runs: never again, and after a gap for what was left out."""
@@ -103,6 +98,14 @@ class Oracle:
 
     def _matches(self, wall: datetime) -> bool:
         return 60 * wall.hour + wall.minute in self.times and self.on(wall.date())
+
+
+def _by_minute(walls: list[datetime]) -> dict[int, list[int]]:
+    """Note at which places of the walk each minute of the day was shown."""
+    shown: dict[int, list[int]] = {}
+    for index, wall in enumerate(walls):
+        shown.setdefault(60 * wall.hour + wall.minute, []).append(index)
+    return shown
 
 
 def _field(text: str, low: int, high: int) -> frozenset[int]:
