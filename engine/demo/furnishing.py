@@ -22,20 +22,22 @@ from engine.gallery import gallery
 from engine.kernel.transitions import TaskStatus
 from engine.models import Instance, Template
 from engine.services.instances import cancel_instance, start_instance
-from engine.services.people import create_person, create_tenant
+from engine.services.people import create_person, create_role, create_tenant
 from engine.services.tasks import claim_task, complete_task
 from engine.services.templates import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of
-from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.accounts.models import Role, Tenant, User
 from workflowplatform.services.demo_people import PEOPLE
 
 LOCK = 0x776F726B
 """Any number that nobody else locks."""
 
 TENANTS = {"acme": "Acme", "globex": "Globex", "house": "House"}
+MORE_ROLES = {"accounting": "Accounting", "sales": "Sales", "engineering": "Engineering"}
+"""What the gallery offers work to, beside the roles that every tenant has from the start."""
 ROLES = {
-    "ada": ("finance", "support"),
-    "adam": ("hr", "management"),
+    "ada": ("finance", "support", "accounting", "engineering"),
+    "adam": ("hr", "management", "sales"),
     "sam": ("management",),
     "stan": ("finance", "hr", "support"),
 }
@@ -94,6 +96,7 @@ class People:
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         there = _names_taken()
         tenants = {name: _tenant(name, title) for name, title in TENANTS.items()}
+        _make_roles(tenants["acme"])
         self._made = {
             name: pool.submit(_make_person, tenants[tenant], name, level)
             for name, tenant, level, _ in PEOPLE
@@ -127,6 +130,13 @@ def _names_taken() -> set[str]:
 
 def _tenant(name: str, title: str) -> Tenant:
     return Tenant.objects.filter(name=name).first() or create_tenant(actor=None, name=name, title=title)
+
+
+def _make_roles(tenant: Tenant) -> None:
+    there = set(Role.objects.filter(tenant=tenant).values_list("name", flat=True))
+    for name, title in MORE_ROLES.items():
+        if name not in there:
+            create_role(actor=None, tenant=tenant, name=name, title=title)
 
 
 def _make_person(tenant: Tenant, name: str, level: int) -> None:

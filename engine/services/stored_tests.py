@@ -36,8 +36,9 @@ def _play(definition: Definition, test: Any, number: int, others: Definitions) -
 def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions) -> list[Finding]:
     """Give one finding for every stored test that is red, with the first thing that went otherwise."""
     reports = play_tests(compile_definition(dict(canonical)), others)
-    places = _places(source) if reports else []
-    return [_red(report, place) for report, place in zip(reports, places, strict=True) if not report.passed]
+    if all(report.passed for report in reports):
+        return []
+    return [_red(one, place) for one, place in zip(reports, _places(source), strict=True) if not one.passed]
 
 
 def _red(report: Report, place: tuple[int, int]) -> Finding:

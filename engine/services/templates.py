@@ -1,5 +1,6 @@
 """Author templates: save drafts, check them, and move versions through their life."""
 
+from functools import lru_cache
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -40,7 +41,13 @@ def tenant_facts(actor: Actor) -> TenantFacts:
 def check_source(*, actor: Actor, source: str) -> Normalized:
     """Return the canonical form and the findings of a document, without saving it."""
     access.require_level(actor, TO_AUTHOR, "author templates")
-    return normalize(source, tenant_facts(actor))
+    return _normalized(source, tenant_facts(actor))
+
+
+@lru_cache(maxsize=4)
+def _normalized(source: str, facts: TenantFacts) -> Normalized:
+    """Keep the last few: what is saved is mostly activated or checked again at once, and reading takes its time."""
+    return normalize(source, facts)
 
 
 @transaction.atomic
@@ -162,7 +169,7 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
 
 def _freeze(actor: Actor, version: TemplateVersion) -> None:
     """Check once more, now, with what the tenant has today, and play the stored tests; keep findings, refuse errors."""
-    checked = normalize(version.source, tenant_facts(actor))
+    checked = _normalized(version.source, tenant_facts(actor))
     red: list[Finding] = []
     if checked.canonical is not None:
         red = red_tests(version.source, checked.canonical, workflows_around(actor.tenant_id, checked.canonical))
