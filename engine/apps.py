@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class EngineConfig(AppConfig):
@@ -6,7 +7,11 @@ class EngineConfig(AppConfig):
     verbose_name = "Workflows"
 
     def ready(self) -> None:
-        from engine import checks  # noqa: F401, PLC0415
+        """Register what others name: checks, functions, and the dispatcher, whose import must not fail after a commit."""
+        from engine import checks  # noqa: PLC0415
         from engine.functions import load_functions  # noqa: PLC0415
+        from engine.outbox import dispatcher  # noqa: PLC0415
 
         load_functions()
+        if settings.WORKFLOW_DISPATCHER in checks.DISPATCHERS:
+            dispatcher(settings.WORKFLOW_DISPATCHER)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from engine import access, coordinator
 from engine.audit import Act, database_now, record
@@ -51,9 +51,19 @@ def _vanished(actor: Actor, task: Task) -> Task:
     raise access.refuse_act(actor, now) or NotFound()
 
 
+def _hold_active(actor: Actor) -> None:
+    """Keep the actor from being deactivated until this act is done; refuse one who is already."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT is_active FROM wf_people WHERE id = %s FOR SHARE", [actor.person_id])
+        found = cursor.fetchone()
+    if found is None or not found[0]:
+        raise Refused("Your account is not active any more.", code="level")
+
+
 @transaction.atomic
 def claim_task(*, actor: Actor, task_id: UUID) -> Task:
     """Bind an open task to the actor. Claiming what one holds already changes nothing."""
+    _hold_active(actor)
     task = _claim_instance(actor, task_id)
     _refuse_act(actor, task)
     if task.status == TaskStatus.CLAIMED:
@@ -152,6 +162,7 @@ def complete_task(
     comment: str = "",
 ) -> CompletedTask:
     """Answer a task and let the instance go on, up to its next wait. An open one is claimed in the same act."""
+    _hold_active(actor)
     task = _claim_instance(actor, task_id)
     _refuse_answered(actor, task)
     _refuse_act(actor, task)

@@ -7,7 +7,7 @@ import pytest
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, Instance, SignalReceipt, Task, TaskEvent
-from engine.services.people import create_person
+from engine.services.people import create_person, deactivate_person
 from engine.services.tasks import claim_task, complete_task
 from engine.services.templates import activate_version, save_draft
 from tests.cast import Cast
@@ -84,3 +84,20 @@ def test_drafts_saved_at_once_get_different_numbers(committed_cast: Cast) -> Non
     gwen = committed_cast.actor("gwen")
     saved = at_once([partial(save_draft, actor=gwen, source=TIMER)] * 4)
     assert sorted(version.number for version in saved) == [1, 2, 3, 4]
+
+
+def test_who_leaves_while_claiming_holds_nothing(committed_cast: Cast) -> None:
+    cast = committed_cast
+    gwen = cast.actor("gwen")
+    activated(gwen, TWO_TASKS)
+    for number in range(6):
+        person = create_person(actor=None, tenant=cast.acme, name=f"leaver{number}", level=4)
+        task = only_task(started(gwen, "two"))
+        at_once(
+            [
+                partial(claim_task, actor=cast.actor(person.username), task_id=task.pk),
+                partial(deactivate_person, actor=gwen, person=person),
+            ]
+        )
+        task.refresh_from_db()
+        assert (task.status, task.assignee_id) == ("open", None)

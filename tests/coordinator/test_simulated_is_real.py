@@ -1,0 +1,154 @@
+"""What the simulator shows is what happens: every stored test of the gallery, happening by happening, through the real commit.
+
+The simulator plays a test; each happening it sends to a case is then delivered to a real instance at the same moment, with every
+constraint of the database checked after each commit. In the end both have run the same steps to the same ends.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+
+from engine import coordinator
+from engine.commit import Batch
+from engine.gallery import gallery
+from engine.kernel.definition import compile_definition
+from engine.kernel.normalizer import normalize
+from engine.kernel.program import Definition
+from engine.kernel.signals import Continue, Happening, SignalType, Started
+from engine.kernel.simulator import run_test
+from engine.kernel.simulator.instance import Instance as Case
+from engine.models import Instance, Signal, StepRun, Template, TemplateVersion
+from engine.outward import newborn
+from engine.projection import Delivery
+from tests.cast import Cast
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.ids import uuid7
+
+DEFINITIONS: dict[str, Definition] = {}
+
+
+def definitions() -> dict[str, Definition]:
+    """Return the gallery's compiled definitions, each compiled once."""
+    if not DEFINITIONS:
+        for name, source in gallery().items():
+            canonical = normalize(source).canonical
+            assert canonical is not None, name
+            DEFINITIONS[name] = compile_definition(canonical)
+    return DEFINITIONS
+
+
+def stored_tests() -> Iterator[Any]:
+    """Give every stored test; in the short form the first of each workflow."""
+    for name, definition in definitions().items():
+        for place, test in enumerate(definition.canonical.get("tests", ())):
+            marks = [pytest.mark.slow] if place else []
+            yield pytest.param(name, test, id=f"{name}: {test.get('name', '')}", marks=marks)
+
+
+@dataclass
+class Real:
+    """The real instances beside the simulated ones."""
+
+    cast: Cast
+    versions: dict[str, TemplateVersion]
+    ids: dict[int, UUID] = field(default_factory=dict)
+
+    def take(self, case: Case, now: datetime, happening: Happening) -> None:
+        """Let the same happen to the real instance."""
+        if isinstance(happening, Started):
+            self._start(case, now, happening)
+        else:
+            self._deliver(self.ids[id(case)], now, happening)
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+
+    def _actor(self) -> Actor:
+        return Actor(None, "simulated", 5, self.cast.acme.pk, self.cast.acme.pk)
+
+    def _start(self, case: Case, now: datetime, happening: Started) -> None:
+        unknown = Instance.objects.filter(template__name=case.definition.name).exclude(pk__in=self.ids.values())
+        born = unknown.order_by("id").first()
+        self.ids[id(case)] = born.pk if born else self._give_birth(case, now, happening)
+        self._go_on(self.ids[id(case)], now)
+
+    def _give_birth(self, case: Case, now: datetime, happening: Started) -> UUID:
+        version = self.versions[case.definition.name]
+        facts = {"now": now, "started_by": case.facts.started_by, "started_by_id": None}
+        loaded = newborn(version, case.definition.name, happening.input, **facts)
+        batch = Batch()
+        return coordinator._commit(batch, coordinator._run(batch, loaded, (), self._actor()))[0].instance_id
+
+    def _deliver(self, instance_id: UUID, now: datetime, happening: Happening) -> None:
+        token = getattr(happening, "token", None)
+        delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, uuid7(), self._actor(), token=token, queued=False)
+        loaded = replace(coordinator.load([instance_id])[instance_id], now=now)
+        batch = Batch()
+        coordinator._commit(batch, coordinator._run(batch, loaded, [delivery], self._actor()))
+        self._go_on(instance_id, now)
+
+    def _go_on(self, instance_id: UUID, now: datetime) -> None:
+        """Carry a slice on that stopped early: the simulator never does."""
+        pending = Signal.objects.filter(instance_id=instance_id, type=SignalType.INTERNAL_CONTINUE)
+        if pending.exists():
+            pending.delete()
+            self._deliver(instance_id, now, Continue())
+
+
+@pytest.fixture
+def real(cast: Cast) -> Real:
+    """Give the gallery as active templates of Acme, whatever roles and secrets it wants."""
+    versions = {}
+    for name, definition in definitions().items():
+        template = Template.objects.create(tenant=cast.acme, name=name)
+        limit = (definition.canonical.get("limits") or {}).get("concurrent")
+        Template.objects.filter(pk=template.pk).update(concurrent_limit=limit)
+        versions[name] = TemplateVersion.objects.create(
+            tenant=cast.acme,
+            template=template,
+            number=1,
+            status="active",
+            source="",
+            canonical=definition.canonical,
+            event_name=(definition.canonical.get("event") or {}).get("name", ""),
+        )
+    return Real(cast, versions)
+
+
+def told(case: Case) -> dict[tuple[int, int], tuple[str, ...]]:
+    """Say what the simulator showed of each run, at last."""
+    return {(run.run, run.attempt): (run.step, run.path, run.iteration, run.status.value) for run in case.trace}
+
+
+def found(instance_id: UUID) -> dict[tuple[int, int], tuple[str, ...]]:
+    """Say what the tables hold of each run."""
+    rows = StepRun.objects.filter(instance_id=instance_id)
+    return {(run.run, run.attempt): (run.step, run.path, run.iteration, run.status) for run in rows}
+
+
+@pytest.mark.parametrize(("name", "test"), list(stored_tests()))
+def test_the_simulated_trace_equals_the_real_one(
+    real: Real, name: str, test: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[Case, datetime, Happening]] = []
+    send = Case.send
+
+    def recording(case: Case, happening: Happening) -> Any:
+        sent.append((case, case.world.now, happening))
+        return send(case, happening)
+
+    monkeypatch.setattr(Case, "send", recording)
+    report = run_test(definitions()[name], test, definitions())
+    assert report.failures == ()
+    for case, now, happening in sent:
+        real.take(case, now, happening)
+    for case in {id(case): case for case, _, _ in sent}.values():
+        instance = Instance.objects.get(pk=real.ids[id(case)])
+        assert found(instance.pk) == told(case)
+        assert (instance.status, instance.outcome) == (case.status, case.outcome)
+        assert case.snapshot is not None
+        assert instance.state == case.snapshot.state
