@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
+from workflowplatform.logs import logging_settings
 from workflowplatform.services.database_url import from_url
 from workflowplatform.services.running import find_running
 from workflowplatform.services.secret_key import kept_secret_key
@@ -200,11 +201,4 @@ WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))
 WORKFLOW_SLICE_STEPS = int(os.environ.get("WORKFLOW_SLICE_STEPS", "500"))
 WORKFLOW_PREPARE = flag("WORKFLOW_PREPARE", True)
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO")},
-    "loggers": {"axes": {"level": "WARNING"}, "rq.worker": {"level": "WARNING"}, "httpx": {"level": "WARNING"}},
-}
+LOGGING = logging_settings(level=os.environ.get("LOG_LEVEL", "INFO"), for_people=LOOPBACK_ONLY or DEBUG)

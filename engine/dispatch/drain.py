@@ -9,13 +9,13 @@ A call that falls due is not told to the kernel: engine.dispatch.calls makes it 
 """
 
 import json
-import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.models import F
@@ -31,7 +31,7 @@ from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
 from engine.services.schedules import due_schedules, fire_due_slots
 from workflowplatform.accounts.actor import engine_actor
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 MAX_SECONDS = 30.0
 MAX_SIGNALS = 2_000
@@ -87,7 +87,7 @@ def drain_once(drained: Drained) -> bool:
     except OperationalError:
         raise
     except Exception:
-        log.exception("a batch failed; taking its instances one by one")
+        log.exception("batch failed, taking its instances one by one")
         intents, count = _take_one_by_one(drained)
         count = max(count, 1)
     drained.signals += count
@@ -157,7 +157,7 @@ def _take_one_by_one(drained: Drained) -> tuple[list[Intent], int]:
         try:
             taken, applied = _take(1, only=instance_id)
         except Exception as error:
-            log.exception("signals of one instance failed", extra={"instance": str(instance_id)})
+            log.exception("signals of one instance failed", instance=str(instance_id))
             count_attempt(instance_id, error)
             drained.failed += 1
             continue

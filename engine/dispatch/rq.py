@@ -8,13 +8,13 @@ costs one look's distance, never work.
 due moment without any job.
 """
 
-import logging
 import random
 import signal
 import time
 from typing import Any
 
 import django_rq
+import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 from redis import Redis
@@ -30,7 +30,7 @@ from rq.worker import WorkerStatus
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.drain import drain, seconds_to_next_look
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 QUEUE = "default"
 FLAG = "workflow:wake"
@@ -47,7 +47,9 @@ class RqDispatcher:
         try:
             self._announce()
         except (RedisError, OSError):
-            log.warning("could not wake a worker; it will look by itself within %s s", settings.WORKFLOW_WAKE_SECONDS)
+            log.warning(
+                "could not wake a worker, it will look by itself", within_seconds=settings.WORKFLOW_WAKE_SECONDS
+            )
 
     def _announce(self) -> None:
         queue = django_rq.get_queue(QUEUE)
@@ -68,7 +70,7 @@ def drain_job() -> None:
     _lower_flag(django_rq.get_connection(QUEUE))
     drained = drain()
     if drained.signals or drained.calls:
-        log.info("drained", extra={"signals": drained.signals, "calls": drained.calls})
+        log.info("drained", signals=drained.signals, calls=drained.calls, started=drained.started)
 
 
 def _lower_flag(redis: Redis) -> None:
@@ -119,7 +121,7 @@ class DrainWorker(SimpleWorker):
         try:
             drain()
         except (OperationalError, InterfaceError) as error:
-            log.warning("the database did not answer; looking again: %s", type(error).__name__)
+            log.warning("the database did not answer, looking again", error=type(error).__name__)
             connection.close()
             time.sleep(random.uniform(0.05, 0.5))  # noqa: S311  spreads workers, keeps no secret
 
@@ -133,7 +135,7 @@ class DrainWorker(SimpleWorker):
             if found is None and timeout is not None:
                 time.sleep(min(ahead, SLEEP_AHEAD))
         except (RedisError, OSError):
-            log.warning("Redis does not answer; looking by the clock")
+            log.warning("Redis does not answer, looking by the clock")
             time.sleep(ahead)
             return None
         finally:
