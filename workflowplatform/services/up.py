@@ -150,7 +150,7 @@ class Product:
         self.household.forget(child)
         if code:
             log = self._log(child.name)
-            raise CannotStart(f"Preparing {what} failed ({_last_line(log)}): read {log}; the data is as it was before.")
+            raise CannotStart(f"Preparing {what} failed ({_last_line(log)}): read {log}, mend it and start again.")
 
     def web(self, listener: socket.socket) -> Service:
         """Start the web server on a socket that already listens."""
