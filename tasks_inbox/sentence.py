@@ -28,7 +28,7 @@ def sentence_of(
     instance: Instance, waits: Iterable[Wait], tasks: Iterable[Task], steps: Mapping[str, Step], reader: UUID | None
 ) -> Sentence:
     """Say where an instance stands, to the person who reads."""
-    said = _ENDS.get(instance.status)
+    said = STANDS.get(instance.status)
     if said:
         return said(instance)
     held = [wait for wait in waits if not wait.side]
@@ -45,10 +45,7 @@ def _wait_sentence(wait: Wait, tasks: list[Task], steps: Mapping[str, Step], rea
     task = next((task for task in tasks if task.token == wait.token and not task.is_over), None)
     if task:
         return _task_sentence(task, reader)
-    known = _WAITS.get(wait.kind)
-    return (
-        known(wait, step) if known else Sentence(_("Waits at %(step)s.") % {"step": step}, tone="accent", icon="clock")
-    )
+    return WAITS[wait.kind](wait, step)
 
 
 def _task_sentence(task: Task, reader: UUID | None) -> Sentence:
@@ -103,12 +100,23 @@ def _child(wait: Wait, step: str) -> Sentence:
     return Sentence(_("Waits for the workflow started by %(step)s.") % {"step": step}, tone="accent", icon="subtask")
 
 
-_WAITS: Mapping[str, Callable[[Wait, str], Sentence]] = {
+def _add(wait: Wait, step: str) -> Sentence:
+    return Sentence(_("Waits for more to come (%(step)s).") % {"step": step}, tone="accent", icon="broadcast")
+
+
+def _task(wait: Wait, step: str) -> Sentence:
+    """Say it without the task's row, which may have been closed a moment ago."""
+    return Sentence(_("Waits for an answer to %(step)s.") % {"step": step}, tone="accent", icon="user")
+
+
+WAITS: Mapping[str, Callable[[Wait, str], Sentence]] = {
     "timer": _timer,
     "retry": _retry,
     "call": _call,
     "signal": _signal,
     "child": _child,
+    "add": _add,
+    "task": _task,
 }
 
 
@@ -159,7 +167,7 @@ def _cause(instance: Instance) -> str:
     return str(error.get("message") or "")
 
 
-_ENDS: Mapping[str, Callable[[Instance], Sentence]] = {
+STANDS: Mapping[str, Callable[[Instance], Sentence]] = {
     "completed": _completed,
     "failed": _failed,
     "expired": _expired,

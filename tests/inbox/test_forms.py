@@ -6,6 +6,7 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone
 
+from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
@@ -13,6 +14,7 @@ from tasks_inbox.fields import FIELDS
 from tasks_inbox.forms import SchemaForm, read_path
 from tasks_inbox.outline import LOOKS, STATE_OF, WORDS
 from tasks_inbox.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
+from tasks_inbox.sentence import STANDS, WAITS
 from tasks_inbox.templatetags.look import TONE_OF_STATUS
 from tasks_inbox.values import facts_of, label_of, outcome_text, shown
 
@@ -150,6 +152,11 @@ def test_every_step_kind_has_a_look_and_every_status_its_words() -> None:
     assert set(LOOKS) == set(KINDS)
     assert {status.value for status in StepStatus} == set(STATE_OF) == set(WORDS)
     assert {status.value for status in (*TaskStatus, *InstanceStatus)} <= set(TONE_OF_STATUS)
+
+
+def test_every_wait_and_every_status_has_its_sentence() -> None:
+    assert {kind.value for kind in WaitKind} == set(WAITS)
+    assert {status.value for status in InstanceStatus} - {"running"} == set(STANDS)
 
 
 def test_values_are_written_as_people_read_them() -> None:
