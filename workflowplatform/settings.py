@@ -117,6 +117,7 @@ AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_LOCKOUT_CALLABLE = "workflowplatform.accounts.views.locked_out"
 
 KNOX_TOKEN_MODEL = "accounts.Token"
 MIGRATION_MODULES = {"knox": None}
@@ -124,6 +125,8 @@ MIGRATION_MODULES = {"knox": None}
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Token", "TOKEN_TTL": None, "TOKEN_MODEL": "accounts.Token"}
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+"""What the pages are written in; with more, a browser's wish would mix Django's own translations into them."""
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

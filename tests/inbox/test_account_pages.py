@@ -167,3 +167,19 @@ def test_a_broken_page_answers_in_the_products_look(
     assert answer.status_code == 500
     assert "Something broke on our side" in answer.content.decode()
     assert "broken on purpose" not in answer.content.decode()
+
+
+def test_too_many_attempts_are_told_in_the_products_look(cast: Cast, settings: Settings) -> None:
+    settings.AXES_FAILURE_LIMIT = 2
+    with_password(cast.ada)
+    client = Client()
+    for _attempt in range(2):
+        answer = sign_in(client, "ada", "wrong")
+    assert answer.status_code == 429
+    assert "Too many attempts" in answer.content.decode()
+    assert sign_in(client, "ada", OLD).status_code == 429
+
+
+def test_pages_say_the_language_they_are_written_in(cast: Cast) -> None:
+    html = Client().get("/accounts/login/", headers={"Accept-Language": "de"}).content.decode()
+    assert '<html lang="en"' in html
