@@ -1,29 +1,22 @@
 """Furnish an empty house: tenants, people, templates and cases, all through the services that everybody uses.
 
 One furnisher works at a time (an advisory lock of its session), in transactions that are each whole: whoever is interrupted is
-followed by one who makes what is missing. The last case is the mark that all is there; after it nothing is ever made
-again, whatever people change or take away.
+followed by one who makes what is missing, down to the last deed. The last case, started when all else is done, is the
+mark that all is there; after it nothing is ever made again, whatever people change or take away.
 """
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from uuid import UUID
 
 from django.db import connection, transaction
 
-from engine import access
-from engine.demo.stories import Deed, Story, acme_stories, globex_stories, last_acme_stories
-from engine.dispatch.drain import drain
+from engine.demo.stories import acme_stories, globex_stories, last_acme_stories, mark_story
+from engine.demo.telling import tell
 from engine.errors import Conflict
 from engine.gallery import gallery
-from engine.kernel.transitions import TaskStatus
 from engine.models import Instance, Template
-from engine.services.instances import cancel_instance, start_instance
 from engine.services.people import create_person, create_role, create_tenant
-from engine.services.tasks import claim_task, complete_task
 from engine.services.templates import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Role, Tenant, User
@@ -47,8 +40,6 @@ AFTER = {"travel-request": ("roles: [management]", "roles: [board]")}
 """What once was different, and what an author is trying: the words that change, by template."""
 HASHERS = 2
 """Passwords hashed side by side: hashing is most of the work, and it leaves Python free."""
-PATIENCE_SECONDS = 10.0
-"""How long to wait for workers that hold what the next deed needs."""
 
 
 def furnish() -> bool:
@@ -63,11 +54,12 @@ def furnish() -> bool:
 
 def _furnish_with(people: "People") -> None:
     _make_templates(people.actor("gwen"), gallery())
-    _tell(acme_stories(), people)
+    tell(acme_stories(), people.actor)
     _make_templates(people.actor("sam"), {name: gallery()[name] for name in GLOBEX_TEMPLATES})
-    _tell(globex_stories(), people)
+    tell(globex_stories(), people.actor)
     people.wait_for_all()
-    _tell(last_acme_stories(), people, finish=False)
+    tell(last_acme_stories(), people.actor, finish=False)
+    tell([mark_story()], people.actor, finish=False)
 
 
 @contextmanager
@@ -83,8 +75,7 @@ def _alone() -> Iterator[None]:
 
 
 def _is_furnished() -> bool:
-    mark = last_acme_stories()[-1].reference
-    return Instance.objects.filter(tenant__name="acme", reference=mark).exists()
+    return Instance.objects.filter(tenant__name="acme", reference=mark_story().reference).exists()
 
 
 # People and templates
@@ -175,86 +166,3 @@ def _make_versions(actor: Actor, name: str, source: str) -> None:
 
 def _changed(source: str, change: tuple[str, str] | None) -> list[str]:
     return [source.replace(*change)] if change else []
-
-
-# Stories
-
-
-@dataclass(slots=True)
-class Running:
-    """A story being told: its instance and what is still to be done."""
-
-    instance: Instance
-    deeds: list[Deed]
-
-
-def _tell(stories: Iterable[Story], people: People, *, finish: bool = True) -> None:
-    """Start the stories that are not there and do what people did; `finish` also makes the calls they wait for."""
-    running = [_start(story, people) for story in stories if not _is_told(story, people)]
-    stop_at = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        moved = [_do_next(one, people) for one in running]
-        running = [one for one in running if one.deeds]
-        if finish:
-            drain()
-        if not running or time.monotonic() > stop_at:
-            return
-        if not any(moved):
-            time.sleep(0.02)
-
-
-def _is_told(story: Story, people: People) -> bool:
-    tenant_id = people.actor(story.person).tenant_id
-    return Instance.objects.filter(tenant_id=tenant_id, reference=story.reference).exists()
-
-
-def _start(story: Story, people: People) -> Running:
-    started = start_instance(
-        actor=people.actor(story.person), template=story.template, input=story.input, reference=story.reference
-    )
-    return Running(started.instance, list(story.deeds))
-
-
-def _do_next(one: Running, people: People) -> bool:
-    """Do what can be done now; answer whether anything could."""
-    before = len(one.deeds)
-    while one.deeds and _do(one.deeds[0], one.instance, people):
-        one.deeds.pop(0)
-    return len(one.deeds) < before
-
-
-def _do(deed: Deed, instance: Instance, people: People) -> bool:
-    return DEEDS[deed.verb](people.actor(deed.person), instance, deed)
-
-
-def _complete(actor: Actor, instance: Instance, deed: Deed) -> bool:
-    task_id = _open_task(actor, instance, deed.step)
-    if task_id is not None:
-        complete_task(actor=actor, task_id=task_id, outcome=deed.outcome, values=deed.values, comment=deed.comment)
-    return task_id is not None
-
-
-def _claim(actor: Actor, instance: Instance, deed: Deed) -> bool:
-    task_id = _open_task(actor, instance, deed.step)
-    if task_id is not None:
-        claim_task(actor=actor, task_id=task_id)
-    return task_id is not None
-
-
-def _cancel(actor: Actor, instance: Instance, deed: Deed) -> bool:
-    cancel_instance(actor=actor, instance_id=instance.pk, reason=deed.comment)
-    return True
-
-
-def _open_task(actor: Actor, instance: Instance, step: str) -> UUID | None:
-    """Find the open task at a step, or None while the case has not come that far."""
-    tasks = access.visible_tasks(actor).filter(instance_id=instance.pk, step=step, status=TaskStatus.OPEN)
-    return tasks.values_list("pk", flat=True).first()
-
-
-DEEDS: Mapping[str, Callable[[Actor, Instance, Deed], bool]] = {
-    "complete": _complete,
-    "claim": _claim,
-    "cancel": _cancel,
-}
-"""How each deed is done; it answers false when its moment has not come."""

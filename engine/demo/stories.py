@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What a person does: complete or claim the task at a step, or cancel the whole case."""
+    """What a person does: complete or claim the task at a step, or cancel or suspend the whole case."""
 
     verb: str
     person: str
@@ -47,6 +47,11 @@ def cancelled(person: str, reason: str) -> Deed:
     return Deed("cancel", person, comment=reason)
 
 
+def suspended(person: str, reason: str) -> Deed:
+    """Let a person hold the case."""
+    return Deed("suspend", person, comment=reason)
+
+
 def _day(days: int) -> str:
     return (datetime.now(UTC) + timedelta(days=days)).date().isoformat()
 
@@ -58,7 +63,7 @@ def _moment(**ahead: float) -> str:
 def acme_stories() -> list[Story]:
     """Tell what is going on at Acme."""
     groups = (_expenses, _purchases, _trips, _payments, _disputes, _contracts, _joining, _leaving, _leave, _documents,
-              _accesses, _repairs, _outages, _texts)  # fmt: skip
+              _accesses, _repairs, _outages, _texts, _receipts, _customers, _engineering, _votes)  # fmt: skip
     return [story for group in groups for story in group()]
 
 
@@ -212,6 +217,7 @@ def _leave() -> list[Story]:
         ),
         _days_off("0207", "uri", 2, done("adam", "answer", "approve")),
         _days_off("0211", "uri", 5),
+        _days_off("0213", "uri", 12, suspended("gwen", "The works council asks for a pause.")),
     ]
 
 
@@ -287,6 +293,67 @@ def _texts() -> list[Story]:
     ]
 
 
+def _receipt(number: str, creditor: str, amount: float, category: str, *deeds: Deed) -> Story:
+    given = {"creditor": creditor, "amount": amount, "category": category, "number": number}
+    return Story(number, "invoice-receipt", "uri", given, deeds)
+
+
+def _receipts() -> list[Story]:
+    approved = done("adam", "approve", "approve")
+    return [
+        _receipt("INV-7731", "Stadtwerke", 180.4, "Misc", done("ada", "approve", "approve"), done("ada", "transfer")),
+        _receipt("INV-7738", "Pixelwerk", 2340, "Software License Costs", approved),
+        _receipt("INV-7745", "Messebau Kern", 4100, "Misc", done("adam", "approve", "reject", "Which stand is this?")),
+        _receipt("INV-7750", "Bahn", 312, "Travel Expenses"),
+    ]
+
+
+def _customers() -> list[Story]:
+    talk = "The parcel came open. May I have my money back?"
+    reply = {"customerId": "Meier", "conversation": talk, "actionKey": "RPL-0051"}
+    passport = {"customer": "Frau Meier", "document": "copy of the passport"}
+    return [
+        Story("RFD-A-1001", "refund", "uri", {"order": "A-1001"}),
+        Story("RFD-A-1003", "refund", "uri", {"order": "A-1003"}),
+        Story("RFD-A-9999", "refund", "uri", {"order": "A-9999"}),
+        Story("CDOC-0012", "document-wait", "ada", passport),
+        Story("RPL-0051", "approved-action", "ada", {**reply, "deliveryUrl": "https://crm.example/replies"}),
+    ]
+
+
+def _engineering() -> list[Story]:
+    found = done("ada", "hardware", found="Both fans are fine.")
+    return [
+        Story(
+            "SYS-0004", "system-failure", "uri", {"system": "Warehouse scanners", "what": "No label is read."}, (found,)
+        ),
+        Story("HD-0231", "help-desk", "uri", {"issue": "The badge does not open floor 3", "agent": "ada"}),
+    ]
+
+
+def _votes() -> list[Story]:
+    asked = {"question": "Move the summer party to June?", "people": ["ada", "adam", "gwen", "uri"]}
+    settled = {"question": "Close between the years?", "people": ["ada", "adam", "gwen"]}
+    return [
+        Story("VOTE-0006", "quorum-of-five", "uri", asked, (done("ada", "my_task", "yes"),)),
+        Story(
+            "VOTE-0005",
+            "quorum-of-five",
+            "uri",
+            settled,
+            (done("ada", "my_task", "yes"), done("adam", "my_task", "no")),
+        ),
+        Story("VCR-0007", "vacation-with-rule", "uri", {"employee": "uri", "days": 2}),
+        Story(
+            "JOB-0003",
+            "job-advertisement",
+            "adam",
+            {"job": "Field engineer"},
+            (done("adam", "write", text="Outdoors."),),
+        ),
+    ]
+
+
 def last_acme_stories() -> list[Story]:
     """Tell what goes wrong outside: one address that is refused (an incident), one that never answers (tried again)."""
     complain = done("ada", "answer", "complain", wanted_credit=5200)
@@ -296,6 +363,11 @@ def last_acme_stories() -> list[Story]:
         _run(45, 38, 88120.4, 20, released, gateway="http://127.0.0.1:8443/payments"),
         _dispute("0091", "Nordwind GmbH", "88190", 5200, complain, portal=portal),
     ]
+
+
+def mark_story() -> Story:
+    """Tell the last: a payment run that is queued behind the two that are under way."""
+    return _run(47, 12, 9410.0, 70)
 
 
 def globex_stories() -> list[Story]:
