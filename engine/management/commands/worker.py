@@ -87,7 +87,7 @@ def work(name: str) -> None:
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, signal.SIG_DFL)
         make_worker(name).work(logging_level="WARNING")
-    except BaseException:  # the process ends here whatever happened; the supervisor starts another
+    except BaseException:  # noqa: BLE001  the process ends here whatever happened; the supervisor starts another
         sys.excepthook(*sys.exc_info())
         code = 1
     finally:

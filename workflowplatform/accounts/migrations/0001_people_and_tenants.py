@@ -9,134 +9,252 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('audit_seq', models.BigIntegerField(default=0, editable=False)),
-                ('audit_hash', models.CharField(default='', editable=False, max_length=64)),
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('username', models.CharField(max_length=100, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._@+-]*$', 'Use small letters, digits and . _ @ + -')], verbose_name='name')),
-                ('full_name', models.CharField(blank=True, max_length=200)),
-                ('email', models.EmailField(blank=True, max_length=254)),
-                ('level', models.PositiveSmallIntegerField(choices=[(1, '1 public'), (2, '2 user'), (3, '3 moderator'), (4, '4 admin'), (5, '5 god'), (6, '6 supergod')], default=2)),
-                ('is_active', models.BooleanField(default=True)),
-                ('time_zone', models.CharField(default='UTC', max_length=64)),
-                ('theme', models.CharField(choices=[('auto', 'auto'), ('light', 'light'), ('dark', 'dark')], default='auto', max_length=5)),
-                ('invited_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                ("audit_seq", models.BigIntegerField(default=0, editable=False)),
+                ("audit_hash", models.CharField(default="", editable=False, max_length=64)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "username",
+                    models.CharField(
+                        max_length=100,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z0-9][a-z0-9._@+-]*$", "Use small letters, digits and . _ @ + -"
+                            )
+                        ],
+                        verbose_name="name",
+                    ),
+                ),
+                ("full_name", models.CharField(blank=True, max_length=200)),
+                ("email", models.EmailField(blank=True, max_length=254)),
+                (
+                    "level",
+                    models.PositiveSmallIntegerField(
+                        choices=[
+                            (1, "1 public"),
+                            (2, "2 user"),
+                            (3, "3 moderator"),
+                            (4, "4 admin"),
+                            (5, "5 god"),
+                            (6, "6 supergod"),
+                        ],
+                        default=2,
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True)),
+                ("time_zone", models.CharField(default="UTC", max_length=64)),
+                (
+                    "theme",
+                    models.CharField(
+                        choices=[("auto", "auto"), ("light", "light"), ("dark", "dark")], default="auto", max_length=5
+                    ),
+                ),
+                ("invited_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'verbose_name': 'person',
-                'verbose_name_plural': 'people',
-                'db_table': 'wf_people',
-                'ordering': ('username',),
+                "verbose_name": "person",
+                "verbose_name_plural": "people",
+                "db_table": "wf_people",
+                "ordering": ("username",),
             },
         ),
         migrations.CreateModel(
-            name='Role',
+            name="Role",
             fields=[
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=63, validators=[django.core.validators.RegexValidator('^[a-z][a-z0-9_-]*$', 'Use small letters, digits, - and _, beginning with a letter.')])),
-                ('title', models.CharField(blank=True, max_length=200)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=63,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z][a-z0-9_-]*$", "Use small letters, digits, - and _, beginning with a letter."
+                            )
+                        ],
+                    ),
+                ),
+                ("title", models.CharField(blank=True, max_length=200)),
             ],
             options={
-                'db_table': 'wf_roles',
-                'ordering': ('name',),
+                "db_table": "wf_roles",
+                "ordering": ("name",),
             },
         ),
         migrations.CreateModel(
-            name='Tenant',
+            name="Tenant",
             fields=[
-                ('audit_seq', models.BigIntegerField(default=0, editable=False)),
-                ('audit_hash', models.CharField(default='', editable=False, max_length=64)),
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator('^[a-z][a-z0-9_-]*$', 'Use small letters, digits, - and _, beginning with a letter.')])),
-                ('title', models.CharField(blank=True, max_length=200)),
-                ('concurrent_limit', models.PositiveIntegerField(blank=True, null=True)),
-                ('http_allow', models.JSONField(blank=True, help_text='Origins that calls may reach, such as https://api.example.com. Empty: any public one.', null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ("audit_seq", models.BigIntegerField(default=0, editable=False)),
+                ("audit_hash", models.CharField(default="", editable=False, max_length=64)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=63,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z][a-z0-9_-]*$", "Use small letters, digits, - and _, beginning with a letter."
+                            )
+                        ],
+                    ),
+                ),
+                ("title", models.CharField(blank=True, max_length=200)),
+                ("concurrent_limit", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "http_allow",
+                    models.JSONField(
+                        blank=True,
+                        help_text="Origins that calls may reach, such as https://api.example.com. Empty: any public one.",
+                        null=True,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'db_table': 'wf_tenants',
-                'ordering': ('name',),
+                "db_table": "wf_tenants",
+                "ordering": ("name",),
             },
         ),
         migrations.CreateModel(
-            name='Membership',
+            name="Membership",
             fields=[
-                ('id', models.UUIDField(default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('user', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
-                ('role', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='accounts.role')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflowplatform.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memberships",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "role",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memberships",
+                        to="accounts.role",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_memberships',
+                "db_table": "wf_memberships",
             },
         ),
         migrations.AddField(
-            model_name='user',
-            name='roles',
-            field=models.ManyToManyField(related_name='people', through='accounts.Membership', to='accounts.role'),
+            model_name="user",
+            name="roles",
+            field=models.ManyToManyField(related_name="people", through="accounts.Membership", to="accounts.role"),
         ),
         migrations.AddField(
-            model_name='role',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='roles', to='accounts.tenant'),
+            model_name="role",
+            name="tenant",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="roles", to="accounts.tenant"
+            ),
         ),
         migrations.AddField(
-            model_name='user',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='people', to='accounts.tenant'),
+            model_name="user",
+            name="tenant",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="people", to="accounts.tenant"
+            ),
         ),
         migrations.CreateModel(
-            name='Token',
+            name="Token",
             fields=[
-                ('digest', models.CharField(max_length=128, primary_key=True, serialize=False)),
-                ('token_key', models.CharField(db_index=True, max_length=25)),
-                ('created', models.DateTimeField(auto_now_add=True)),
-                ('expiry', models.DateTimeField(blank=True, null=True)),
-                ('name', models.CharField(blank=True, max_length=100)),
-                ('scopes', models.JSONField(blank=True, default=list)),
-                ('last_used_at', models.DateTimeField(blank=True, null=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='auth_token_set', to=settings.AUTH_USER_MODEL)),
+                ("digest", models.CharField(max_length=128, primary_key=True, serialize=False)),
+                ("token_key", models.CharField(db_index=True, max_length=25)),
+                ("created", models.DateTimeField(auto_now_add=True)),
+                ("expiry", models.DateTimeField(blank=True, null=True)),
+                ("name", models.CharField(blank=True, max_length=100)),
+                ("scopes", models.JSONField(blank=True, default=list)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="auth_token_set",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'db_table': 'wf_tokens',
-                'ordering': ('-created',),
+                "db_table": "wf_tokens",
+                "ordering": ("-created",),
             },
         ),
         migrations.AddConstraint(
-            model_name='role',
-            constraint=models.UniqueConstraint(fields=('tenant', 'name'), name='role_name_once_a_tenant'),
+            model_name="role",
+            constraint=models.UniqueConstraint(fields=("tenant", "name"), name="role_name_once_a_tenant"),
         ),
         migrations.AddConstraint(
-            model_name='role',
-            constraint=models.UniqueConstraint(fields=('tenant', 'id'), name='role_in_tenant'),
+            model_name="role",
+            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="role_in_tenant"),
         ),
         migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(fields=('user', 'role'), name='role_held_once'),
+            model_name="membership",
+            constraint=models.UniqueConstraint(fields=("user", "role"), name="role_held_once"),
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.CheckConstraint(condition=models.Q(('level__gte', 1), ('level__lte', 6)), name='person_level_1_to_6'),
+            model_name="user",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("level__gte", 1), ("level__lte", 6)), name="person_level_1_to_6"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.CheckConstraint(condition=models.Q(('username', django.db.models.functions.text.Lower(models.F('username')))), name='person_name_in_small_letters'),
+            model_name="user",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("username", django.db.models.functions.text.Lower(models.F("username")))),
+                name="person_name_in_small_letters",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(fields=('tenant', 'id'), name='person_in_tenant'),
+            model_name="user",
+            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="person_in_tenant"),
         ),
     ]
