@@ -143,7 +143,8 @@ def test_decision_table_hits() -> None:
     assert Case(first, {"kind": "misc", "amount": 1}).results["d"] == "day"
     assert Case(first, {"kind": "other", "amount": 250}).results["d"] == "budget"
     assert Case(first.replace("first", "collect"), {"kind": "misc", "amount": 950}).results["d"] == ["budget", "high"]
-    many = Case(first.replace("first", "unique"), {"kind": "misc", "amount": 950})
+    unjudged = first.replace("first", "unique").replace("gt: 900", "gt: '${start.limit}'")
+    many = Case(unjudged, {"kind": "misc", "amount": 950, "limit": 900})
     none = Case(first, {"kind": "travel", "amount": 1})
     assert many.last.error is not None
     assert none.last.error is not None

@@ -77,6 +77,20 @@ def test_completing_an_offered_task_is_claim_and_completion_in_one() -> None:
     assert case.wait_of("b").token != token
 
 
+def test_skipped_child_of_any_order_is_told_once() -> None:
+    case = Case("""
+    steps:
+      - any_order:
+          - {id: go, signal: go}
+          - {id: no, task: {title: N}, when: 'false'}
+          - {id: t, task: {title: T}}
+      - {id: after, task: {title: After}}
+    """)
+    case.signal("go")
+    case.complete("t")
+    assert (case.open(), case.statuses()["no"]) == (["after"], "skipped")
+
+
 GRAPH = """
 steps:
   - id: g

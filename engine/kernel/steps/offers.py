@@ -34,7 +34,7 @@ def _first_told(machine: Machine, frame: Frame, _step: Step, message: Ended) -> 
 def _any_order(machine: Machine, frame: Frame, step: Step) -> None:
     """Offer what may begin; each child runs once, never two at a time."""
     steps = machine.definition.lists[step.lists["steps"]].steps
-    frame.more = {"picked": None, "left": [one.id for one in steps], "ended": []}
+    frame.more = {"picked": None, "left": [one.id for one in steps], "ended": [], "offered": []}
     offer(machine, frame, step)
 
 
@@ -44,11 +44,11 @@ def offer(machine: Machine, frame: Frame, step: Step) -> None:
     if not order["left"]:
         machine.finish(frame, COMPLETED)
         return
-    offered = {found.key for found in machine.kids(frame)}
-    for name in [name for name in order["left"] if name not in offered]:
+    for name in [name for name in order["left"] if name not in order["offered"]]:
         child = machine.definition.steps[name]
         ready = all(need["step"] in order["ended"] for need in child.spec.get("needs", ()))
         if ready and order["picked"] is None and frame.n in machine.frames:
+            order["offered"].append(name)
             open_step(machine, child, frame, key=name)
 
 
@@ -58,6 +58,7 @@ def _any_order_told(machine: Machine, frame: Frame, step: Step, message: Ended) 
         return
     order: Any = frame.more
     order["left"].remove(message.key)
+    order["offered"].remove(message.key)
     order["ended"].append(message.key)
     if order["picked"] == message.key:
         order["picked"] = None
@@ -89,7 +90,9 @@ def released(machine: Machine, leaf: Frame) -> bool:
     """Offer everything again when the claim that had picked is given back."""
     for found in list(machine.upward(leaf)):
         if _is_offer(machine, found) and (found.more or {}).get("claim") == leaf.n:
-            machine.withdraw_below(found, keep_side=True)
+            for child in reversed(machine.kids(found)):
+                if not child.side:
+                    _take_back(machine, found, child)
             _offer_again(machine, found)
             return True
     return False
@@ -122,7 +125,15 @@ def pick(machine: Machine, frame: Frame, child: Frame) -> None:
     order["picked"] = child.key
     for other in reversed(machine.kids(frame)):
         if other is not child and not other.side and other.role is None:
-            machine.withdraw(other)
+            _take_back(machine, frame, other)
+
+
+def _take_back(machine: Machine, frame: Frame, child: Frame) -> None:
+    """Withdraw one offer; any_order may offer it again."""
+    machine.withdraw(child)
+    offered = (frame.more or {}).get("offered", [])
+    if child.key in offered:
+        offered.remove(child.key)
 
 
 def _picked(_machine: Machine, frame: Frame, _step: Step) -> Json:
