@@ -59,7 +59,8 @@ def _unfinished(running: Iterable[Running]) -> Conflict:
 def _begin(story: Story, actor: ActorNamed) -> Running:
     """Start a story, or take it up where it stands."""
     starter = actor(story.person)
-    there = Instance.objects.filter(tenant_id=starter.tenant_id, reference=story.reference).first()
+    mine = Instance.objects.filter(tenant_id=starter.tenant_id, template__name=story.template)
+    there = mine.filter(reference=story.reference).first()
     if there is not None:
         return Running(there, _left(story, there))
     started = start_instance(actor=starter, template=story.template, input=story.input, reference=story.reference)
