@@ -201,12 +201,18 @@ def _may_act(actor: Actor) -> Q:
     )
 
 
+def _is_meant(actor: Actor) -> Q:
+    """Say which open tasks concern the actor: as `_may_act`, and also those that another of those asked has claimed."""
+    claimed = Q(_offered(actor), status=TaskStatus.CLAIMED)
+    return Q(Q(min_level__lte=actor.level), ~Q(excluded__contains=[actor.name]), claimed) | _may_act(actor)
+
+
 def visible_tasks(actor: Actor) -> TaskQuerySet:
-    """Return the tenant's tasks; below level 4 those one may act on or has done."""
+    """Return the tenant's tasks; below level 4 those meant for one, whoever was faster, and those one has done."""
     tasks = Task.objects.filter(tenant_id=actor.tenant_id).select_related("instance", "version__template", "assignee")
     if actor.level >= TO_SEE_TENANT:
         return tasks
-    return tasks.filter(_may_act(actor) & Q(status__in=OPEN_TASK) | Q(completed_by_id=actor.person_id))
+    return tasks.filter(_is_meant(actor) & Q(status__in=OPEN_TASK) | Q(completed_by_id=actor.person_id))
 
 
 def task_of(actor: Actor, task_id: UUID) -> Task:

@@ -91,3 +91,13 @@ def test_a_god_of_another_tenant_sees_nothing(sam: Actor, review: Task) -> None:
     assert not access.visible_instances(sam).exists()
     assert not access.visible_templates(sam).exists()
     assert not access.visible_people(sam).filter(username="ada").exists()
+
+
+def test_below_level_four_a_lost_claim_names_the_winner_too(cast: Cast, gwen: Actor, uri: Actor, ada: Actor) -> None:
+    activated(gwen, TWO_TASKS.replace("{title: First}", "{title: First, min_level: 2, users: [uri, ada]}"))
+    task = only_task(started(gwen, "two"))
+    claim_task(actor=ada, task_id=task.pk)
+    with pytest.raises(Conflict) as lost:
+        claim_task(actor=uri, task_id=task.pk)
+    assert (lost.value.code, lost.value.facts["winner"]) == ("claimed", "ada")
+    assert list(access.tasks_available(uri)) == []
