@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import StepRun
+from engine.kernel.errors import error_names
 from engine.kernel.findings import Finding
 from engine.kernel.normalizer import normalize
 from engine.kernel.simulator import Report
@@ -172,6 +173,9 @@ def _run_line(run: StepRun) -> str:
 def _standing(play: Play, instance: Instance) -> Iterator[str]:
     outcome = f", {instance.outcome}" if instance.outcome else ""
     yield f"{instance.status.value}{outcome} at {play.world.spell(play.world.now)}"
+    if instance.error is not None:
+        error = error_names(instance.error)
+        yield f"  {error['class']}/{error['code']}: {error['message']}"
     for task in instance.open_tasks():
         opened = task.wait.task
         assert opened is not None

@@ -114,11 +114,137 @@ def test_with_a_tenant_its_roles_are_looked_at(cast: Cast, tmp_path: Path) -> No
     assert "unknown_role" in run_dirty("validate", file, "--tenant", "acme")
 
 
-@pytest.mark.parametrize("act", ["test", "simulate", "diagram"])
-def test_tools_that_come_later_say_so_with_exit_code_2(act: str) -> None:
+def test_a_tool_that_comes_later_says_so_with_exit_code_2() -> None:
     with pytest.raises(CommandError, match="not there yet") as refusal:
-        run(act, "x.yaml")
+        run("diagram", "x.yaml")
     assert refusal.value.returncode == 2
+
+
+# test
+
+
+TESTED = (
+    GOOD
+    + """\
+tests:
+  - name: somebody greets
+    answers: {greet: {}}
+    expect: {status: completed, path: [greet]}
+  - name: nobody greets
+    expect: {status: running, tasks: [greet]}
+"""
+)
+RED = TESTED.replace("status: running", "status: failed")
+PARENT = """\
+workflow: visit
+steps:
+  - {id: door, title: Door, workflow: say-hello}
+tests:
+  - name: the greeting is waited for
+    expect: {status: running, started: {say-hello: 1}, instances: {door: {tasks: [greet]}}}
+"""
+
+
+def test_green_tests_close_with_a_count(tmp_path: Path) -> None:
+    told = run("test", written(tmp_path, "tested.yaml", TESTED)).splitlines()
+    assert [line.strip() for line in told[1:]] == ["green somebody greets", "green nobody greets", "2 passed, 0 failed"]
+
+
+def test_a_red_test_is_told_with_what_went_otherwise(tmp_path: Path) -> None:
+    told = run_dirty("test", written(tmp_path, "red.yaml", RED)).splitlines()
+    assert told[2:] == [
+        "  RED   nobody greets",
+        "        status is 'running', expected 'failed'",
+        "1 passed, 1 failed",
+    ]
+
+
+def test_what_cannot_be_read_or_played_counts_as_failed(tmp_path: Path, bad: str) -> None:
+    told = run_dirty("test", bad, str(tmp_path / "none.yaml"), written(tmp_path, "tested.yaml", TESTED))
+    assert told.endswith("2 passed, 2 failed\n")
+    assert "no_kind" in told
+
+
+def test_children_are_found_in_the_set_or_beside_the_file(tmp_path: Path) -> None:
+    written(tmp_path, "say-hello.yaml", GOOD)
+    assert "1 passed, 0 failed" in run("test", written(tmp_path, "visit.yaml", PARENT))
+    (tmp_path / "set").mkdir()
+    assert "1 passed, 0 failed" in run("test", written(tmp_path / "set", "visit.yaml", f"{PARENT}---\n{GOOD}"))
+
+
+def test_tests_as_json_name_every_failure(tmp_path: Path) -> None:
+    told = json.loads(run_dirty("test", "--json", written(tmp_path, "red.yaml", RED)))
+    assert (told["passed"], told["failed"]) == (1, 1)
+    green, red = told["workflows"][0]["tests"]
+    assert (green["passed"], red["passed"], red["failures"]) == (
+        True,
+        False,
+        ["status is 'running', expected 'failed'"],
+    )
+
+
+def test_names_are_the_gallerys_unless_a_tenant_is_named(cast: Cast, tmp_path: Path) -> None:
+    assert run("test", "help-desk").endswith("2 passed, 0 failed\n")
+    run("import", written(tmp_path, "tested.yaml", TESTED), "--activate", "--tenant", "acme")
+    assert run("test", "say-hello", "--tenant", "acme").endswith("2 passed, 0 failed\n")
+    assert run("test", "--tenant", "acme").endswith("2 passed, 0 failed\n")
+    with pytest.raises(CommandError, match="no template help-desk"):
+        run("test", "help-desk", "--tenant", "acme")
+
+
+def test_import_with_activate_is_refused_while_a_stored_test_is_red(cast: Cast, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="Nothing was imported"):
+        run("import", written(tmp_path, "red.yaml", RED), "--activate", "--tenant", "acme")
+
+
+@pytest.mark.parametrize("words", [("test",), ("simulate",)])
+def test_trying_a_file_needs_no_database(words: tuple[str, ...], tmp_path: Path) -> None:
+    environment = {**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    command = [sys.executable, "manage.py", "workflow", *words, written(tmp_path, "tested.yaml", TESTED)]
+    ended = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+# simulate
+
+
+def test_a_simulated_case_is_told_step_by_step(good: str) -> None:
+    told = run("simulate", good, "--answers", '{"greet": {}}').splitlines()
+    assert [line.split()[2:] for line in told[:-1]] == [["greet", "task", "running"], ["greet", "task", "success"]]
+    assert told[-1] == "completed at 2030-01-07T09:00:00Z"
+
+
+def test_a_simulated_case_that_waits_says_for_whom(good: str) -> None:
+    told = run("simulate", good, "--at", "2031-02-03T08:00:00Z").splitlines()
+    assert told[-2:] == ["running at 2031-02-03T08:00:00Z", "  waits for support: Greet (greet)"]
+
+
+def test_a_simulated_case_as_json_holds_its_trace(good: str) -> None:
+    told = json.loads(run("simulate", good, "--json", "--answers", '{"greet": {}}'))
+    assert (told["status"], [entry["status"] for entry in told["trace"]]) == ("completed", ["running", "success"])
+
+
+def test_a_refused_start_is_not_clean(tmp_path: Path) -> None:
+    source = GOOD + "input: {type: object, required: [name], properties: {name: {type: string}}}\n"
+    assert run_dirty("simulate", written(tmp_path, "asks.yaml", source)).startswith("refused: invalid")
+
+
+def test_an_incident_says_why(tmp_path: Path) -> None:
+    source = "workflow: broken\nsteps:\n  - {id: count, set: {x: '${start.missing}'}}\n"
+    told = run("simulate", written(tmp_path, "broken.yaml", source))
+    assert "missing" in told
+    assert "incident" in told
+
+
+@pytest.mark.parametrize("option", [("--start", "{"), ("--answers", "[1]"), ("--at", "never"), ("--signals", "[7]")])
+def test_what_cannot_be_simulated_is_one_sentence(good: str, option: tuple[str, str]) -> None:
+    with pytest.raises(CommandError):
+        run("simulate", good, *option)
+
+
+def test_a_file_with_errors_is_told_instead_of_simulated(bad: str) -> None:
+    with pytest.raises(CommandError, match="no_kind"):
+        run("simulate", bad)
 
 
 # import

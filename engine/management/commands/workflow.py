@@ -35,6 +35,8 @@ FOUND, LATER = 1, 2
 """Exit codes: something was found, so that it is not clean; the tool is not there yet."""
 FILES_ONLY = frozenset({"validate", "test", "simulate"})
 """What needs no database unless a tenant is named."""
+SHAPES: Mapping[str, type] = {"answers": dict, "calls": dict, "signals": list}
+"""What an option of simulate must be; a start may be anything, the workflow judges it."""
 
 
 class Command(SeedingCommand):
@@ -243,9 +245,12 @@ def _case(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _json(option: str, text: str) -> Any:
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError as problem:
         raise CommandError(f"--{option} is no JSON: {problem}.") from problem
+    if not isinstance(value, SHAPES.get(option, object)):
+        raise CommandError(f"--{option} must be {'a list' if option == 'signals' else 'an object'}.")
+    return value
 
 
 def _facts(tenant: str | None) -> TenantFacts | None:
