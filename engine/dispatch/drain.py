@@ -23,12 +23,12 @@ from django.db.models import F
 from engine import coordinator
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.calls import Intent, make_calls, take_on_calls
+from engine.dispatch.clock import fire_schedules
 from engine.dispatch.due import Due, happening_of
 from engine.dispatch.poison import count_attempt
 from engine.kernel.signals import SignalType
 from engine.models import Signal
 from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
-from engine.services.schedules import due_schedules, fire_due_slots
 from workflowplatform.accounts.actor import engine_actor
 
 log = structlog.get_logger(__name__)
@@ -71,7 +71,7 @@ class Drained:
 
 def drain() -> Drained:
     """Apply everything due; return after a while even if more is left, so that the caller can look around."""
-    drained = Drained(started=sum(fire_due_slots(schedule_id=schedule_id) for schedule_id in due_schedules()))
+    drained = Drained(started=fire_schedules())
     stop_at = time.monotonic() + MAX_SECONDS
     while time.monotonic() < stop_at and drained.signals + drained.calls < MAX_SIGNALS:
         if not drain_once(drained):

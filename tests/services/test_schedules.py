@@ -158,3 +158,15 @@ def test_refusals(committed_cast: Cast, clock: Schedule) -> None:
         schedules.pause_schedule(actor=cast.actor("sam"), schedule_id=clock.pk)
     paused = schedules.pause_schedule(actor=cast.actor("ada"), schedule_id=clock.pk)
     assert (paused.status, paused.look_at) == ("paused", None)
+
+
+def test_a_schedule_that_cannot_be_fired_never_stops_its_neighbours(committed_cast: Cast, clock: Schedule) -> None:
+    other = schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron="* * * * *")
+    now = database_now().replace(second=0, microsecond=0)
+    Schedule.objects.filter(pk=clock.pk).update(calendar="gone", next_at=now, look_at=now)
+    Schedule.objects.filter(pk=other.pk).update(next_at=now, look_at=now)
+    drain()
+    assert Instance.objects.get().schedule_id == other.pk
+    clock.refresh_from_db()
+    assert clock.look_at is not None
+    assert clock.look_at > database_now()
