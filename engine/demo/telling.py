@@ -52,7 +52,7 @@ def tell(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) ->
 
 
 def _unfinished(running: Iterable[Running]) -> Conflict:
-    names = ", ".join(one.instance.reference for one in running)
+    names = ", ".join(str(one.instance.reference) for one in running)
     return Conflict(f"The demo is not complete, something holds {names}. Run it again.", code="demo")
 
 
