@@ -18,6 +18,11 @@ from engine.kernel.signals import Json
 __all__ = ["Definition", "Step", "StepList", "compile_definition"]
 
 
+GATED = frozenset({"when", "input", "scope", "enabled_while", "mutex", "throttle", "rate_limit"})
+WATCHED = frozenset({"timeout", "limits", "reminders", "on"})
+ROUNDS = frozenset({"repeat", "for_each", "net", "compensate"})
+
+
 def compile_definition(canonical: dict[str, Json]) -> Definition:
     """Compile what the normaliser made."""
     compiling = _Compiling(frozenset(_own_names(canonical["steps"])))
@@ -35,6 +40,8 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
         has_offers=any(step.kind in ("first", "any_order") for step in compiling.steps.values()),
         claims_decide=any(_claims_decide(step) for step in compiling.steps.values()),
         secrets={step.id: _secrets(step) for step in compiling.steps.values() if step.kind == "call"},
+        has_rounds=any(step.kind in ROUNDS for step in compiling.steps.values()),
+        reads_status="status" in json.dumps(canonical["steps"]) or "status" in json.dumps(canonical.get("output")),
         has_milestones=any("enabled_while" in step.spec for step in compiling.steps.values()),
         has_nets=any(step.kind == "net" for step in compiling.steps.values()),
         reads=dict(compiling.reads()),
@@ -93,7 +100,8 @@ class _Compiling:
             name: self.list_of(inner, raw["id"], name, raw["path"] if name == "steps" else f"{raw['path']}/{name}")
             for name, inner in bodies(raw, kind)
         }
-        step = Step(raw["id"], kind, raw["path"], "auto_id" not in raw, parent, home, spec, lists, raw)
+        own, gated, watched = "auto_id" not in raw, bool(GATED & set(spec)), bool(WATCHED & set(spec))
+        step = Step(raw["id"], kind, raw["path"], own, parent, home, spec, lists, raw, gated, watched)
         self.steps[step.id] = step
         return step
 

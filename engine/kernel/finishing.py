@@ -53,7 +53,7 @@ def keep_result(machine: Machine, frame: Frame, value: Json) -> None:
     step = machine.step_of(frame)
     kind = KINDS[step.kind]
     if kind.has_result or "output" in step.spec:
-        machine.write_result(frame, kind.result_name(step), copied(value))
+        machine.write_result(frame, kind.result_name(step), value)
     if "undo" in step.lists:
         machine.done.append(_undoable(machine, frame, value))
 

@@ -100,6 +100,8 @@ def _run(machine: Machine, lent: Lent) -> bool:
 
 def _must_stop(machine: Machine, lent: Lent) -> bool:
     """Stop early when enough was done, but never while an error is on its way up."""
+    if machine.steps_run < lent.max_steps and lent.stop is None:
+        return False
     if any(message.outcome == FAILED for message in machine.queue):
         return False
     return machine.steps_run >= lent.max_steps or (lent.stop is not None and bool(lent.stop()))

@@ -16,6 +16,8 @@ from engine.kernel.steps.nets import settle
 
 def grant(machine: Machine) -> bool:
     """Let the first that is first in all its lines go on."""
+    if not machine.mutexes:
+        return False
     for frame in _held(machine, "mutex"):
         if may_hold(machine, frame, machine.step_of(frame)):
             go_on(machine, frame, "mutex")

@@ -105,6 +105,7 @@ class Machine(Tree):
         self.rules = rules
         self.now = lent.now
         self._names: dict[int, Names] = {}
+        self._names_at: dict[int, Names] = {}
         self._fixed: dict[str, Json] | None = None
         self._load(snapshot)
         self.output: Json = None
@@ -153,7 +154,7 @@ class Machine(Tree):
         closed, effects, trace, changes = origin.marks
         del self.closed[closed:], self.effects[effects:], self.trace[trace:], self.changes[changes:]
         self.opened = dict(origin.opened)
-        self._names.clear()
+        self.forget_names()
         self.touch()
 
     # names
@@ -187,6 +188,9 @@ class Machine(Tree):
 
     def names(self, frame: Frame) -> Names:
         """Give the names at a frame."""
+        known = self._names_at.get(frame.n)
+        if known is not None:
+            return known
         layers = [
             found
             for found in self.upward(frame)
@@ -195,11 +199,13 @@ class Machine(Tree):
         place = layers[0].n if layers else 0
         if place not in self._names:
             self._names[place] = Names(self, layers)
+        self._names_at[frame.n] = self._names[place]
         return self._names[place]
 
     def forget_names(self) -> None:
         """Build names anew: frames moved, or were given names of their own."""
         self._names.clear()
+        self._names_at.clear()
 
     # waits
 
@@ -251,13 +257,14 @@ class Machine(Tree):
         step = self.step_of(frame)
         if not step.id:
             return
-        if self.step_status.get(step.id) != status.value:
-            self.step_status[step.id] = status.value
-            self.version += 1
+        word = status.value
+        if self.step_status.get(step.id) != word:
+            self.step_status[step.id] = word
+            self.version += self.definition.reads_status
         self.trace.append(
             StepRun(
                 frame.n, step.id, step.kind, step.path, self.iteration(frame), max(frame.attempt, 1), status, self.now,
-                began, None, copied(output), error, reason,
+                began, None, output, error, reason,
             )
         )  # fmt: skip
 

@@ -27,7 +27,10 @@ def open_step(machine: Machine, step: Step, parent: Frame, *, key: Any = None, p
     frame = machine.new(parent.n)
     frame.step, frame.key, frame.pos = step.id, key, pos
     machine.steps_run += 1
-    machine.attempt(frame, lambda: pass_gates(machine, frame, step, ""))
+    if step.gated:
+        machine.attempt(frame, lambda: pass_gates(machine, frame, step, ""))
+    else:
+        machine.attempt(frame, lambda: begin(machine, frame, step))
     return frame
 
 
@@ -154,7 +157,8 @@ def begin(machine: Machine, frame: Frame, step: Step) -> None:
     """Start the body, with what watches over it."""
     frame.attempt = 1
     machine.note(frame, StepStatus.RUNNING, began=True)
-    watch(machine, frame, step)
+    if step.watched:
+        watch(machine, frame, step)
     KINDS[step.kind].start(machine, frame, step)
 
 

@@ -24,6 +24,10 @@ class Step:
     lists: Mapping[str, str]
     """Name of an inner list (`then`, a branch's name, `on_error.0`) → its key in the definition."""
     raw: Mapping[str, Json]
+    gated: bool = True
+    """Whether an attribute stands before the body."""
+    watched: bool = True
+    """Whether an attribute watches over the body."""
 
     @property
     def body(self) -> Any:
@@ -66,6 +70,10 @@ class Definition:
     """Whether a claim can pick: then claims and releases must reach the case."""
     secrets: Mapping[str, tuple[str, ...]]
     """For each call, the secrets that its request names."""
+    has_rounds: bool
+    """Whether any step can run in several rounds, items or runs."""
+    reads_status: bool
+    """Whether any expression names `status`."""
     has_milestones: bool
     has_nets: bool
     reads: Mapping[str, tuple[str, ...]]

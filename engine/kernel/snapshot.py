@@ -8,6 +8,7 @@ frames); what it returns is never touched again.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from engine.kernel.signals import Json
@@ -81,8 +82,7 @@ class Frame:
         out: dict[str, Json] = {"n": self.n, "p": self.p}
         if self.attempt:
             out["attempt"] = self.attempt
-        for slot in _OPTIONAL:
-            value = getattr(self, slot)
+        for slot, value in zip(_OPTIONAL, _values_of(self), strict=True):
             if value is not None and value is not False:
                 out[slot] = value
         return out
@@ -97,6 +97,7 @@ class Frame:
 
 
 _OPTIONAL = tuple(slot for slot in Frame.__slots__ if slot not in ("n", "p", "attempt"))
+_values_of = attrgetter(*_OPTIONAL)
 _OWNED = frozenset({"env", "results", "state", "more", "name", "at", "key"})
 """Slots whose values a slice may change: each slice has its own copy."""
 

@@ -84,4 +84,6 @@ class Tree:
 
     def iteration(self, frame: Frame) -> str:
         """Spell which rounds and items a frame is in."""
+        if not self.definition.has_rounds:
+            return ""
         return "".join(reversed([found.pos for found in self.upward(frame) if found.pos is not None]))

@@ -54,7 +54,7 @@ def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: CallSuccee
 
 
 def _succeeded(machine: Machine, frame: Frame, happening: CallSucceeded) -> None:
-    machine.finish(frame, COMPLETED, copied(happening.value))
+    machine.finish(frame, COMPLETED, happening.value)
 
 
 def _failed(machine: Machine, frame: Frame, happening: CallFailed) -> None:

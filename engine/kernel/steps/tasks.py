@@ -116,7 +116,7 @@ def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: TaskComple
 
 def _record(machine: Machine, happening: TaskCompleted) -> dict[str, Json]:
     return {
-        **copied(dict(happening.values)),
+        **happening.values,
         "outcome": happening.outcome,
         "by": happening.by,
         "at": spell_moment(machine.now),
@@ -126,7 +126,7 @@ def _record(machine: Machine, happening: TaskCompleted) -> dict[str, Json]:
 
 
 def _receive(machine: Machine, answer: dict[str, Json]) -> None:
-    machine.received["task"] = copied(answer)
+    machine.received["task"] = answer
     machine.touch()
 
 

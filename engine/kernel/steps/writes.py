@@ -32,7 +32,7 @@ def write_state(machine: Machine, frame: Frame, values: Mapping[str, Json]) -> N
         top, *inner = key.split(".")
         old = seen.get(top)
         new = set_inside(state.get(top, old), inner, value)
-        machine.changes.append(Change(frame.n, frame.step or "", top, old, copied(new)))
+        machine.changes.append(Change(frame.n, frame.step or "", top, old, new))
         state[top] = new
     machine.touch()
 

@@ -1,0 +1,33 @@
+"""Every example of the language's page is a template whose tests are green."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.kernel.definition import compile_definition
+from engine.kernel.language import ATTRIBUTES, HEAD
+from engine.kernel.language_kinds import KINDS
+from engine.kernel.normalizer import normalize
+from engine.kernel.simulator import run_tests
+
+PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_example_of_the_page_is_clean_and_its_tests_are_green(number: int) -> None:
+    source = EXAMPLES[number]
+    whole = source if source.startswith("workflow:") else f"workflow: example\n{source}"
+    found = normalize(whole, allow_not_yet=True)
+    assert found.canonical is not None, found.findings
+    reports = run_tests(compile_definition(found.canonical))
+    assert reports
+    assert not [(report.name, report.failures) for report in reports if not report.passed]
+
+
+def test_page_names_every_kind_attribute_and_head_key() -> None:
+    text = PAGE.read_text()
+    hidden = {"schema", "requires", "description", "decorators"}
+    words = {*KINDS, *ATTRIBUTES, *HEAD.fields} - hidden
+    assert sorted(word for word in words if not re.search(rf"\b{word}\b", text)) == []
