@@ -1,6 +1,6 @@
 """Read what a list is asked for. A filter that does not exist is refused rather than ignored."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -13,14 +13,15 @@ from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Wait
+from engine.models.schedule import STATUSES
 
 PAGING = frozenset({"cursor", "limit"})
 
 Filter = Callable[[str], Any]
 
 
-def _words(enum: Any) -> Filter:
-    known = {member.value for member in enum}
+def _words(words: Iterable[str]) -> Filter:
+    known = set(map(str, words))
 
     def read(text: str) -> list[str]:
         asked = text.split(",")
@@ -49,6 +50,24 @@ TASKS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "template": (word, lambda name: Q(version__template__name=name)),
     "reference": (word, lambda text: Q(business_reference=text)),
     "step": (word, lambda name: Q(step=name)),
+}
+
+
+SCHEDULES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
+    "template": (word, lambda name: Q(template__name=name)),
+    "status": (_words(STATUSES), lambda names: Q(status__in=names)),
+}
+
+DEAD_LETTERS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
+    "instance": (UUID, lambda wanted: Q(instance_id=wanted)),
+    "template": (word, lambda name: Q(instance__template__name=name)),
+}
+
+AUDIT: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
+    "subject": (UUID, lambda wanted: Q(subject_id=wanted)),
+    "actor": (word, lambda name: Q(actor_name=name)),
+    "action": (word, lambda name: Q(action=name)),
+    "after": (moment, lambda at: Q(at__gt=at)),
 }
 
 

@@ -1,15 +1,22 @@
 """What may be sent: one serializer a body. Unknown fields are refused by name; nothing is guessed from a wrong type."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from engine.api.paging import moment
 from engine.errors import Invalid
+from engine.kernel.cron import Dst
 from engine.kernel.forms import FieldError
+from engine.models.schedule import CATCH_UPS, OVERLAPS
 
 LONGEST_SOURCE = 1_000_000
+LONGEST_SECRET = 10_000
+MOST_ENTRIES = 200
+"""How many acts or signals one simulation may name."""
 
 
 class Text(serializers.CharField):
@@ -31,6 +38,27 @@ class Whole(serializers.IntegerField):
         if not isinstance(data, int) or isinstance(data, bool):
             self.fail("invalid")
         return int(super().to_internal_value(data))
+
+
+class Flag(serializers.BooleanField):
+    """True or false; a word is neither."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class MomentText(serializers.Field[datetime, Any, str, Any]):
+    """A moment that names its zone."""
+
+    default_error_messages = {"invalid": "Write a moment with its zone, such as 2030-01-07T09:00:00Z."}
+
+    def to_internal_value(self, data: Any) -> datetime:
+        try:
+            return moment(data).astimezone(UTC)
+        except (ValueError, TypeError, OverflowError):
+            self.fail("invalid")
 
 
 class Values(serializers.JSONField):
@@ -86,6 +114,89 @@ class CompleteBody(Body):
 
 class ReasonBody(Body):
     reason = Text(required=False, allow_blank=True, default="", max_length=1_000)
+
+
+class InstanceSignalBody(Body):
+    """A named signal to one instance; its `id` is the sender's own."""
+
+    name = Text(max_length=200)
+    payload = serializers.JSONField(required=False, allow_null=True, default=None)
+    id = Text(required=False, allow_null=True, max_length=200, source="signal_id")
+
+
+class SignalBody(Body):
+    """A named signal to whoever waits for its key."""
+
+    name = Text(max_length=200)
+    key = Text(max_length=200)
+    payload = serializers.JSONField(required=False, allow_null=True, default=None)
+    id = Text(required=False, allow_null=True, max_length=200, source="external_id")
+    ttl = Text(required=False, allow_null=True, max_length=40)
+    all = Flag(required=False, default=False, source="everybody")
+
+
+class EventBody(Body):
+    name = Text(max_length=200)
+    id = Text(max_length=200, source="external_id")
+    payload = serializers.JSONField(required=False, allow_null=True, default=None)
+    key = Text(required=False, allow_null=True, max_length=200)
+
+
+class RetryBody(Body):
+    step = Text(required=False, allow_null=True, max_length=100)
+
+
+class SkipBody(ReasonBody):
+    step = Text(required=False, allow_null=True, max_length=100)
+    output = serializers.JSONField(required=False, allow_null=True, default=None)
+
+
+class ScheduleBody(Body):
+    """When a template starts by the clock: `cron` or `once_at`, and the words of a template's own schedule."""
+
+    template = Text(max_length=100)
+    cron = Text(required=False, max_length=200)
+    once_at = MomentText(required=False)
+    timezone = Text(required=False, max_length=64, source="time_zone")
+    dst = serializers.ChoiceField(list(Dst), required=False)
+    calendar = Text(required=False, max_length=63)
+    overlap = serializers.ChoiceField(OVERLAPS, required=False)
+    catch_up = serializers.ChoiceField(CATCH_UPS, required=False)
+    window = Text(required=False, max_length=40)
+    input = Values(required=False)
+
+
+class SecretBody(Body):
+    value = Text(max_length=LONGEST_SECRET)
+
+
+class CalendarBody(Body):
+    """A calendar as authors write it; what stands inside is checked by the calendar itself."""
+
+    title = Text(required=False, allow_blank=True, max_length=200)
+    timezone = serializers.JSONField(required=False)
+    hours = serializers.JSONField(required=False)
+    holidays = serializers.JSONField(required=False)
+    half_days = serializers.JSONField(required=False)
+
+
+class SimulationBody(Body):
+    """A test as a template carries it."""
+
+    name = Text(required=False, max_length=200)
+    description = Text(required=False, allow_blank=True, max_length=10_000)
+    people = Values(required=False)
+    at = Text(required=False, max_length=40)
+    start = serializers.JSONField(required=False, allow_null=True)
+    answers = Values(required=False)
+    calls = Values(required=False)
+    signals = serializers.ListField(child=Values(), required=False, max_length=MOST_ENTRIES)
+    do = serializers.ListField(child=Values(), required=False, max_length=MOST_ENTRIES)
+    expect = Values(required=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Add `as`, which Python keeps for itself."""
+        return {**super().get_fields(), "as": Text(required=False, max_length=100)}
 
 
 def read_body(request: Request, shape: type[Body]) -> dict[str, Any]:

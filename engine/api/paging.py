@@ -20,6 +20,7 @@ from engine.kernel.forms import FieldError
 
 FEWEST, USUAL, MOST = 1, 50, 200
 LARGEST_INTEGER = 2**31 - 1
+LARGEST_SERIAL = 2**63 - 1
 NOTHING = Q(pk__in=())
 
 
@@ -61,6 +62,13 @@ def whole(value: Any) -> int:
     return value
 
 
+def serial(value: Any) -> int:
+    """Read the number of a row that the database counts."""
+    if not isinstance(value, int) or abs(value) > LARGEST_SERIAL:
+        raise ValueError("not a number of ours")
+    return value
+
+
 def word(value: Any) -> str:
     """Read a text that the database can compare with."""
     if not isinstance(value, str) or "\0" in value:
@@ -70,6 +78,7 @@ def word(value: Any) -> str:
 
 BY_NAME = (Column("name", word),)
 NEWEST = (Column("id", UUID, descending=True),)
+LAST_WRITTEN = (Column("id", serial, descending=True),)
 URGENT = (Column("priority", whole, descending=True), Column("due_at", moment), Column("id", UUID))
 LAST_DONE = (Column("completed_at", moment, descending=True), Column("id", UUID, descending=True))
 """Orders whose last column is unique; a descending column is never empty, but in a list walked backwards."""
@@ -105,10 +114,22 @@ def read_cursor(text: str, columns: Sequence[Column]) -> Cursor:
 
 def read_limit(text: str | None) -> int:
     """Read how many rows a page shall have."""
+    return _count("limit", text, USUAL, MOST)
+
+
+def read_count(request: Request, name: str, *, usual: int, most: int) -> int:
+    """Read how many of something the address asks for; there is nothing else to ask there."""
+    for other in request.query_params:
+        if other != name:
+            _refuse(other, f"There is no filter {other} here.")
+    return _count(name, request.query_params.get(name), usual, most)
+
+
+def _count(name: str, text: str | None, usual: int, most: int) -> int:
     if text is None:
-        return USUAL
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and FEWEST <= int(text) <= MOST):
-        _refuse("limit", f"Ask for {FEWEST} to {MOST}.")
+        return usual
+    if not (text.isascii() and text.isdigit() and len(text) < 5 and FEWEST <= int(text) <= most):
+        _refuse(name, f"Ask for {FEWEST} to {most}.")
     return int(text)
 
 

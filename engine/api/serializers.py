@@ -5,6 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from engine.kernel.cron import Slot
 from engine.models import Instance, Task, Template, TemplateVersion
 
 Rows = serializers.Serializer[Any]
@@ -195,3 +196,80 @@ class ReasonSerializer(Rows):
     ok = serializers.BooleanField()
     code = serializers.CharField()
     text = serializers.CharField()
+
+
+class ScheduleSerializer(Rows):
+    """A schedule, in the words that a template's own has."""
+
+    id = serializers.UUIDField()
+    template = serializers.CharField(source="template.name")
+    status = serializers.CharField()
+    declared = serializers.BooleanField()
+    cron = serializers.CharField()
+    once_at = Moment()
+    timezone = serializers.CharField(source="time_zone")
+    dst = serializers.CharField()
+    calendar = serializers.CharField()
+    overlap = serializers.CharField()
+    catch_up = serializers.CharField()
+    window = serializers.CharField()
+    input = serializers.JSONField()
+    owner = serializers.CharField(source="owner_name")
+    next_at = Moment()
+    created_at = Moment()
+
+
+class SlotSerializer(Rows):
+    """A run to come: the moment, what the clock on the wall shows then, and why it is not where it was expected."""
+
+    at = Moment()
+    local = serializers.SerializerMethodField()
+    reason = serializers.CharField()
+
+    def get_local(self, slot: Slot) -> str:
+        return slot.local.isoformat()
+
+
+class DeadLetterSerializer(Rows):
+    id = serializers.UUIDField()
+    instance = serializers.UUIDField(source="instance_id")
+    template = serializers.CharField(source="instance.template.name")
+    reference = serializers.CharField(source="instance.reference")
+    reason = serializers.CharField()
+    node = serializers.CharField()
+    at = Moment()
+    signal = serializers.JSONField(source="envelope")
+
+
+class AuditSerializer(HistorySerializer):
+    """One act, and the subject in whose chain it stands."""
+
+    id = serializers.IntegerField()
+    subject_kind = serializers.CharField()
+    subject = serializers.UUIDField(source="subject_id")
+    hash = serializers.CharField()
+
+
+class BrokenSerializer(Rows):
+    subject_kind = serializers.CharField()
+    subject = serializers.UUIDField(source="subject_id")
+    seq = serializers.IntegerField()
+    what = serializers.CharField()
+
+
+class SecretSerializer(Rows):
+    """A secret without its value: nobody reads that back."""
+
+    name = serializers.CharField()
+    changed_by = serializers.CharField(source="changed_by_name")
+    changed_at = Moment()
+
+
+class CalendarSerializer(Rows):
+    name = serializers.CharField()
+    title = serializers.CharField()
+    timezone = serializers.JSONField(source="content.timezone")
+    hours = serializers.JSONField(source="content.hours")
+    holidays = serializers.JSONField(source="content.holidays")
+    half_days = serializers.JSONField(source="content.half_days")
+    changed_at = Moment()

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from engine.api.views import instances, tasks, templates
+from engine.api.views import arrivals, auditing, instances, operations, schedules, setup, tasks, templates
 from engine.api.views.base import NothingHere
 from engine.api.views.health import HealthView
 
@@ -14,6 +14,7 @@ version_routes = [
     path("pause/", templates.PauseView.as_view(), name="pause"),
     path("resume/", templates.ResumeView.as_view(), name="resume"),
     path("archive/", templates.ArchiveView.as_view(), name="archive"),
+    path("simulate/", templates.SimulateView.as_view(), name="simulate"),
     path("export/", templates.ExportView.as_view(), name="export"),
 ]
 
@@ -22,6 +23,11 @@ instance_routes = [
     path("history/", instances.HistoryView.as_view(), name="history"),
     path("steps/", instances.StepsView.as_view(), name="steps"),
     path("cancel/", instances.CancelView.as_view(), name="cancel"),
+    path("suspend/", operations.SuspendView.as_view(), name="suspend"),
+    path("resume/", operations.ResumeView.as_view(), name="resume-instance"),
+    path("retry/", operations.RetryView.as_view(), name="retry"),
+    path("skip/", operations.SkipView.as_view(), name="skip"),
+    path("signals/", operations.InstanceSignalsView.as_view(), name="instance-signals"),
 ]
 
 task_routes = [
@@ -30,6 +36,13 @@ task_routes = [
     path("release/", tasks.ReleaseView.as_view(), name="release"),
     path("complete/", tasks.CompleteView.as_view(), name="complete"),
     path("why/", tasks.WhyView.as_view(), name="why"),
+]
+
+schedule_routes = [
+    path("", schedules.ScheduleView.as_view(), name="schedule"),
+    path("pause/", schedules.PauseView.as_view(), name="pause-schedule"),
+    path("resume/", schedules.ResumeView.as_view(), name="resume-schedule"),
+    path("preview/", schedules.PreviewView.as_view(), name="preview"),
 ]
 
 urlpatterns = [
@@ -41,6 +54,19 @@ urlpatterns = [
     path("instances/<uuid:instance_id>/", include(instance_routes)),
     path("tasks/", tasks.TasksView.as_view(), name="tasks"),
     path("tasks/<uuid:task_id>/", include(task_routes)),
+    path("signals/", arrivals.SignalsView.as_view(), name="signals"),
+    path("events/", arrivals.EventsView.as_view(), name="events"),
+    path("schedules/", schedules.SchedulesView.as_view(), name="schedules"),
+    path("schedules/<uuid:schedule_id>/", include(schedule_routes)),
+    path("dead-letters/", operations.DeadLettersView.as_view(), name="dead-letters"),
+    path("dead-letters/<uuid:letter_id>/replay/", operations.ReplayView.as_view(), name="replay"),
+    path("dead-letters/<uuid:letter_id>/discard/", operations.DiscardView.as_view(), name="discard"),
+    path("audit/", auditing.AuditView.as_view(), name="audit"),
+    path("audit/verify/", auditing.VerifyView.as_view(), name="verify"),
+    path("secrets/", setup.SecretsView.as_view(), name="secrets"),
+    path("secrets/<slug:name>/", setup.SecretView.as_view(), name="secret"),
+    path("calendars/", setup.CalendarsView.as_view(), name="calendars"),
+    path("calendars/<slug:name>/", setup.CalendarView.as_view(), name="calendar"),
     path("health/", HealthView.as_view(), name="health"),
     path("<path:anywhere>", NothingHere.as_view()),
 ]

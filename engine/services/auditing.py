@@ -1,4 +1,4 @@
-"""Check the audit: every chain unbroken, every subject's last link the one its row remembers."""
+"""Read and check the audit: every chain unbroken, every subject's last link the one its row remembers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +40,12 @@ class Verdict:
     rows: int
     chains: int
     broken: tuple[Broken, ...]
+
+
+def list_audit(*, actor: Actor) -> QuerySet[Audit]:
+    """Return everything that was done in the actor's tenant."""
+    access.require_level(actor, TO_OPERATE, "read the audit")
+    return Audit.objects.filter(tenant_id=actor.tenant_id)
 
 
 def verify_audit(*, actor: Actor) -> Verdict:

@@ -17,7 +17,7 @@ from engine.errors import Conflict, Invalid, NotFound, WorkflowError
 from engine.kernel.calendars import Calendar
 from engine.kernel.cron import CronError, CronSchedule, Slot
 from engine.kernel.forms import FieldError
-from engine.kernel.periods import is_period, parse_period
+from engine.kernel.periods import parse_period
 from engine.kernel.signals import SignalType
 from engine.models import BusinessCalendar, Instance, Schedule, ScheduleFire, Template, TemplateVersion
 from engine.outbox import announce_on_commit
@@ -30,6 +30,7 @@ from workflowplatform.accounts.models import User
 ON_TIME = timedelta(minutes=1)
 """How late a slot may be and still count as on time where missed ones are not made up."""
 SLOTS_A_PASS = 200
+MOST_PREVIEWED = 100
 WAITING_LOOK = timedelta(seconds=1)
 
 SETTINGS = ("cron", "time_zone", "dst", "calendar", "overlap", "catch_up", "window", "input", "once_at")
@@ -56,7 +57,7 @@ def _set_going(schedule: Schedule) -> None:
     """Check and save a schedule, and let a worker know when its next slot comes."""
     now = database_now()
     _check(schedule)
-    schedule.next_at = _next_slot(schedule, now)
+    schedule.next_at = _first_slot(schedule, now)
     schedule.look_at = schedule.next_at if schedule.status == "active" else None
     schedule.save()
     announce_on_commit([schedule.look_at] if schedule.look_at else [], now)
@@ -66,14 +67,18 @@ def _check(schedule: Schedule) -> None:
     if bool(schedule.cron) == (schedule.once_at is not None):
         message = "Give either a cron expression or one moment."
         raise Invalid(message, [FieldError("cron", "required", message)])
-    if schedule.window and not is_period(schedule.window):
-        message = "Write the window as an ISO duration, such as PT1H."
-        raise Invalid(message, [FieldError("window", "period", message)])
-    if schedule.cron:
-        try:
-            clock_of(schedule)
-        except CronError as error:
-            raise Invalid(str(error), [FieldError("cron", error.code, str(error))]) from error
+    try:
+        parse_period(schedule.window or "PT0S")
+    except ValueError as error:
+        message = "Write the window as an ISO duration of at most 200 years, such as PT1H."
+        raise Invalid(message, [FieldError("window", "period", message)]) from error
+
+
+def _first_slot(schedule: Schedule, now: datetime) -> datetime | None:
+    try:
+        return _next_slot(schedule, now)
+    except CronError as error:
+        raise Invalid(str(error), [FieldError("cron", error.code, str(error))]) from error
 
 
 def clock_of(schedule: Schedule) -> CronSchedule:
@@ -107,11 +112,17 @@ def _note(actor: Actor, template: Template, action: str, new: Any) -> None:
 # Life
 
 
-def schedule_to_change(actor: Actor, schedule_id: UUID) -> Schedule:
-    """Return a schedule of the actor's tenant, locked, or NotFound."""
+def find_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
+    """Return a schedule that the actor sees, or NotFound."""
     schedule = access.visible_schedules(actor).filter(pk=schedule_id).first()
     if schedule is None:
         raise NotFound
+    return schedule
+
+
+def schedule_to_change(actor: Actor, schedule_id: UUID) -> Schedule:
+    """Return a schedule of the actor's tenant, locked, or NotFound."""
+    schedule = find_schedule(actor=actor, schedule_id=schedule_id)
     access.require_level(actor, TO_OPERATE, "schedule workflows")
     return Schedule.objects.select_for_update(no_key=True).select_related("template").get(pk=schedule.pk)
 
@@ -190,13 +201,14 @@ def hold_schedules_of(version: TemplateVersion, *, held: bool) -> None:
 
 
 def preview_schedule(*, actor: Actor, schedule_id: UUID, n: int = 10) -> list[Slot]:
-    """Return the next runs with their reasons."""
-    schedule = access.visible_schedules(actor).filter(pk=schedule_id).first()
-    if schedule is None:
-        raise NotFound
+    """Return the next runs with their reasons; none where its calendar, changed since, leaves no day."""
+    schedule = find_schedule(actor=actor, schedule_id=schedule_id)
     if not schedule.cron:
         return [Slot(schedule.next_at, schedule.next_at)] if schedule.next_at else []
-    return clock_of(schedule).next_n(database_now(), max(1, min(n, 100)))
+    try:
+        return clock_of(schedule).next_n(database_now(), max(1, min(n, MOST_PREVIEWED)))
+    except CronError:
+        return []
 
 
 # Firing

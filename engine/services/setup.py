@@ -1,9 +1,10 @@
-"""Set up what a tenant's workflows need: secrets and calendars. Level 5."""
+"""Set up what a tenant's workflows need: secrets and calendars. Writing takes level 5."""
 
 import re
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from engine import access
 from engine.audit import Act, record
@@ -13,7 +14,7 @@ from engine.kernel.forms import FieldError
 from engine.models import BusinessCalendar, Secret
 from engine.secrets import encrypt
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.levels import TO_AUTHOR
+from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
 from workflowplatform.accounts.models import Tenant
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -23,6 +24,18 @@ def _require_name(name: str) -> None:
     if not NAME.fullmatch(name):
         message = "Use small letters, digits and _, beginning with a letter."
         raise Invalid(message, [FieldError("name", "name", message)])
+
+
+def list_secrets(*, actor: Actor) -> QuerySet[Secret]:
+    """Return the tenant's secrets, for those who write them; whoever shows them shows names."""
+    access.require_level(actor, TO_AUTHOR, "see the names of secrets")
+    return Secret.objects.filter(tenant_id=actor.tenant_id)
+
+
+def list_calendars(*, actor: Actor) -> QuerySet[BusinessCalendar]:
+    """Return the tenant's business calendars, for those who schedule by them."""
+    access.require_level(actor, TO_OPERATE, "see calendars")
+    return BusinessCalendar.objects.filter(tenant_id=actor.tenant_id)
 
 
 @transaction.atomic

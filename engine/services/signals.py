@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from django.db import transaction
 
@@ -10,7 +10,7 @@ from engine import access, coordinator
 from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
-from engine.kernel.periods import is_period
+from engine.kernel.periods import parse_period
 from engine.kernel.signals import NamedSignal, SignalType
 from engine.models import Event, SignalReceipt
 from engine.outbox import announce_on_commit
@@ -41,14 +41,15 @@ class Broadcast:
 
 @transaction.atomic
 def send_signal(
-    *, actor: Actor, instance_id: UUID, name: str, payload: Any = None, signal_id: UUID | None = None
+    *, actor: Actor, instance_id: UUID, name: str, payload: Any = None, signal_id: UUID | str | None = None
 ) -> Sent:
     """Send a named signal to an instance. The same id again gets the same answer and has no second effect."""
     instance = access.instance_to_operate(actor, instance_id)
     _refuse_bad(name, payload)
     coordinator.lock([instance.pk])
     instance.refresh_from_db()
-    if signal_id is not None and (earlier := _earlier(signal_id, instance.pk)) is not None:
+    receipt_id = uuid7() if signal_id is None else _receipt_id(instance.pk, signal_id)
+    if (earlier := _earlier(receipt_id)) is not None:
         return earlier
     if instance.is_over:
         raise Conflict(
@@ -56,14 +57,21 @@ def send_signal(
         )
     record(instance, Act("send_signal", new={"name": name}), actor=actor)
     happening = NamedSignal(name, None, payload)
-    delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, signal_id or uuid7(), actor, queued=False)
+    delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, receipt_id, actor, queued=False)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
     kept = bool(advanced.kept and advanced.kept[0])
+    if kept:
+        SignalReceipt.objects.filter(pk=receipt_id).update(disposition="kept")
     return Sent(delivered=advanced.applied[0] and not kept, kept=kept)
 
 
-def _earlier(signal_id: UUID, instance_id: UUID) -> Sent | None:
-    receipt = SignalReceipt.objects.filter(pk=signal_id, instance_id=instance_id).first()
+def _receipt_id(instance_id: UUID, signal_id: UUID | str) -> UUID:
+    """Make a sender's id one of this instance: two senders may choose the same for two instances."""
+    return uuid5(instance_id, str(signal_id))
+
+
+def _earlier(receipt_id: UUID) -> Sent | None:
+    receipt = SignalReceipt.objects.filter(pk=receipt_id).first()
     return Sent(delivered=receipt.disposition == "applied", kept=receipt.disposition == "kept") if receipt else None
 
 
@@ -110,9 +118,11 @@ def _refuse_bad_key(key: str, ttl: str | None) -> None:
     if not 0 < len(key) <= MAX_NAME:
         message = f"A key has 1 to {MAX_NAME} characters."
         raise Invalid(message, [FieldError("key", "length", message)])
-    if ttl and not is_period(ttl):
-        message = "Write the ttl as an ISO duration, such as P2D or PT30M."
-        raise Invalid(message, [FieldError("ttl", "period", message)])
+    try:
+        parse_period(ttl or "PT0S")
+    except ValueError as error:
+        message = "Write the ttl as an ISO duration of at most 200 years, such as P2D or PT30M."
+        raise Invalid(message, [FieldError("ttl", "period", message)]) from error
 
 
 def _accepted(actor: Actor, external_id: str) -> Broadcast | None:

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from engine import access
 from engine.api.filters import narrowed
-from engine.api.inputs import DraftBody, NoBody, SourceBody, read_body
+from engine.api.inputs import DraftBody, NoBody, SimulationBody, SourceBody, read_body
 from engine.api.once import once
 from engine.api.paging import BY_NAME, answer_page
 from engine.api.serializers import (
@@ -27,7 +27,7 @@ from engine.kernel.findings import Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.source import read_documents
 from engine.models import Template, TemplateVersion
-from engine.services import templates
+from engine.services import simulation, templates
 
 
 def with_version_in_force(rows: QuerySet[Template]) -> QuerySet[Template]:
@@ -122,6 +122,15 @@ class ResumeView(MoveView):
 
 class ArchiveView(MoveView):
     move = staticmethod(templates.archive_version)
+
+
+class SimulateView(ApiView):
+    @once
+    def post(self, request: Request, name: str, number: int) -> Response:
+        """Play a version under a fake clock; nothing is saved."""
+        test = read_body(request, SimulationBody)
+        report = simulation.simulate_version(actor=self.actor, name=name, number=number, test=test)
+        return Response({"passed": report.passed, "failures": report.failures, "result": report.result})
 
 
 class ExportView(ApiView):

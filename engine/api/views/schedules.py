@@ -1,0 +1,77 @@
+"""Schedules over REST: let the clock start templates, hold it, and ask when it will."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine import access
+from engine.api import filters
+from engine.api.inputs import NoBody, ScheduleBody, read_body
+from engine.api.once import once
+from engine.api.paging import NEWEST, answer_page, read_count
+from engine.api.serializers import ScheduleSerializer, SlotSerializer
+from engine.api.views.base import ApiView
+from engine.models import Schedule
+from engine.services import schedules
+
+USUAL_PREVIEW = 10
+
+
+def shape_schedules(rows: list[Any]) -> list[Any]:
+    """Write schedules."""
+    return list(ScheduleSerializer(rows, many=True).data)
+
+
+class SchedulesView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List the schedules, newest first."""
+        rows = filters.narrowed(request, access.visible_schedules(self.actor), filters.SCHEDULES)
+        return Response(answer_page(request, rows, NEWEST, shape_schedules))
+
+    @once
+    def post(self, request: Request) -> Response:
+        """Let the clock start a template."""
+        schedule = schedules.create_schedule(actor=self.actor, **read_body(request, ScheduleBody))
+        return Response(ScheduleSerializer(schedule).data, status=201)
+
+
+class ScheduleView(ApiView):
+    def get(self, request: Request, schedule_id: UUID) -> Response:
+        """Show one schedule."""
+        return Response(ScheduleSerializer(schedules.find_schedule(actor=self.actor, schedule_id=schedule_id)).data)
+
+    def delete(self, request: Request, schedule_id: UUID) -> Response:
+        """End a schedule for good; what it did stays to be seen."""
+        schedules.cancel_schedule(actor=self.actor, schedule_id=schedule_id)
+        return Response(status=204)
+
+
+class HoldView(ApiView):
+    """Hold a schedule or let it go on: the verb stands in the route."""
+
+    move: Callable[..., Schedule]
+
+    @once
+    def post(self, request: Request, schedule_id: UUID) -> Response:
+        """Pause or resume."""
+        read_body(request, NoBody)
+        return Response(ScheduleSerializer(type(self).move(actor=self.actor, schedule_id=schedule_id)).data)
+
+
+class PauseView(HoldView):
+    move = staticmethod(schedules.pause_schedule)
+
+
+class ResumeView(HoldView):
+    move = staticmethod(schedules.resume_schedule)
+
+
+class PreviewView(ApiView):
+    def get(self, request: Request, schedule_id: UUID) -> Response:
+        """Tell the next runs, with the reason where one is not where it was expected."""
+        n = read_count(request, "n", usual=USUAL_PREVIEW, most=schedules.MOST_PREVIEWED)
+        slots = schedules.preview_schedule(actor=self.actor, schedule_id=schedule_id, n=n)
+        return Response(SlotSerializer(slots, many=True).data)

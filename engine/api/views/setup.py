@@ -1,0 +1,58 @@
+"""What a tenant's workflows need, over REST: secrets, whose values only go in, and business calendars."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine.api.filters import narrowed
+from engine.api.inputs import CalendarBody, SecretBody, read_body
+from engine.api.paging import BY_NAME, answer_page
+from engine.api.serializers import CalendarSerializer, SecretSerializer
+from engine.api.views.base import ApiView
+from engine.services import setup
+
+
+def shape_secrets(rows: list[Any]) -> list[Any]:
+    """Write secrets without their values."""
+    return list(SecretSerializer(rows, many=True).data)
+
+
+def shape_calendars(rows: list[Any]) -> list[Any]:
+    """Write calendars."""
+    return list(CalendarSerializer(rows, many=True).data)
+
+
+class SecretsView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List the names of the tenant's secrets."""
+        rows = narrowed(request, setup.list_secrets(actor=self.actor), {})
+        return Response(answer_page(request, rows, BY_NAME, shape_secrets))
+
+
+class SecretView(ApiView):
+    def put(self, request: Request, name: str) -> Response:
+        """Write a secret, new or anew."""
+        secret = setup.put_secret(actor=self.actor, name=name, **read_body(request, SecretBody))
+        return Response(SecretSerializer(secret).data)
+
+    def delete(self, request: Request, name: str) -> Response:
+        """Forget a secret."""
+        setup.delete_secret(actor=self.actor, name=name)
+        return Response(status=204)
+
+
+class CalendarsView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List the tenant's calendars."""
+        rows = narrowed(request, setup.list_calendars(actor=self.actor), {})
+        return Response(answer_page(request, rows, BY_NAME, shape_calendars))
+
+
+class CalendarView(ApiView):
+    def put(self, request: Request, name: str) -> Response:
+        """Write a calendar, new or anew."""
+        content = read_body(request, CalendarBody)
+        title = content.pop("title", "")
+        calendar = setup.put_calendar(actor=self.actor, name=name, title=title, content=content)
+        return Response(CalendarSerializer(calendar).data)

@@ -1,0 +1,54 @@
+"""Try a version without starting anything: the stored definition under a fake clock, driven by one test."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine import access
+from engine.errors import Invalid, Unprocessable
+from engine.kernel.definition import compile_definition
+from engine.kernel.findings import Finding
+from engine.kernel.forms import FieldError
+from engine.kernel.simulator import Report, simulate
+from engine.models import TemplateVersion
+from engine.services.stored_tests import workflows_around
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_AUTHOR
+
+MOST_ACTS = 500
+"""How many acts one simulation may do, repetitions counted: it runs while its sender waits."""
+
+UNPLAYABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What a test that makes no sense may run into; the report says so."""
+
+
+def simulate_version(*, actor: Actor, name: str, number: int, test: Mapping[str, Any]) -> Report:
+    """Play a test against a version, draft or not. Nothing is saved, called or sent."""
+    version = access.version_of(actor, name, number)
+    access.require_level(actor, TO_AUTHOR, "simulate templates")
+    canonical = _canonical(version)
+    _refuse_endless(test)
+    try:
+        return simulate(compile_definition(canonical), test, workflows_around(actor.tenant_id, canonical))
+    except UNPLAYABLE as problem:
+        return Report(str(test.get("name") or "test"), (f"the test cannot be played: {problem}",))
+
+
+def _canonical(version: TemplateVersion) -> dict[str, Any]:
+    if version.canonical is None:
+        found = [Finding(**finding) for finding in version.findings]
+        raise Unprocessable("This draft has errors; mend them before it is tried.", found)
+    return dict(version.canonical)
+
+
+def _refuse_endless(test: Mapping[str, Any]) -> None:
+    acts = [act for act in test.get("do") or () if isinstance(act, Mapping)]
+    repeated = [act.get("again", 0) for act in acts]
+    errors = [
+        FieldError(f"do.{place}.again", "invalid", "Write how often as a whole number from 0 on.")
+        for place, again in enumerate(repeated)
+        if not isinstance(again, int) or isinstance(again, bool) or again < 0
+    ]
+    if not errors and sum(repeated) + len(acts) > MOST_ACTS:
+        errors = [FieldError("do", "length", f"Do at most {MOST_ACTS} acts, repetitions counted.")]
+    if errors:
+        raise Invalid("The simulation cannot be played.", errors)
