@@ -314,7 +314,6 @@ def _customers() -> list[Story]:
     passport = {"customer": "Frau Meier", "document": "copy of the passport"}
     return [
         Story("RFD-A-1001", "refund", "uri", {"order": "A-1001"}),
-        Story("RFD-A-1003", "refund", "uri", {"order": "A-1003"}),
         Story("RFD-A-9999", "refund", "uri", {"order": "A-9999"}),
         Story("CDOC-0012", "document-wait", "ada", passport),
         Story("RPL-0051", "approved-action", "ada", {**reply, "deliveryUrl": "https://crm.example/replies"}),
