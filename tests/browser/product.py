@@ -19,6 +19,7 @@ class Product:
     """One data folder and whatever `up` currently runs on it."""
 
     house: House
+    words: tuple[str, ...]
     settings: dict[str, str]
     port: int
     address: str = ""
@@ -27,9 +28,14 @@ class Product:
     def start(self) -> None:
         """Bring it up and wait until it is ready; the same port again keeps people signed in."""
         up = PROJECT / "bin" / "up"
-        words = ("--data", str(self.house.data), "--port", str(self.port), "--workers", "1")
+        words = ("--data", str(self.house.data), "--port", str(self.port), "--workers", "1", *self.words)
         self.running = Running(self.house, up, *words, **self.settings)
         self.address = self.running.await_line("ready ", READY_SECONDS).removeprefix("ready ")
+
+    def manage(self, *words: str) -> None:
+        """Run a management command on it."""
+        done = self.house.manage(*words, WORKFLOW_DATA=str(self.house.data))
+        assert done.returncode == 0, done.stderr
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -38,10 +44,10 @@ class Product:
 
 
 @contextlib.contextmanager
-def a_product(**settings: str) -> Generator[Product, None, None]:
+def a_product(*words: str, **settings: str) -> Generator[Product, None, None]:
     """Run the product for the length of a block; what it leaves running afterwards is a defect."""
     with a_house() as house:
-        product = Product(house, settings, _free_port())
+        product = Product(house, words, settings, _free_port())
         try:
             product.start()
             yield product

@@ -19,27 +19,29 @@ workflow: night-watch
 title: Night watch
 steps:
   - id: lock
-    task: {title: Lock the doors, users: [ada], outcomes: {locked: {title: Locked}}}
+    task: {title: Lock the doors, users: [gwen], outcomes: {locked: {title: Locked}}}
   - id: night
     title: The night
     wait: {for: PT2S}
   - id: unlock
-    task: {title: Unlock the doors, users: [ada], outcomes: {unlocked: {title: Unlocked}}}
+    task: {title: Unlock the doors, users: [gwen], outcomes: {unlocked: {title: Unlocked}}}
 """
 
 
 @pytest.fixture
 def other_product(chromium: Browser) -> Generator[Product, None, None]:
-    """Give a product that may be killed."""
-    with a_product() as running:
+    """Give a product that may be killed, and Gwen in it."""
+    with a_product("--no-demo") as running:
+        running.manage("tenant", "create", "acme")
+        running.manage("person", "create", "gwen", "--tenant", "acme", "--level", "5", "--password", "demo-gwen")
         yield running
 
 
 def test_killed_product_leaves_no_server_and_goes_on_with_the_case_after_the_next_start(
     other_product: Product, signed_in: SignedIn
 ) -> None:
-    activate(signed_in("gwen", other_product), SOURCE)
-    inbox = Inbox(signed_in("ada", other_product))
+    inbox = Inbox(signed_in("gwen", other_product))
+    activate(inbox.page, SOURCE)
     instance = inbox.start("Night watch")
     inbox.open_task("Lock the doors")
     inbox.claim()
