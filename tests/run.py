@@ -144,6 +144,7 @@ def _servers() -> Iterator[tuple[dict[str, str], Path]]:
     household = Household()
     try:
         data.prepare()
+        (scratch / "static").mkdir(exist_ok=True)  # whitenoise warns without it, and warnings are errors
         embedded = Embedded(household, data, careless=True)
         embedded.start_missing({})
         lent = {"WORKFLOW_TEST_SERVERS": "1", "WORKFLOW_DATA": str(scratch), **embedded.addresses}

@@ -37,7 +37,7 @@ def _burst() -> None:
     make_worker(f"burst{time.monotonic_ns()}").work(burst=True)
 
 
-@pytest.fixture(scope="session", params=["immediate", "rq burst", *COMMANDS])
+@pytest.fixture(scope="module", params=["immediate", "rq burst", *COMMANDS])
 def way(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     """Name each way of draining in turn; where it is a worker command, its processes run for all tests of that way."""
     if request.param not in COMMANDS:
