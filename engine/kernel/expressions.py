@@ -34,6 +34,7 @@ MOST_COMPREHENSIONS = 6
 SAFE_INTEGER = 2**53
 
 _PATH = re.compile(r"[a-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_HALF = re.compile("[\ud800-\udfff\x00]")
 _LITERALS = frozenset({"true", "false", "null", "in"})
 _MACROS = frozenset({"map", "filter", "all", "exists", "exists_one", "bind"})
 _TOKEN = re.compile(
@@ -137,6 +138,7 @@ def compile_program(text: str, extra: frozenset[str] = frozenset()) -> Any:
         raise ExpressionRefused(_sentence(str(problem)), _offset(str(problem))) from None
 
 
+@lru_cache(maxsize=8192)
 def own_names(text: str) -> str:
     """Spell calls of our functions as the environment declares them."""
     tokens = [*_tokens(text), _Token("other", "", len(text))]
@@ -148,11 +150,12 @@ def own_names(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=8192)
 def check_text(text: str) -> tuple[Reference, ...]:
     """Refuse what is too long, too deep or calls what does not exist; give the names used."""
     if len(text) > LONGEST_EXPRESSION:
         raise ExpressionRefused(f"an expression has at most {LONGEST_EXPRESSION} characters")
-    if "\x00" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+    if _HALF.search(text):
         raise ExpressionRefused("an expression may not hold NUL or half characters")
     scan = _Scan(text)
     return scan.references()

@@ -26,22 +26,19 @@ class Piece:
 def pieces(text: str) -> list[Piece]:
     """Cut a text into literals and expressions; raise ExpressionRefused where `${` is never closed."""
     found: list[Piece] = []
-    literal: list[str] = []
-    place = 0
-    while place < len(text):
-        if text.startswith("$${", place):
-            literal.append("${")
-            place += 3
-        elif text.startswith("${", place):
-            end = _closing(text, place + 2)
-            found += [Piece("".join(literal), False, 0)] if literal else []
-            literal = []
-            found.append(Piece(text[place + 2 : end], True, place + 2))
-            place = end + 1
-        else:
-            literal.append(text[place])
-            place += 1
-    return found + ([Piece("".join(literal), False, 0)] if literal or not found else [])
+    literal, place = "", 0
+    while (at := text.find("${", place)) >= 0:
+        if at and text[at - 1] == "$" and at > place:
+            literal += text[place : at - 1] + "${"
+            place = at + 2
+            continue
+        end = _closing(text, at + 2)
+        literal += text[place:at]
+        found += [Piece(literal, False, 0)] if literal else []
+        found.append(Piece(text[at + 2 : end], True, at + 2))
+        literal, place = "", end + 1
+    literal += text[place:]
+    return found + ([Piece(literal, False, 0)] if literal or not found else [])
 
 
 def _closing(text: str, begin: int) -> int:

@@ -187,13 +187,13 @@ STARTERS = Shape("starters", {"min_level": Field("level", default=4), "roles": w
 SCHEDULE = Shape(
     "schedule",
     {
-        "cron": text(required=True),
-        "timezone": text(default="UTC"),
-        "calendar": text(),
+        "cron": Field("cron", required=True),
+        "timezone": Field("zone", default="UTC"),
+        "calendar": Field("calendar"),
         "overlap": enum("skip", "queue_one", "queue_all", "cancel_other", "allow", default="skip"),
         "catch_up": enum("none", "last", "all", default="last"),
         "window": duration(),
-        "dst": text(),
+        "dst": enum("once", "skip", "every", default="once"),
         "input": map_of(value()),
     },
 )
@@ -224,7 +224,7 @@ HEAD = Shape(
         "output": value(),
         "roles": words(),
         "limits": inner(LIMITS),
-        "calendar": text(),
+        "calendar": Field("calendar"),
         "on": list_of(inner(HANDLER)),
         "steps": BODY,
         "tests": Field("tests"),

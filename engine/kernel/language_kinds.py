@@ -40,7 +40,7 @@ TASK = Shape(
         "follow_up": Field("when_due"),
         "priority": Field("textvalue"),
         "sla": value(),
-        "calendar": text(),
+        "calendar": Field("calendar"),
         "remind": value(),
         "escalate": value(),
         "not_same_as": Field("refs"),
@@ -181,7 +181,12 @@ KINDS: Mapping[str, Field] = {
     "wait": inner(
         Shape(
             "wait",
-            {"for": duration(), "until": Field("moment"), "calendar": text(), "reschedule": inner(RESCHEDULE)},
+            {
+                "for": duration(),
+                "until": Field("moment"),
+                "calendar": Field("calendar"),
+                "reschedule": inner(RESCHEDULE),
+            },
             one_of=("for", "until"),
         )
     ),

@@ -167,6 +167,21 @@ def later(machine: Machine, value: Json, what: str) -> datetime:
     return period_of(value, what).after(machine.now)
 
 
+def later_at_work(machine: Machine, value: Json, what: str, calendar: str | None) -> datetime:
+    """Say when a computed duration is over on a business calendar; without one, on any calendar."""
+    if calendar is None:
+        return later(machine, value, what)
+    found = machine.lent.calendar(calendar) if machine.lent.calendar is not None else None
+    if found is None:
+        raise StepError(ErrorClass.DEFINITION, "no_calendar", f"{what}: there is no calendar `{calendar}`")
+    period_of(value, what)
+    try:
+        due: datetime = found.add_business_time(machine.now, value)
+    except ValueError as problem:
+        raise StepError(ErrorClass.EXPRESSION, "bad_duration", f"{what}: {problem}") from None
+    return due
+
+
 def period_of(value: Json, what: str) -> Period:
     """Read a computed duration, or fail the step."""
     try:

@@ -76,6 +76,7 @@ class Reading:
         self.workflows: dict[str, Node] = {}
         self.roles: dict[str, Node] = {}
         self.secrets: dict[str, Node] = {}
+        self.calendars: dict[str, Node] = {}
         self.transports: set[str] = set()
         self.into: set[str] = set()
         self.starter_level = 4

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from engine.kernel.cron import CronError, CronSchedule
 from engine.kernel.findings import did_you_mean
 from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, Field
 from engine.kernel.language_kinds import KINDS
@@ -16,6 +17,7 @@ from engine.kernel.reading import (
     read_schema,
     read_shape,
     read_slug,
+    read_text,
     read_value,
     reads,
 )
@@ -252,6 +254,36 @@ def read_version(reading: Reading, node: Node, _wanted: Field, path: str) -> Jso
         return node.scalar
     reading.error(node, "wrong_word", "latest, same or a version's number is wanted here", path)
     return ABSENT
+
+
+@reads("cron")
+def read_cron(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
+    """Read when a schedule runs."""
+    return _read_schedule(reading, node, path, str(node.scalar), "UTC")
+
+
+@reads("zone")
+def read_zone(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
+    """Read the zone of a schedule."""
+    return _read_schedule(reading, node, path, "@daily", str(node.scalar))
+
+
+def _read_schedule(reading: Reading, node: Node, path: str, expression: str, zone: str) -> Json:
+    try:
+        CronSchedule.parse(expression, zone)
+    except CronError as problem:
+        reading.error(node, problem.code, problem.message, path, problem.hint)
+        return ABSENT
+    return node.scalar
+
+
+@reads("calendar")
+def read_calendar(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
+    """Read the name of a business calendar."""
+    name = read_text(reading, node, wanted, path)
+    if name is not ABSENT:
+        reading.calendars.setdefault(name, node)
+    return name
 
 
 @reads("into")

@@ -176,6 +176,8 @@ class Lent:
     max_steps: int = 500
     stop: Any = None
     """A function without arguments; true ends the slice early with a Continue. None: never."""
+    calendar: Any = None
+    """A function of a business calendar's name that gives the calendar, or None where there is none of that name."""
     admit: Any = None
     """A function of (key, limit, seconds) for `throttle`: None lets the step go on, a moment says when to ask again."""
     new_id: Any = None

@@ -43,6 +43,7 @@ class TenantFacts:
     functions: frozenset[str] = frozenset()
     transports: frozenset[str] = frozenset({"http", "python"})
     people: frozenset[str] = frozenset()
+    calendars: frozenset[str] = frozenset()
 
 
 def check(reading: Reading, facts: TenantFacts | None) -> None:
@@ -190,6 +191,7 @@ def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
         ("unknown_function", "function", reading.functions, facts.functions),
         ("unknown_workflow", "workflow", reading.workflows, facts.workflows),
         ("unknown_secret", "secret", reading.secrets, facts.secrets),
+        ("unknown_calendar", "calendar", reading.calendars, facts.calendars),
     )
     for code, word, used, there in known:
         for name, node in used.items():

@@ -165,16 +165,14 @@ class Play:
         self.failures += check_expectation(self, instance, expected)
 
 
-def run_test(
-    definition: Definition, test: Mapping[str, Json], others: Mapping[str, Definition] | None = None
-) -> Report:
+def run_test(definition: Definition, test: Mapping[str, Json], others: Others = None) -> Report:
     """Play one test of a definition; children and followers come from `others`."""
-    play = Play({**(others or {}), definition.name: definition}, definition.name, test)
     name = str(test.get("name") or "test")
     try:
+        play = Play({**(others or {}), definition.name: definition}, definition.name, test)
         play.run()
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as problem:
-        play.failures.append(f"the test cannot be played: {type(problem).__name__} {problem}")
+        return Report(name, (f"the test cannot be played: {type(problem).__name__} {problem}",))
     result = describe(play, play.main) if play.main is not None else {"refused": _refusal(play)}
     return Report(name, tuple(play.failures), result)
 

@@ -7,7 +7,7 @@ from typing import Any
 from engine.kernel.effects import Closing, OpenTask, Outcome, WaitKind
 from engine.kernel.errors import expression_error
 from engine.kernel.machine import COMPLETED, Machine, moment_of
-from engine.kernel.opening import period_of
+from engine.kernel.opening import later_at_work
 from engine.kernel.periods import is_period, spell_moment
 from engine.kernel.program import Step
 from engine.kernel.scope import Names, With
@@ -87,7 +87,8 @@ def _due(machine: Machine, task: Mapping[str, Any], key: str, names: Names) -> d
     if found is None:
         return None
     if isinstance(found, str) and is_period(found):
-        return period_of(found, key).after(machine.now)
+        calendar = task.get("calendar") or machine.definition.canonical.get("calendar")
+        return later_at_work(machine, found, key, calendar)
     return moment_of(found, key)
 
 

@@ -2,7 +2,7 @@
 
 from engine.kernel.effects import Closing, WaitKind
 from engine.kernel.machine import COMPLETED, Machine, moment_of
-from engine.kernel.opening import later, period_of
+from engine.kernel.opening import later_at_work, period_of
 from engine.kernel.periods import parse_moment
 from engine.kernel.program import Step
 from engine.kernel.scope import With
@@ -15,7 +15,7 @@ def _wait(machine: Machine, frame: Frame, step: Step) -> None:
     """Open a durable timer, and listen for a signal that moves it."""
     names = machine.names(frame)
     if "for" in step.body:
-        due = later(machine, step.body["for"].of(names), "wait.for")
+        due = later_at_work(machine, step.body["for"].of(names), "wait.for", step.body.get("calendar"))
     else:
         due = moment_of(step.body["until"].of(names), "wait.until")
     machine.wait(frame, WaitKind.TIMER, due=due)

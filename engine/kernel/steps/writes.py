@@ -120,7 +120,8 @@ def _unique_hit(machine: Machine, step: Step, rows: list[Any], names: Any) -> Js
 
 def _all_hits(_machine: Machine, step: Step, rows: list[Any], names: Any) -> Json:
     if not rows and "default" in step.body:
-        return [step.body["default"].of(names)]
+        default = step.body["default"].of(names)
+        return default if isinstance(default, list) else [default]
     return [row["then"].of(names) for row in rows]
 
 

@@ -1,0 +1,42 @@
+"""Business calendars and schedules, as authors name them."""
+
+from engine.kernel.calendars import Calendar
+from engine.kernel.interpreter import advance
+from engine.kernel.normalizer import TenantFacts, normalize
+from engine.kernel.signals import InstanceFacts, Lent, Started
+from tests.kernel.play import MONDAY, compiled
+
+OFFICE = Calendar.from_json({"timezone": "UTC", "hours": {"mon-fri": ["09:00-17:00"]}})
+
+
+def first_wait(source: str):  # type: ignore[no-untyped-def]
+    facts = InstanceFacts("i", "tried", 1, None, MONDAY)
+    lent = Lent(MONDAY, calendar={"office": OFFICE}.get)
+    return advance(compiled(source), None, facts, [Started({})], lent)
+
+
+def test_wait_counts_open_hours_only() -> None:
+    (wait,) = first_wait("steps: [{id: w, wait: {for: PT10H, calendar: office}}]").opened
+    assert wait.due_at is not None
+    assert wait.due_at.isoformat() == "2030-01-08T11:00:00+00:00"
+
+
+def test_due_date_of_a_task_counts_business_days() -> None:
+    (wait,) = first_wait("calendar: office\nsteps: [{id: t, task: {title: T, due: P5D}}]").opened
+    assert wait.task is not None
+    assert wait.task.due_at is not None
+    assert wait.task.due_at.isoformat() == "2030-01-14T09:00:00+00:00"
+
+
+def test_calendar_that_is_not_there_is_the_steps_error() -> None:
+    found = first_wait("steps: [{id: w, wait: {for: PT10H, calendar: moon}}]")
+    assert found.error is not None
+    assert found.error.code == "no_calendar"
+
+
+def test_unknown_calendar_and_bad_cron_are_findings_at_their_lines() -> None:
+    schedule = "  cron: 99 * * * *\n  timezone: Mars/Base\n  calendar: moon\n"
+    source = f"workflow: x\ntrigger: scheduled\nschedule:\n{schedule}steps: []"
+    found = normalize(source, TenantFacts(), allow_not_yet=True)
+    assert [one.line for one in found.findings] == [4, 5, 6]
+    assert found.findings[2].code == "unknown_calendar"
