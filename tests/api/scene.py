@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from engine.models import Task
+from engine.audit import database_now
+from engine.models import DeadLetter, Task
+from engine.services.schedules import create_schedule
+from engine.services.setup import put_calendar, put_secret
 from engine.services.templates import save_draft
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TWO_TASKS, activated, only_task, started
+from workflowplatform.ids import uuid7
 
 DRAFT = "workflow: idea\ntitle: Idea\nsteps:\n  - id: note\n    set: {noted: true}\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Scene:
     """Ids that the routes need."""
 
     instance: str
     task: str
+    schedule: str = ""
+    letter: str = ""
+    other: str = ""
+
+    def address(self, path: str) -> str:
+        """Write the ids into a route."""
+        return path.format(**{name: getattr(self, name) for name in self.__slots__})
 
 
 def set_scene(cast: Cast) -> Scene:
@@ -28,6 +39,28 @@ def set_scene(cast: Cast) -> Scene:
     save_draft(actor=gwen, source=DRAFT)
     instance = started(cast.actor("uri"), "approval", amount=12)
     return Scene(str(instance.pk), str(only_task(instance).pk))
+
+
+def set_whole_scene(cast: Cast) -> Scene:
+    """Add a schedule, two dead letters, a secret and a calendar."""
+    scene, gwen = set_scene(cast), cast.actor("gwen")
+    put_secret(actor=gwen, name="api_key", value="hush")
+    put_calendar(actor=gwen, name="office", content={"hours": {"mon": ["09:00-17:00"]}})
+    schedule = create_schedule(actor=cast.actor("ada"), template="approval", cron="0 9 * * *", input={"amount": 3})
+    letters = [str(dead_letter(cast, scene.instance).pk) for _ in range(2)]
+    return replace(scene, schedule=str(schedule.pk), letter=letters[0], other=letters[1])
+
+
+def dead_letter(cast: Cast, instance: str) -> DeadLetter:
+    """Leave a letter as a worker does that could not apply a signal."""
+    now = database_now()
+    envelope = {
+        "id": str(uuid7()), "type": "TimerDue", "expected_version": None, "waiting_token": 99,
+        "occurred_at": now.isoformat(), "payload": {},
+    }  # fmt: skip
+    return DeadLetter.objects.create(
+        tenant_id=cast.acme.pk, instance_id=instance, envelope=envelope, reason="it broke", node="n1", at=now
+    )
 
 
 def open_task_ids() -> set[str]:

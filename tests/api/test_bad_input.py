@@ -6,7 +6,7 @@ import pytest
 
 from engine.models import Instance, TemplateVersion
 from tests.api.conftest import Caller, Callers
-from tests.api.scene import Scene, open_task_ids, set_scene
+from tests.api.scene import Scene, open_task_ids, set_whole_scene
 from tests.cast import Cast
 
 WITH_BODIES = (
@@ -19,6 +19,21 @@ WITH_BODIES = (
     ("POST", "tasks/{task}/claim/"),
     ("POST", "tasks/{task}/release/"),
     ("POST", "tasks/{task}/complete/"),
+    ("POST", "templates/approval/versions/1/simulate/"),
+    ("POST", "instances/{instance}/signals/"),
+    ("POST", "instances/{instance}/suspend/"),
+    ("POST", "instances/{instance}/resume/"),
+    ("POST", "instances/{instance}/retry/"),
+    ("POST", "instances/{instance}/skip/"),
+    ("POST", "signals/"),
+    ("POST", "events/"),
+    ("POST", "schedules/"),
+    ("POST", "schedules/{schedule}/pause/"),
+    ("POST", "schedules/{schedule}/resume/"),
+    ("POST", "dead-letters/{letter}/replay/"),
+    ("POST", "dead-letters/{other}/discard/"),
+    ("PUT", "secrets/api_key/"),
+    ("PUT", "calendars/office/"),
 )
 
 BODIES = {
@@ -45,7 +60,7 @@ BODIES = {
 
 @pytest.fixture
 def scene(cast: Cast) -> Scene:
-    return set_scene(cast)
+    return set_whole_scene(cast)
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
@@ -53,7 +68,7 @@ def test_bad_body_is_refused_and_changes_nothing(call: Callers, scene: Scene, bo
     before = (open_task_ids(), Instance.objects.count(), TemplateVersion.objects.count())
     for method, path in WITH_BODIES:
         who = "ada" if path.startswith("tasks") else "gwen"
-        answer = call(who)(method, path.format(task=scene.task, instance=scene.instance), body)
+        answer = call(who)(method, scene.address(path), body)
         assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json"), path
         assert set(answer.json()) >= {"type", "title", "status", "code", "detail", "errors"}
     assert (open_task_ids(), Instance.objects.count(), TemplateVersion.objects.count()) == before
@@ -113,12 +128,17 @@ BAD_QUERIES = (
     "instances/?started_after=2026-01-01", "instances/?waiting_kind=x", "instances/?surprise=1",
     "tasks/?view=all", "tasks/?instance=x", "tasks/?template=%00", "tasks/?surprise=1", "templates/?surprise=1",
     "templates/approval/versions/1/export/?format=xml",
+    "schedules/?surprise=1", "schedules/?status=gone", "schedules/{schedule}/preview/?n=0", "schedules/{schedule}/preview/?n=101",
+    "schedules/{schedule}/preview/?n=x", "schedules/{schedule}/preview/?m=1", "schedules/?cursor=x",
+    "dead-letters/?instance=x", "dead-letters/?surprise=1", "dead-letters/?limit=0",
+    "audit/?subject=x", "audit/?actor=%00", "audit/?after=today", "audit/?surprise=1", "audit/?cursor=W2ZhbHNlLCAibm9wZSJd",
+    "audit/?cursor=W2ZhbHNlLCA5OTk5OTk5OTk5OTk5OTk5OTk5OTldCg", "calendars/?surprise=1",
 )  # fmt: skip
 
 
 def test_bad_query_is_refused(call: Callers, scene: Scene) -> None:
     for path in BAD_QUERIES:
-        answer = call("ada").get(path)
+        answer = call("ada").get(scene.address(path))
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), path
         assert answer.json()["errors"]
 
@@ -126,7 +146,8 @@ def test_bad_query_is_refused(call: Callers, scene: Scene) -> None:
 ODD_ADDRESSES = (
     "templates/%00/", "templates/a%00b/versions/1/", "templates/approval/versions/99999999999999999999/",
     "templates/approval/versions/-1/", "instances/1/", "instances/%00/", "tasks/x/claim/", "tasks/%ff/", "tasks/../../admin/",
-    "instances/00000000-0000-0000-0000-000000000000/",
+    "instances/00000000-0000-0000-0000-000000000000/", "schedules/1/", "dead-letters/%00/replay/", "secrets/%00/",
+    "calendars/a%20b/",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver
 from engine.api import urls
 from engine.services.people import create_person
 from tests.api.conftest import Caller, Callers
-from tests.api.scene import Scene, set_scene
+from tests.api.scene import Scene, set_whole_scene
 from tests.cast import Cast
 
 ROUTES: tuple[tuple[str, str], ...] = (
@@ -38,6 +38,31 @@ ROUTES: tuple[tuple[str, str], ...] = (
     ("POST", "tasks/{task}/release/"),
     ("POST", "tasks/{task}/complete/"),
     ("GET", "tasks/{task}/why/"),
+    ("POST", "templates/approval/versions/1/simulate/"),
+    ("POST", "instances/{instance}/signals/"),
+    ("POST", "instances/{instance}/suspend/"),
+    ("POST", "instances/{instance}/resume/"),
+    ("POST", "instances/{instance}/retry/"),
+    ("POST", "instances/{instance}/skip/"),
+    ("POST", "signals/"),
+    ("POST", "events/"),
+    ("GET", "schedules/"),
+    ("POST", "schedules/"),
+    ("GET", "schedules/{schedule}/"),
+    ("GET", "schedules/{schedule}/preview/"),
+    ("POST", "schedules/{schedule}/pause/"),
+    ("POST", "schedules/{schedule}/resume/"),
+    ("DELETE", "schedules/{schedule}/"),
+    ("GET", "dead-letters/"),
+    ("POST", "dead-letters/{letter}/replay/"),
+    ("POST", "dead-letters/{other}/discard/"),
+    ("GET", "audit/"),
+    ("GET", "audit/verify/"),
+    ("GET", "secrets/"),
+    ("PUT", "secrets/api_key/"),
+    ("DELETE", "secrets/api_key/"),
+    ("GET", "calendars/"),
+    ("PUT", "calendars/office/"),
 )
 
 NAMED = tuple(route for route in ROUTES if "approval" in route[1] or "idea" in route[1] or "{" in route[1])
@@ -50,17 +75,25 @@ BODIES = {
     "instances/": {"template": "approval", "input": {"amount": 1}},
     "instances/{instance}/cancel/": {"reason": "not needed"},
     "tasks/{task}/complete/": {"outcome": "approve", "values": {"note": "ok"}},
+    "templates/approval/versions/1/simulate/": {"start": {"amount": 5}},
+    "instances/{instance}/signals/": {"name": "go"},
+    "instances/{instance}/skip/": {"reason": "not needed"},
+    "signals/": {"name": "paid", "key": "A7"},
+    "events/": {"name": "order", "id": "e-1"},
+    "schedules/": {"template": "approval", "cron": "0 9 * * *"},
+    "secrets/api_key/": {"value": "hush"},
+    "calendars/office/": {"hours": {"mon": ["09:00-17:00"]}},
 }
 
 
 @pytest.fixture
 def scene(cast: Cast) -> Scene:
-    return set_scene(cast)
+    return set_whole_scene(cast)
 
 
 def send(caller: Caller, method: str, path: str, scene: Scene) -> Any:
     body = BODIES.get(path, {}) if method in {"POST", "PUT"} else None
-    return caller(method, path.format(instance=scene.instance, task=scene.task), body)
+    return caller(method, scene.address(path), body)
 
 
 def test_list_of_routes_is_complete() -> None:
@@ -80,11 +113,11 @@ def test_stranger_is_asked_to_sign_in_everywhere(stranger: Caller, scene: Scene)
 
 @pytest.mark.parametrize("who", ["sam", "stan", "zoe"])
 def test_other_tenant_gets_everywhere_what_nobody_gets(call: Callers, scene: Scene, who: str) -> None:
-    unknown = "01999999-9999-7999-8999-999999999999"
+    unknown = Scene(*["01999999-9999-7999-8999-999999999999"] * 5)
     for method, path in NAMED:
         nowhere = path.replace("approval", "nowhere").replace("idea", "nowhere")
         body = BODIES.get(path, {}) if method in {"POST", "PUT"} else None
-        random = call(who)(method, nowhere.format(instance=unknown, task=unknown), body)
+        random = call(who)(method, unknown.address(nowhere), body)
         foreign = send(call(who), method, path, scene)
         assert (foreign.status_code, foreign.content) == (404, random.content), (method, path)
 
@@ -95,14 +128,33 @@ def test_start_of_another_tenants_template_is_not_found(call: Callers, scene: Sc
     assert answers[0].content == answers[1].content
 
 
+def test_schedule_and_secret_of_another_tenant_are_not_found(call: Callers, scene: Scene) -> None:
+    sam = call("sam")
+    asks = [("POST", "schedules/", {"template": name, "cron": "0 9 * * *"}) for name in ("approval", "nowhere")]
+    asks += [("DELETE", f"secrets/{name}/", None) for name in ("api_key", "nowhere")]
+    answers = [sam(*ask) for ask in asks]
+    assert {answer.status_code for answer in answers} == {404}
+    assert len({answer.content for answer in answers}) == 1
+
+
+def test_what_another_tenant_writes_under_our_names_is_theirs(call: Callers, scene: Scene) -> None:
+    sam, gwen = call("sam"), call("gwen")
+    assert sam("PUT", "secrets/api_key/", {"value": "theirs"}).json()["changed_by"] == "sam"
+    assert sam("PUT", "calendars/office/", {"title": "Theirs", "hours": {}}).status_code in {200, 400}
+    assert sam.post("signals/", BODIES["signals/"]).json() == {"delivered": [], "kept": False}
+    assert gwen.get("secrets/").json()["results"][0]["changed_by"] == "gwen"
+    assert gwen.get("calendars/").json()["results"][0]["title"] == ""
+
+
 def test_lists_of_another_tenant_are_empty(call: Callers, scene: Scene) -> None:
-    for path in ("templates/", "instances/", "tasks/?view=team", "tasks/?view=available"):
+    lists = ("templates/", "instances/", "tasks/?view=team", "tasks/?view=available", "schedules/", "dead-letters/")
+    for path in (*lists, "secrets/", "calendars/", f"audit/?subject={scene.instance}"):
         assert call("sam").get(path).json()["results"] == [], path
 
 
 def test_method_that_a_route_does_not_know_is_refused(call: Callers, scene: Scene) -> None:
     for method, path in ROUTES:
-        answer = call("gwen")("PATCH", path.format(instance=scene.instance, task=scene.task), {})
+        answer = call("gwen")("PATCH", scene.address(path), {})
         assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed"), path
         assert method in answer["Allow"]
 
@@ -127,6 +179,29 @@ LOW = {
     ("POST", "tasks/{task}/claim/"): (404, 404, 403),
     ("POST", "tasks/{task}/release/"): (404, 404, 409),
     ("POST", "tasks/{task}/complete/"): (404, 404, 403),
+    ("POST", "templates/approval/versions/1/simulate/"): (404, 404, 403),
+    ("POST", "instances/{instance}/signals/"): (403, 404, 200),
+    ("POST", "instances/{instance}/suspend/"): (403, 404, 200),
+    ("POST", "instances/{instance}/resume/"): (403, 404, 200),
+    ("POST", "instances/{instance}/retry/"): (403, 404, 409),
+    ("POST", "instances/{instance}/skip/"): (403, 404, 409),
+    ("POST", "signals/"): (403, 403, 200),
+    ("POST", "events/"): (403, 403, 200),
+    ("POST", "schedules/"): (403, 403, 201),
+    ("GET", "schedules/{schedule}/"): (404, 404, 200),
+    ("GET", "schedules/{schedule}/preview/"): (404, 404, 200),
+    ("POST", "schedules/{schedule}/pause/"): (404, 404, 200),
+    ("POST", "schedules/{schedule}/resume/"): (404, 404, 200),
+    ("DELETE", "schedules/{schedule}/"): (404, 404, 204),
+    ("POST", "dead-letters/{letter}/replay/"): (404, 404, 200),
+    ("POST", "dead-letters/{other}/discard/"): (404, 404, 200),
+    ("GET", "audit/"): (403, 403, 200),
+    ("GET", "audit/verify/"): (403, 403, 200),
+    ("GET", "secrets/"): (403, 403, 403),
+    ("PUT", "secrets/api_key/"): (403, 403, 403),
+    ("DELETE", "secrets/api_key/"): (403, 403, 403),
+    ("GET", "calendars/"): (403, 403, 200),
+    ("PUT", "calendars/office/"): (403, 403, 403),
     ("POST", "instances/{instance}/cancel/"): (403, 404, 200),
 }
 """What a user (2) who started the case, a moderator (3) who did not, and an admin (4) without the role get."""
@@ -148,6 +223,6 @@ def test_refusal_names_the_rule(call: Callers, scene: Scene) -> None:
 
 
 def test_unknown_address_is_not_found_for_everyone(stranger: Caller, call: Callers) -> None:
-    answers = [who(method, "schedules/") for who in (stranger, call("gwen")) for method in ("GET", "POST", "DELETE")]
+    answers = [who(method, "webhooks/") for who in (stranger, call("gwen")) for method in ("GET", "POST", "DELETE")]
     assert {answer.status_code for answer in answers} == {404}
     assert {answer["Content-Type"] for answer in answers} == {"application/problem+json"}
