@@ -6,7 +6,7 @@ too deep.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -21,51 +21,15 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from engine.kernel.signals import Json
+from engine.kernel.quick_source import NotPlain, read_plain
+from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, SourceRefused, typed
+
+__all__ = ["Node", "SourceRefused", "read_documents"]
 
 LONGEST_SOURCE = 2_000_000
-DEEPEST_SOURCE = 100
-SAFE_INTEGER = 2**53
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+")
-_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_WORDS: dict[str, Json] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
-_NOT_NUMBERS = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-
-
-@dataclass(slots=True)
-class Node:
-    """One value of the document. `entries` is set for objects, `items` for lists, else it is a scalar."""
-
-    line: int
-    column: int
-    scalar: Json = None
-    entries: "dict[str, tuple[Node, Node]] | None" = None
-    items: "list[Node] | None" = None
-    quoted: bool = False
-
-    @property
-    def kind(self) -> str:
-        """Say in a word what it is."""
-        if self.entries is not None:
-            return "an object"
-        return "a list" if self.items is not None else "a single value"
-
-    def plain(self) -> Json:
-        """Give the JSON value."""
-        if self.entries is not None:
-            return {key: value.plain() for key, (_, value) in self.entries.items()}
-        return [item.plain() for item in self.items] if self.items is not None else self.scalar
-
-
-class SourceRefused(Exception):
-    """The text is no document of ours: where, why and what to do."""
-
-    def __init__(self, code: str, message: str, line: int, column: int, hint: str = "") -> None:
-        super().__init__(message)
-        self.code, self.message, self.line, self.column, self.hint = code, message, line, column, hint
+LARGE_SOURCE = 50_000
+"""Above so many characters the quick reader is tried first."""
+_BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
 
 
 def read_documents(source: str) -> list[Node]:
@@ -73,6 +37,9 @@ def read_documents(source: str) -> list[Node]:
     if len(source) > LONGEST_SOURCE:
         raise SourceRefused("too_long", f"a template has at most {LONGEST_SOURCE} characters", 1, 1)
     _refuse_letters(source)
+    if len(source) > LARGE_SOURCE:
+        with suppress(NotPlain):
+            return [read_plain(source)]
     try:
         return list(_documents(YAML(typ="safe", pure=True).parse(source)))
     except MarkedYAMLError as problem:
@@ -82,10 +49,10 @@ def read_documents(source: str) -> list[Node]:
 
 
 def _refuse_letters(source: str) -> None:
-    for place, letter in enumerate(source):
-        if letter == "\x00" or "\ud800" <= letter <= "\udfff":
-            line = source.count("\n", 0, place) + 1
-            raise SourceRefused("bad_character", "NUL and half characters are not allowed", line, 1)
+    found = _BAD_LETTER.search(source)
+    if found is not None:
+        line = source.count("\n", 0, found.start()) + 1
+        raise SourceRefused("bad_character", "NUL and half characters are not allowed", line, 1)
 
 
 def _syntax(problem: MarkedYAMLError) -> SourceRefused:
@@ -156,30 +123,4 @@ def _scalar(event: Any, line: int, column: int) -> Node:
         raise SourceRefused("syntax", "a value is missing here", line, column)
     if event.style:
         return Node(line, column, scalar=event.value, quoted=True)
-    return Node(line, column, scalar=_typed(event.value, line, column))
-
-
-def _typed(text: str, line: int, column: int) -> Json:
-    """Give a plain scalar its JSON type, as YAML 1.2's core schema reads it."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        return _whole(text, line, column)
-    if _DECIMAL.fullmatch(text):
-        return _decimal(text, line, column)
-    if _NOT_NUMBERS.fullmatch(text):
-        raise SourceRefused("bad_number", f"{text} is no number that JSON knows", line, column)
-    return text
-
-
-def _whole(text: str, line: int, column: int) -> int:
-    if len(text) > 40 or abs(number := int(text, 0) if text[:2] in ("0o", "0x") else int(text)) > SAFE_INTEGER:
-        raise SourceRefused("bad_number", "integers beyond 2^53 are not exact in JSON", line, column, "quote it")
-    return number
-
-
-def _decimal(text: str, line: int, column: int) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise SourceRefused("bad_number", f"{text[:40]} is too large", line, column)
-    return number
+    return Node(line, column, scalar=typed(event.value, line, column))

@@ -41,9 +41,11 @@ def compiled(source: str) -> Definition:
 class Case:
     """One case, its clock and everything it has done. `stored` sends the snapshot through JSON after every slice."""
 
-    def __init__(self, source: str | Definition, start: Any = None, *, stored: bool = True, by: str = "ann") -> None:
+    def __init__(
+        self, source: str | Definition, start: Any = None, *, stored: bool = True, by: str = "ann", number: str = "i-1"
+    ) -> None:
         self.definition = compiled(source) if isinstance(source, str) else source
-        self.facts = InstanceFacts("i-1", self.definition.name, 1, by, MONDAY)
+        self.facts = InstanceFacts(number, self.definition.name, 1, by, MONDAY)
         self.now = MONDAY
         self.stored = stored
         self.snapshot: Snapshot | None = None
