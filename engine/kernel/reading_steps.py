@@ -6,21 +6,8 @@ from engine.kernel.cron import CronError, CronSchedule
 from engine.kernel.findings import did_you_mean
 from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, Field
 from engine.kernel.language_kinds import KINDS
-from engine.kernel.reading import (
-    ID,
-    Mention,
-    Outline,
-    Reading,
-    read_entry,
-    read_field,
-    read_map,
-    read_schema,
-    read_shape,
-    read_slug,
-    read_text,
-    read_value,
-    reads,
-)
+from engine.kernel.reading import ID, Mention, Outline, Reading, read_entry, read_field, read_shape, reads
+from engine.kernel.reading_values import read_map, read_schema, read_slug, read_text, read_value
 from engine.kernel.signals import Json
 from engine.kernel.source import Node
 
