@@ -22,6 +22,7 @@ from django.db import connection
 
 from engine.admission import admit_next
 from engine.audit import Chain, database_now
+from engine.calendars import calendar_named
 from engine.commit import Batch, write
 from engine.definitions import definition_of
 from engine.errors import NotFound
@@ -133,6 +134,7 @@ def lend(loaded: Loaded) -> Lent:
         max_steps=settings.WORKFLOW_SLICE_STEPS,
         stop=lambda: time.monotonic() > stop_at,
         admit=admitting(loaded.tenant_id, loaded.now),
+        calendar=lambda name: calendar_named(loaded.tenant_id, name),
         new_id=lambda number: uuid7(),
     )
 

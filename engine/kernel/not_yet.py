@@ -6,26 +6,15 @@ language.py. The row goes when the construct runs in every layer.
 
 from collections.abc import Mapping
 
-_SCHEDULES = "schedules do not start cases yet"
-_EVENTS = "events from outside do not reach cases yet"
-_LIMITS = "the number of running cases is not limited yet"
-_CALENDARS = "business calendars are not kept yet"
-_SECRETS = "secrets are not kept yet"
-_SIGNALS = "named signals are not brought to cases yet"
-_CHILDREN = "cases do not start other cases yet"
 _INBOX = "the inbox does not know it yet"
 _TRANSPORT = "there is no transport for it yet"
-_RATES = "calls are not slowed down yet"
 _KERNEL = "the interpreter does not run it yet"
 
 NOT_YET: Mapping[str, str] = {
-    "head.calendar": _CALENDARS,
     "step.decorators": _KERNEL,
     "retry.jitter": _KERNEL,
-    "wait.calendar": _CALENDARS,
     "call.graphql": _TRANSPORT,
     "task.sla": _INBOX,
-    "task.calendar": _CALENDARS,
     "task.remind": _INBOX,
     "task.escalate": _INBOX,
     "task.assign_by": _INBOX,

@@ -13,13 +13,14 @@ from django.db import transaction
 
 from engine import access
 from engine.audit import Act, database_now, record
+from engine.calendars import calendar_named
 from engine.errors import Conflict, Invalid, NotFound, WorkflowError
 from engine.kernel.calendars import Calendar
 from engine.kernel.cron import CronError, CronSchedule, Slot
 from engine.kernel.forms import FieldError
 from engine.kernel.periods import parse_period
 from engine.kernel.signals import SignalType
-from engine.models import BusinessCalendar, Instance, Schedule, ScheduleFire, Template, TemplateVersion
+from engine.models import Instance, Schedule, ScheduleFire, Template, TemplateVersion
 from engine.outbox import announce_on_commit
 from engine.routing import queue_signal
 from engine.services.instances import start_instance
@@ -89,10 +90,10 @@ def clock_of(schedule: Schedule) -> CronSchedule:
 def _calendar(schedule: Schedule) -> Calendar | None:
     if not schedule.calendar:
         return None
-    kept = BusinessCalendar.objects.filter(tenant_id=schedule.tenant_id, name=schedule.calendar).first()
-    if kept is None:
+    found = calendar_named(schedule.tenant_id, schedule.calendar)
+    if found is None:
         raise CronError("calendar_unknown", f"There is no calendar named {schedule.calendar}.")
-    return Calendar.from_json(kept.content)
+    return found
 
 
 def _next_slot(schedule: Schedule, after: datetime) -> datetime | None:

@@ -15,7 +15,7 @@ from engine.kernel.findings import Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
-from engine.models import Secret, Template, TemplateVersion
+from engine.models import BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import red_tests, workflows_around
 from workflowplatform.accounts.actor import Actor
@@ -34,6 +34,7 @@ def tenant_facts(actor: Actor) -> TenantFacts:
             TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id).values_list("template__name", flat=True)
         ),
         functions=frozenset(registered_functions()),
+        calendars=frozenset(BusinessCalendar.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
         secrets=frozenset(Secret.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
     )
 
@@ -66,7 +67,8 @@ def save_draft(
 
 def _create_draft(actor: Actor, source: str, checked: Normalized) -> TemplateVersion:
     if not checked.name:
-        message = "The document needs a line such as `workflow: expense-approval`: its name."
+        unfit = next((finding.message for finding in checked.findings if finding.code == "bad_name"), None)
+        message = unfit or "The document needs a line such as `workflow: expense-approval`: its name."
         raise Invalid(message, [FieldError("source", "workflow_missing", message)])
     template, created = Template.objects.get_or_create(tenant_id=actor.tenant_id, name=checked.name)
     Template.objects.select_for_update(no_key=True).get(pk=template.pk)

@@ -1,5 +1,8 @@
 """Events start what listens, once; secrets reach the call and nobody else; rates hold back; late calls are made."""
 
+from datetime import time
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from engine.dispatch.drain import drain
@@ -7,6 +10,7 @@ from engine.errors import Invalid, Refused
 from engine.models import Audit, Effect, Instance, RuntimeState, Secret, Signal
 from engine.services.events import accept_event
 from engine.services.setup import delete_secret, put_calendar, put_secret
+from engine.services.templates import save_draft
 from tests.cast import Cast
 from tests.flaky import counter
 from tests.workflows import activated, started
@@ -48,6 +52,15 @@ steps:
   - id: step
     throttle: {key: bank, limit: 2, per: PT1H}
     set: {passed: true}
+"""
+
+OFFICE = """
+workflow: office-hours
+title: Office hours
+calendar: office
+steps:
+  - id: work
+    task: {title: Work, due: P1D}
 """
 
 TIDY = """
@@ -141,3 +154,20 @@ def test_a_call_from_finally_is_made_after_the_end(committed_cast: Cast) -> None
     assert instance.effects.get().status == "succeeded"
     assert not Signal.objects.exists()
     assert RuntimeState.objects.get().runtime_status == "completed"
+
+
+def test_a_wait_and_a_due_date_follow_the_tenants_calendar(gwen: Actor, ada: Actor) -> None:
+    office = {"timezone": "Europe/Berlin", "hours": {"mon-fri": ["09:00-17:00"]}}
+    put_calendar(actor=gwen, name="office", content=office)
+    activated(gwen, OFFICE)
+    instance = started(ada, "office-hours")
+    due = instance.tasks.get().due_at
+    assert due is not None
+    berlin = due.astimezone(ZoneInfo("Europe/Berlin"))
+    assert berlin.weekday() < 5
+    assert time(9) <= berlin.time() <= time(17)
+
+
+def test_an_unknown_calendar_is_a_finding(gwen: Actor) -> None:
+    draft = save_draft(actor=gwen, source=OFFICE)
+    assert "unknown_calendar" in {finding["code"] for finding in draft.findings}
