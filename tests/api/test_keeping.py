@@ -101,6 +101,7 @@ NONSENSE: tuple[dict[str, Any], ...] = (
     {"do": [{}]},
     {"do": [{"advance": "P" + "9" * 30 + "Y"}]},
     {"do": [{"advance": "P199Y"}] * 100},
+    {"at": "9999-12-31", "do": [{"advance": "P9D"}]},
     {"do": [{"complete": {}}], "start": {"amount": 5}},
     {"signals": [{}]},
     {"signals": [{"name": "go", "at": "later"}]},
