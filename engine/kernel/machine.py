@@ -9,7 +9,7 @@ finishing.py and watching.py, each in a table.
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -267,6 +267,11 @@ class Machine(Tree):
                 began, None, output, error, reason,
             )
         )  # fmt: skip
+
+    def note_input(self, frame: Frame, value: Json) -> None:
+        """Say what a step was begun with, in the entry that tells of its beginning."""
+        if self.trace and self.trace[-1].run == frame.n:
+            self.trace[-1] = replace(self.trace[-1], input=value)
 
     def write_result(self, frame: Frame, name: str, value: Json) -> None:
         """Keep a result in the nearest frame above that has its own, else in the case."""

@@ -388,6 +388,13 @@ def test_text_that_cannot_be_stored_is_the_steps_error() -> None:
     assert (case.status, case.last.error.code) == ("incident", "too_long")
 
 
+def test_history_says_what_a_call_was_made_with() -> None:
+    case = Case(APPROVAL, {"amount": 12})
+    case.complete("review", "approve")
+    begun = [run for run in case.trace if run.step == "pay" and run.began]
+    assert [run.input["body"] for run in begun] == [{"amount": 12}]
+
+
 def test_long_duration_is_spelled_without_an_exponent() -> None:
     case = Case("steps: [{id: nap, wait: {for: \"${timestamp('2030-06-07T09:00:00Z') - now}\"}}]")
     due = case.wait_of("nap").due_at

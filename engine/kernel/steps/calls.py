@@ -21,6 +21,7 @@ PATIENCE = 30.0
 def _call(machine: Machine, frame: Frame, step: Step) -> None:
     """Commit the intent of an outside call and wait for what comes of it."""
     call = describe_call(machine, frame, step)
+    machine.note_input(frame, call.request)
     machine.wait(frame, WaitKind.CALL, due=later(machine, f"PT{call.timeout_seconds:g}S", "call"), call=call)
 
 

@@ -12,6 +12,7 @@ from engine.kernel.steps.table import KINDS, Kind
 def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
     """Start a child and wait for its end."""
     given = _input(machine, frame, step)
+    machine.note_input(frame, given)
     leaf = machine.wait(frame, WaitKind.CHILD, name=step.body["name"])
     machine.effects.append(
         StartChild(
@@ -53,6 +54,7 @@ def _error(frame: Frame, happening: ChildEnded) -> ErrorRecord:
 def _continue_with(machine: Machine, frame: Frame, step: Step) -> None:
     """Start another workflow and go on."""
     given, new = _input(machine, frame, step), _new_id(machine, frame.n)
+    machine.note_input(frame, given)
     machine.effects.append(
         StartChild(None, step.body["name"], str(step.body["version"]), given, step.id, step.path, new)
     )

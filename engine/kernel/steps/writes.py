@@ -66,6 +66,7 @@ def _decide(machine: Machine, frame: Frame, step: Step) -> None:
     """Look up a decision table."""
     names = machine.names(frame)
     inputs = step.body["inputs"].of(names)
+    machine.note_input(frame, inputs)
     rows = [row for row in step.body["rows"] if _row_holds(row["when"].of(names), inputs)]
     value = HITS[step.body["hit"]](machine, step, rows, names)
     machine.finish(frame, COMPLETED, value)
