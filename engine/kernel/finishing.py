@@ -4,6 +4,7 @@ Success: `output`, the result, what can be undone. Failure: retry, the step's ow
 that nobody catches ends the case or makes it an incident that goes back to where the error began.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -127,7 +128,14 @@ def _delay(machine: Machine, frame: Frame, policy: Mapping[str, Any]) -> timedel
     seconds = min(period_of(first, "retry.delay").length.total_seconds() * growth, 366 * 86400.0)
     if "max_delay" in policy:
         seconds = min(seconds, period_of(policy["max_delay"].of(names), "retry.max_delay").length.total_seconds())
-    return timedelta(seconds=seconds)
+    return timedelta(seconds=seconds * _spread(machine, frame, float(policy["jitter"])))
+
+
+def _spread(machine: Machine, frame: Frame, jitter: float) -> float:
+    """Move a delay by up to a part of itself, so that many cases do not come back at once; the same run always alike."""
+    run = f"{machine.facts.id}:{frame.step}{machine.iteration(frame)}:{frame.attempt}"
+    fraction = int.from_bytes(hashlib.sha256(run.encode()).digest()[:6]) / 2**48
+    return 1 + min(jitter, 1.0) * (2 * fraction - 1)
 
 
 def _covers(classes: list[str], error: ErrorRecord) -> bool:

@@ -12,7 +12,6 @@ _KERNEL = "the interpreter does not run it yet"
 
 NOT_YET: Mapping[str, str] = {
     "step.decorators": _KERNEL,
-    "retry.jitter": _KERNEL,
     "call.graphql": _TRANSPORT,
     "task.sla": _INBOX,
     "task.remind": _INBOX,

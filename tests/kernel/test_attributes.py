@@ -1,10 +1,7 @@
 """Attributes beside a step: locks, milestones, handlers, reminders, clean-up, undoing."""
 
-from engine.kernel.definition import GATED, WATCHED
 from engine.kernel.effects import Emit, MakeCallLater
-from engine.kernel.opening import GATES
 from engine.kernel.signals import CancelCase, TimerDue
-from engine.kernel.watching import WATCHES
 from tests.kernel.play import Case
 
 LOCKED = """
@@ -393,8 +390,3 @@ def test_signal_moves_a_timer_any_number_of_times() -> None:
     assert case.status == "running"
     case.advance("PT1H")
     assert case.status == "completed"
-
-
-def test_compiler_and_interpreter_agree_on_what_stands_before_and_over_a_body() -> None:
-    assert set(GATES) == GATED
-    assert set(WATCHES) == WATCHED
