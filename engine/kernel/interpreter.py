@@ -71,8 +71,8 @@ def advance(
     machine = Machine(definition, snapshot or first, facts, lent, _Rules())
     if machine.queue:
         machine.now = parse_moment((snapshot or first).now)
-    pending = bool(machine.queue)
-    more = _run(machine, lent)
+    pending = bool(machine.queue or machine.emits)
+    more = _run(machine, lent) if pending else False
     applied: list[bool] = []
     kept: list[bool] = []
     for happening in happenings:

@@ -329,6 +329,8 @@ class Machine(Tree):
 
     def withdraw_below(self, frame: Frame, how: Closing = Closing.WITHDRAWN, *, keep_side: bool = False) -> None:
         """Withdraw everything below a frame: all waits first, then the steps, newest first."""
+        if not self.children[frame.n]:
+            return
         below = self.below(frame)
         for leaf in below:
             if leaf.wait is not None and not (keep_side and leaf.side and leaf.p == frame.n):
