@@ -39,7 +39,9 @@ class SignalReceipt(IdRow):
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="receipts", db_constraint=False)
     type = models.CharField(max_length=20)
     waiting_token = models.BigIntegerField(null=True)
-    disposition = models.CharField(max_length=10, choices=[(word, word) for word in ("applied", "kept", "stale", "discarded")])
+    disposition = models.CharField(
+        max_length=10, choices=[(word, word) for word in ("applied", "kept", "stale", "discarded")]
+    )
     at = models.DateTimeField()
 
     class Meta:
