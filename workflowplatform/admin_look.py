@@ -68,6 +68,7 @@ UNFOLD = {
         "show_search": False,
         "show_all_applications": False,
         "navigation": [
+            {"title": "", "items": [{"title": "Inbox", "icon": "inbox", "link": "/inbox/"}]},
             {
                 "title": "Author",
                 "items": [
