@@ -16,7 +16,8 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -107,6 +108,14 @@ class Run:
     everything: bool
     extra: tuple[str, ...]
     folders: tuple[str, ...]
+    output: Path | None = None
+    """Where a family's own words go; None: straight to the terminal."""
+
+
+BESIDE = "browser"
+"""The family that runs beside those of one process: it keeps half a core busy and waits for pages."""
+BESIDE_OUTPUT = "beside.out"
+OF_ONE_PROCESS = ("static", "kernel", "faults")
 
 
 def main() -> int:
@@ -116,7 +125,9 @@ def main() -> int:
     try:
         with _servers() as (environment, scratch):
             run = Run(environment, scratch, everything, extra, folders)
-            total = sum((_timed(name, check) for name, check in _plan(run, chosen)), Counts())
+            checks = dict(_plan(run, chosen))
+            whole = not (chosen or extra or folders)
+            total = _run_beside(checks, scratch / BESIDE_OUTPUT) if whole else _run_in_turn(checks)
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")
         return 1
@@ -161,7 +172,12 @@ def _plan(run: Run, chosen: str | None) -> Iterator[tuple[str, Callable[[], Coun
     for family in FAMILIES:
         folders = _folders_of(family, run)
         if folders and chosen in (None, family.name):
-            yield family.name, partial(_run_family, run, family, folders)
+            told = (
+                replace(run, output=run.scratch / BESIDE_OUTPUT)
+                if family.name == BESIDE and not (chosen or narrowed)
+                else run
+            )
+            yield family.name, partial(_run_family, told, family, folders)
     if run.everything and not narrowed and not chosen:
         yield from _second_major(run)
 
@@ -189,6 +205,26 @@ def _second_major(run: Run) -> Iterator[tuple[str, Callable[[], Counts]]]:
                 f"{family.name} on PostgreSQL {major}",
                 partial(_run_family, other, family, _folders_of(family, other)),
             )
+
+
+def _run_in_turn(checks: dict[str, Callable[[], Counts]]) -> Counts:
+    return sum((_timed(name, check) for name, check in checks.items()), Counts())
+
+
+def _run_beside(checks: dict[str, Callable[[], Counts]], output: Path) -> Counts:
+    """Run the checks in turn; only one family runs beside those of one process, and is told about when it is over."""
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(_timed_quietly, checks.pop(BESIDE))
+        first = _run_in_turn({name: checks.pop(name) for name in OF_ONE_PROCESS})
+        counts, seconds = beside.result()
+    sys.stdout.write(output.read_text() if output.exists() else "")
+    sys.stdout.write(f"── {BESIDE}: {counts} in {seconds:.1f} s, beside those above\n")
+    return first + counts + _run_in_turn(checks)
+
+
+def _timed_quietly(check: Callable[[], Counts]) -> tuple[Counts, float]:
+    started = time.monotonic()
+    return check(), time.monotonic() - started
 
 
 def _timed(name: str, check: Callable[[], Counts]) -> Counts:
@@ -226,10 +262,12 @@ def _finish_check(name: str, process: subprocess.Popen[str]) -> Counts:
 def _run_family(run: Run, family: Family, folders: Sequence[str]) -> Counts:
     if family.wants_chromium and not find_or_install_chromium():
         return _without_chromium(run)
-    report = run.scratch / "report.xml"
+    report = run.scratch / f"report of {family.name}.xml"
     report.unlink(missing_ok=True)
     environment = run.environment | ({"WORKFLOW_TEST_ALL": "1"} if run.everything else {})
-    code = subprocess.run(_pytest(run, family, folders, report), cwd=PROJECT, env=environment, check=False).returncode
+    command = _pytest(run, family, folders, report)
+    with run.output.open("w") if run.output else nullcontext() as output:
+        code = subprocess.run(command, cwd=PROJECT, env=environment, check=False, stdout=output).returncode
     counts = _read_report(report)
     unexplained = code not in (0, NOTHING_COLLECTED) and not counts.failed
     return counts + Counts(failed=1) if unexplained else counts
