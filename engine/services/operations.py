@@ -86,6 +86,7 @@ def retry_step(*, actor: Actor, instance_id: UUID, step: str | None = None, reas
     """Run the failed step of an incident again, from where it stands."""
     instance = _claimed(actor, instance_id)
     _require_status(instance, (InstanceStatus.INCIDENT,), "retried")
+    record(instance, Act("retry_workflow", step=step, cause=reason), actor=actor)
     return _repair(actor, instance, StepRetried(run=_failed_run(instance, step)))
 
 
@@ -139,10 +140,11 @@ def replay_dead_letter(*, actor: Actor, letter_id: UUID) -> Instance:
     instance = Instance.objects.get(pk=letter.instance_id)
     _requeue(letter)
     letter.delete()
+    record(instance, Act("replay_dead_letter", old={"reason": letter.reason}), actor=actor)
     others = DeadLetter.objects.filter(instance=instance).exists()
     if instance.status == InstanceStatus.INCIDENT and not others and _is_letters_incident(instance):
         Instance.objects.filter(pk=instance.pk).update(error=None)
-        _move(actor, instance, InstanceStatus.RUNNING, "replay_dead_letter", letter.reason)
+        _move(actor, instance, InstanceStatus.RUNNING, "resume_workflow", "its dead letter was replayed")
         _free_signals(instance)
     return instance_now(instance.pk)
 

@@ -60,8 +60,10 @@ def test_a_task_of_a_suspended_instance_cannot_be_answered(gwen: Actor, ada: Act
 def test_a_retry_goes_on_from_the_failed_step(committed_cast: Cast, broken: Instance) -> None:
     ada = committed_cast.actor("ada")
     for _ in range(2):
-        operations.retry_step(actor=ada, instance_id=broken.pk, step="ask")
+        operations.retry_step(actor=ada, instance_id=broken.pk, step="ask", reason="the bank is back")
         drain()
+    retried = Audit.objects.filter(subject_id=broken.pk, action="retry_workflow")
+    assert [(row.actor_name, row.cause) for row in retried] == [("ada", "the bank is back")] * 2
     broken.refresh_from_db()
     assert (broken.status, broken.state, broken.error) == ("completed", {"done": True}, None)
     attempts = broken.step_runs.filter(step="ask").values_list("attempt", "status")
@@ -105,6 +107,7 @@ def test_a_replayed_dead_letter_sets_its_instance_going(committed_cast: Cast, as
     asleep.refresh_from_db()
     assert asleep.status == "completed"
     assert not DeadLetter.objects.exists()
+    assert Audit.objects.filter(subject_id=asleep.pk, action="replay_dead_letter", actor_name="ada").count() == 1
 
 
 def test_a_discarded_dead_letter_leaves_its_receipt(committed_cast: Cast, asleep: Instance) -> None:
