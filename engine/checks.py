@@ -25,7 +25,13 @@ def check_dispatcher(**kwargs: Any) -> list[CheckMessage]:
 @register()
 def check_bounds(**kwargs: Any) -> list[CheckMessage]:
     """Refuse bounds that could never let work pass."""
-    names = ("WORKFLOW_POISON_ATTEMPTS", "WORKFLOW_DRAIN_BATCH", "WORKFLOW_WAKE_SECONDS", "WORKFLOW_SLICE_STEPS")
+    names = (
+        "WORKFLOW_POISON_ATTEMPTS",
+        "WORKFLOW_DRAIN_BATCH",
+        "WORKFLOW_WAKE_SECONDS",
+        "WORKFLOW_SLICE_STEPS",
+        "WORKFLOW_SLICE_SECONDS",
+    )
     return [
         Error(f"{name} is {getattr(settings, name)}.", hint="Use a number above zero.", id="workflow.E002")
         for name in names

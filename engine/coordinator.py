@@ -40,9 +40,6 @@ from engine.routing import hold_addresses
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.ids import uuid7
 
-SLICE_SECONDS = 0.05
-"""A slice that takes longer stops early and goes on by an InternalContinue."""
-
 LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) ORDER BY instance_id FOR NO KEY UPDATE"
 
 LOAD = """
@@ -128,7 +125,7 @@ def _snapshot(stored: str) -> Snapshot | None:
 
 def lend(loaded: Loaded) -> Lent:
     """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
-    stop_at = time.monotonic() + SLICE_SECONDS
+    stop_at = time.monotonic() + settings.WORKFLOW_SLICE_SECONDS
     return Lent(
         now=loaded.now,
         max_steps=settings.WORKFLOW_SLICE_STEPS,

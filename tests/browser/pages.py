@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from playwright.sync_api import Locator, Page, expect
 
 IDENTITY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds until a worker must have gone on, on a machine that is busy with other tests."""
 
 

@@ -1,13 +1,24 @@
 """One slice, one commit: what start and completion leave in the tables."""
 
+from typing import Any
+
 import pytest
 
 from engine.audit import hash_row, moment
+from engine.dispatch.drain import drain
 from engine.models import Audit, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task, TaskEvent, Wait
 from engine.services.tasks import claim_task, complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, CALL, TIMER, TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor
+
+STRETCH = """
+workflow: stretch
+title: Stretch
+steps:
+  - {id: one, set: {first: 1}}
+  - {id: two, set: {second: 2}}
+"""
 
 
 def test_start_opens_the_first_task_with_everything_beside_it(gwen: Actor, uri: Actor) -> None:
@@ -111,3 +122,14 @@ def test_fields_keep_the_order_in_which_the_author_wrote_them(gwen: Actor, ada: 
     assert list(task.form["properties"]) == ["zip", "a"]
     version.refresh_from_db()
     assert list(version.canonical["steps"][0]["task"]["payload"]) == ["zebra", "ant"]
+
+
+def test_a_slice_out_of_time_goes_on_by_a_continuation(gwen: Actor, settings: Any) -> None:
+    settings.WORKFLOW_SLICE_SECONDS = 1e-9
+    activated(gwen, STRETCH)
+    instance = started(gwen, "stretch")
+    assert (instance.status, Signal.objects.get(instance=instance).type) == ("running", "InternalContinue")
+    settings.WORKFLOW_SLICE_SECONDS = 60
+    drain()
+    instance.refresh_from_db()
+    assert (instance.status, instance.state) == ("completed", {"first": 1, "second": 2})

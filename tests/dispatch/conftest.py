@@ -15,7 +15,7 @@ from tests.workers import COMMANDS, running
 __all__ = ["ada", "adam", "cast", "committed_cast", "gwen", "sam", "uri", "zoe"]
 
 Settle = Callable[[Instance], Instance]
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 def _settled(instance: Instance) -> bool:

@@ -36,7 +36,7 @@ def _die_at(boundary: Boundary) -> None:
 
 
 def _finish(instance: Instance) -> Instance:
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + 60
     with running("rqworker"):
         while not instance.is_over and time.monotonic() < give_up:
             time.sleep(0.05)

@@ -183,10 +183,10 @@ FUZZED = settings(max_examples=60, deadline=None, suppress_health_check=list(Hea
 @FUZZED
 @given(st.text(max_size=300))
 def test_any_text_gives_findings_and_never_raises(source: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     found = normalize(source)
     assert found.findings or found.canonical
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 LETTERS = st.text(alphabet="abcdefix:-[]{}'\"${}.,&*!|>#% \n0129", max_size=200)

@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
         with suppress(OSError):
-            for _ in range(40):
+            for _ in range(300):
                 self.wfile.write(b".")
                 time.sleep(0.1)
 

@@ -169,7 +169,7 @@ def test_resolver_that_hangs_costs_no_more_than_the_time_allowed(monkeypatch: py
     released = threading.Event()
 
     def hang(*args: object, **kwargs: object) -> list[object]:
-        released.wait(5)
+        released.wait(30)
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
@@ -178,7 +178,7 @@ def test_resolver_that_hangs_costs_no_more_than_the_time_allowed(monkeypatch: py
     released.set()
     assert isinstance(result, Failed)
     assert result.code == "no_answer"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
 
 
 def test_proxies_of_the_environment_take_no_part(opened: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
