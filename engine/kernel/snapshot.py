@@ -35,9 +35,9 @@ class Frame:
     __slots__ = (
         "at",
         "attempt",
-        "began",
         "due",
         "env",
+        "given",
         "held",
         "key",
         "list",
@@ -68,12 +68,12 @@ class Frame:
         self.due: str | None = None
         self.name: list[str | None] | None = None
         self.attempt = 0
-        self.began: str | None = None
         self.phase: str | None = None
         self.held: str | None = None
         self.env: dict[str, Json] | None = None
         self.results: dict[str, Json] | None = None
         self.state: dict[str, Json] | None = None
+        self.given: dict[str, Json] | None = None
         self.more: dict[str, Json] | None = None
         self.pos: str | None = None
 
@@ -98,7 +98,7 @@ class Frame:
 
 _OPTIONAL = tuple(slot for slot in Frame.__slots__ if slot not in ("n", "p", "attempt"))
 _values_of = attrgetter(*_OPTIONAL)
-_OWNED = frozenset({"env", "results", "state", "more", "name", "at", "key"})
+_OWNED = frozenset({"env", "given", "results", "state", "more", "name", "at", "key"})
 """Slots whose values a slice may change: each slice has its own copy."""
 
 
