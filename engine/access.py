@@ -196,15 +196,25 @@ def _may_act(actor: Actor) -> Q:
     """Say the rule of claim and complete as a filter; `refuse_act` says the same of one task in words."""
     return Q(
         Q(min_level__lte=actor.level),
-        ~Q(excluded__contains=[actor.name]),
+        _is_fit(actor),
         Q(assignee_id=actor.person_id) | Q(_offered(actor), assignee__isnull=True),
+    )
+
+
+def _is_fit(actor: Actor) -> Q:
+    """Say who may act whatever the offer: not those excluded, and where the familiar are named only they; each once."""
+    named = [actor.name]
+    return Q(
+        ~Q(excluded__contains=named),
+        Q(familiar=[]) | Q(familiar__contains=named),
+        ~Q(answered_by__contains=named),
     )
 
 
 def _is_meant(actor: Actor) -> Q:
     """Say which open tasks concern the actor: as `_may_act`, and also those that another of those asked has claimed."""
     claimed = Q(_offered(actor), status=TaskStatus.CLAIMED)
-    return Q(Q(min_level__lte=actor.level), ~Q(excluded__contains=[actor.name]), claimed) | _may_act(actor)
+    return Q(Q(min_level__lte=actor.level), _is_fit(actor), claimed) | _may_act(actor)
 
 
 def visible_tasks(actor: Actor) -> TaskQuerySet:
@@ -212,7 +222,8 @@ def visible_tasks(actor: Actor) -> TaskQuerySet:
     tasks = Task.objects.filter(tenant_id=actor.tenant_id).select_related("instance", "version__template", "assignee")
     if actor.level >= TO_SEE_TENANT:
         return tasks
-    return tasks.filter(_is_meant(actor) & Q(status__in=OPEN_TASK) | Q(completed_by_id=actor.person_id))
+    done = Q(completed_by_id=actor.person_id) | Q(answered_by__contains=[actor.name])
+    return tasks.filter(_is_meant(actor) & Q(status__in=OPEN_TASK) | done)
 
 
 def task_of(actor: Actor, task_id: UUID) -> Task:
@@ -240,7 +251,8 @@ def tasks_team(actor: Actor) -> TaskQuerySet:
 
 def tasks_done(actor: Actor) -> TaskQuerySet:
     """Return what the actor completed, newest first."""
-    return visible_tasks(actor).filter(completed_by_id=actor.person_id).order_by("-completed_at", "-id")
+    done = Q(completed_by_id=actor.person_id) | Q(answered_by__contains=[actor.name], completed_at__isnull=False)
+    return visible_tasks(actor).filter(done).order_by("-completed_at", "-id")
 
 
 def events_of(actor: Actor, task_id: UUID) -> QuerySet[TaskEvent]:
@@ -281,6 +293,8 @@ def _reasons(actor: Actor, task: Task) -> Iterator[Reason]:
     yield _status_reason(task)
     yield _level_reason(actor, task)
     yield from _four_eyes_reason(actor, task)
+    yield from _familiar_reason(actor, task)
+    yield from _answered_reason(actor, task)
     yield _offer_reason(actor, task)
 
 
@@ -311,6 +325,22 @@ def _four_eyes_reason(actor: Actor, task: Task) -> Iterator[Reason]:
         yield Reason(False, "four_eyes", text, Refused(text, code="four_eyes"))
     else:
         yield Reason(True, "four_eyes", f"Four eyes: not {others}. You are not.")
+
+
+def _familiar_reason(actor: Actor, task: Task) -> Iterator[Reason]:
+    if not task.familiar:
+        return
+    text = f"It stays with who began this: {_either([name.capitalize() for name in task.familiar])}."
+    if actor.name in task.familiar:
+        yield Reason(True, "same_person", f"{text} That is you.")
+    else:
+        yield Reason(False, "not_candidate", text, Refused(text, code="not_candidate", people=task.familiar))
+
+
+def _answered_reason(actor: Actor, task: Task) -> Iterator[Reason]:
+    if actor.name in task.answered_by:
+        text = "You have answered; it waits for others now."
+        yield Reason(False, "answered", text, Conflict(text, code="answered"))
 
 
 def _offer_reason(actor: Actor, task: Task) -> Reason:

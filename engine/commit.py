@@ -43,7 +43,7 @@ TASK = (
     "id uuid, tenant_id uuid, instance_id uuid, version_id uuid, token bigint, step text, path text, iteration text, "
     "status text, name text, type text, route text, title text, description text, instructions text, payload json, "
     "form json, outcomes json, columns json, comment_rule text, effective_roles jsonb, users jsonb, min_level smallint, "
-    "excluded jsonb, extra jsonb, owner text, business_reference text, priority smallint, due_at timestamptz, "
+    "excluded jsonb, familiar jsonb, extra jsonb, owner text, business_reference text, priority smallint, due_at timestamptz, "
     "follow_up_at timestamptz, created_at timestamptz, completed_by_name text, comment text"
 )
 

@@ -51,7 +51,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class OpenTask:
-    """A human task, every expression evaluated. `excluded` are names of people who may not act (four eyes)."""
+    """A human task, every expression evaluated. `excluded` may not act (four eyes); if `familiar` names any, only they may."""
 
     title: str
     description: str = ""

@@ -24,5 +24,4 @@ NOT_YET: Mapping[str, str] = {
     "task.attachments": _INBOX,
     "task.checklist": _INBOX,
     "task.notify": _INBOX,
-    "task.same_as": _INBOX,
 }

@@ -10,6 +10,7 @@ from engine.models.setup import BusinessCalendar, Rate, Secret
 from engine.models.signal import DeadLetter, Signal, SignalReceipt
 from engine.models.step_run import StepRun
 from engine.models.task import PRIORITIES, Task, TaskCandidate, TaskEvent
+from engine.models.task_work import TaskComment, TaskDraft
 from engine.models.template import Template, TemplateVersion
 from engine.models.wait import Wait
 
@@ -33,6 +34,8 @@ __all__ = [
     "StepRun",
     "Task",
     "TaskCandidate",
+    "TaskComment",
+    "TaskDraft",
     "TaskEvent",
     "Template",
     "TemplateVersion",

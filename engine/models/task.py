@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models.base import IdRow, OrderedJSONField, TenantRow
@@ -48,6 +48,16 @@ class Task(IdRow):
     users = models.JSONField(default=list)
     min_level = models.PositiveSmallIntegerField(default=4)
     excluded = models.JSONField(default=list)
+    familiar = models.JSONField(
+        default=list,
+        db_default=Value([], output_field=models.JSONField()),
+        help_text="Only these may act, where anybody is named.",
+    )
+    answered_by = models.JSONField(
+        default=list,
+        db_default=Value([], output_field=models.JSONField()),
+        help_text="Who has answered, where several people do.",
+    )
     extra = models.JSONField(default=dict)
     assignee = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, related_name="tasks", db_constraint=False

@@ -45,6 +45,8 @@ def refuse_actor(task: OpenTask, assignee: str | None, person: Person) -> None:
         raise Refused("not_candidate", "the task is offered to others")
     if person.name in task.excluded:
         raise Refused("four_eyes", "somebody else must do this")
+    if task.familiar and person.name not in task.familiar:
+        raise Refused("not_candidate", f"only {' or '.join(task.familiar)} may do this")
 
 
 def may_act(task: OpenTask, assignee: str | None, person: Person) -> bool:
