@@ -36,7 +36,7 @@ class CompletedTask:
     next_tasks: tuple[Task, ...]
 
 
-def _claim_instance(actor: Actor, task_id: UUID) -> Task:
+def claim_instance(actor: Actor, task_id: UUID) -> Task:
     """See the task, then take its instance's claim, then see it again as it is now."""
     task = access.task_of(actor, task_id)
     coordinator.lock([task.instance_id])
@@ -51,7 +51,7 @@ def _vanished(actor: Actor, task: Task) -> Task:
     raise access.refuse_act(actor, now) or NotFound()
 
 
-def _hold_active(actor: Actor) -> None:
+def hold_active(actor: Actor) -> None:
     """Keep the actor from being deactivated until this act is done; refuse one who is already."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT is_active FROM wf_people WHERE id = %s FOR SHARE", [actor.person_id])
@@ -63,20 +63,20 @@ def _hold_active(actor: Actor) -> None:
 @transaction.atomic
 def claim_task(*, actor: Actor, task_id: UUID) -> Task:
     """Bind an open task to the actor. Claiming what one holds already changes nothing."""
-    _hold_active(actor)
-    task = _claim_instance(actor, task_id)
-    _refuse_act(actor, task)
+    hold_active(actor)
+    task = claim_instance(actor, task_id)
+    refuse_act(actor, task)
     if task.status == TaskStatus.CLAIMED:
         return task
-    _refuse_foreign(actor)
+    refuse_foreign(actor)
     now = database_now()
-    _note(actor, task, "claimed", now, new={"assignee": actor.name})
+    note_act(actor, task, "claimed", now, new={"assignee": actor.name})
     Task.objects.filter(pk=task.pk).update(status=TaskStatus.CLAIMED, assignee_id=actor.person_id, claimed_at=now)
-    _tell_engine(actor, task, TaskClaimed(task.token, actor.name))
+    tell_engine(actor, task, TaskClaimed(task.token, actor.name))
     return access.task_of(actor, task_id)
 
 
-def _tell_engine(actor: Actor, task: Task, happening: TaskClaimed | TaskReleased) -> None:
+def tell_engine(actor: Actor, task: Task, happening: TaskClaimed | TaskReleased) -> None:
     """Let a claim or release move the instance, where its definition picks among offers by that."""
     if definition_of(task.version_id).claims_decide:
         delivery = Delivery(happening, None, uuid7(), actor, token=task.token, queued=False)
@@ -86,7 +86,7 @@ def _tell_engine(actor: Actor, task: Task, happening: TaskClaimed | TaskReleased
 @transaction.atomic
 def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Give a claimed task back to all who may take it: one's own, or from level 4 on anybody's."""
-    task = _claim_instance(actor, task_id)
+    task = claim_instance(actor, task_id)
     if task.status != TaskStatus.CLAIMED:
         raise Conflict(
             f"This task is {task.status}; only a claimed one can be released.", code="status", status=task.status
@@ -98,9 +98,9 @@ def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
 
 def _release(actor: Actor, task: Task, reason: str) -> Task:
     holder = task.assignee.username if task.assignee else None
-    _note(actor, task, "released", database_now(), old={"assignee": holder}, cause=reason)
+    note_act(actor, task, "released", database_now(), old={"assignee": holder}, cause=reason)
     Task.objects.filter(pk=task.pk).update(status=TaskStatus.OPEN, assignee_id=None, claimed_at=None)
-    _tell_engine(actor, task, TaskReleased(task.token))
+    tell_engine(actor, task, TaskReleased(task.token))
     task.refresh_from_db()
     return task
 
@@ -115,7 +115,7 @@ def release_all_of(*, actor: Actor, person_id: UUID, reason: str) -> int:
     return len(tasks)
 
 
-def _note(
+def note_act(
     actor: Actor, task: Task, kind: str, at: datetime, *, old: Any = None, new: Any = None, cause: str = ""
 ) -> None:
     """Write what happened to the task's events and to the instance's audit."""
@@ -139,13 +139,15 @@ def _note(
     )
 
 
-def _refuse_act(actor: Actor, task: Task) -> None:
+def refuse_act(actor: Actor, task: Task) -> None:
+    """Raise the first rule that forbids the actor to claim or complete this task."""
     refusal = access.refuse_act(actor, task)
     if refusal is not None:
         raise refusal
 
 
-def _refuse_foreign(actor: Actor) -> None:
+def refuse_foreign(actor: Actor) -> None:
+    """Keep who works in another tenant from holding a task there."""
     if actor.crosses or actor.person_id is None:
         raise Refused(
             "You work in another tenant; tasks there can only be bound to its own people.", code="not_candidate"
@@ -162,15 +164,15 @@ def complete_task(
     comment: str = "",
 ) -> CompletedTask:
     """Answer a task and let the instance go on, up to its next wait. An open one is claimed in the same act."""
-    _hold_active(actor)
-    task = _claim_instance(actor, task_id)
+    hold_active(actor)
+    task = claim_instance(actor, task_id)
     _refuse_answered(actor, task)
-    _refuse_act(actor, task)
+    refuse_act(actor, task)
     _refuse_suspended(task.instance)
     answer = _checked_answer(actor, task, outcome, dict(values or {}), comment)
     if task.status == TaskStatus.OPEN:
-        _note(actor, task, "claimed", database_now(), new={"assignee": actor.name})
-        _tell_engine(actor, task, TaskClaimed(task.token, actor.name))
+        note_act(actor, task, "claimed", database_now(), new={"assignee": actor.name})
+        tell_engine(actor, task, TaskClaimed(task.token, actor.name))
     delivery = Delivery(answer, SignalType.TASK_COMPLETED, uuid7(), actor, token=task.token, queued=False)
     coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
     task.refresh_from_db()
