@@ -24,6 +24,7 @@ from engine.admission import admit_next
 from engine.audit import Chain, database_now
 from engine.calendars import calendar_named
 from engine.commit import Batch, write
+from engine.decorators import registered_decorators
 from engine.definitions import definition_of
 from engine.errors import NotFound
 from engine.kernel.effects import Slice
@@ -133,6 +134,7 @@ def lend(loaded: Loaded) -> Lent:
         admit=admitting(loaded.tenant_id, loaded.now),
         calendar=lambda name: calendar_named(loaded.tenant_id, name),
         new_id=lambda number: uuid7(),
+        decorator=registered_decorators().get,
     )
 
 

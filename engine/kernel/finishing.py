@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from engine.kernel.decorators import decorate_result
 from engine.kernel.effects import Closing, ErrorRecord, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
-from engine.kernel.opening import lingering, open_list, period_of
+from engine.kernel.opening import lingering, open_list, period_of, start_body
+from engine.kernel.program import Step
 from engine.kernel.scope import With
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
@@ -34,13 +36,28 @@ def _after_success(machine: Machine, frame: Frame, value: Json, _error: ErrorRec
     if not step.id:
         machine.attempt(frame, lambda: complete_case(machine, case_output(machine, frame)))
         return
+    if "decorators" in step.spec:
+        try:
+            value = decorate_result(machine, step, value)
+        except StepError as problem:
+            _after_failure(machine, frame, None, problem.record(step.id, frame.attempt))
+            return
     if "output" in step.spec:
         try:
-            value = step.spec["output"].of(machine.names(frame))
+            value = _output(machine, frame, step, value)
         except StepError as problem:
             fail(machine, frame, problem.record(step.id, frame.attempt))
             return
     succeed(machine, frame, value)
+
+
+def _output(machine: Machine, frame: Frame, step: Step, value: Json) -> Json:
+    """Compute the author's own result, which may read what the body gave as `result.<id>`."""
+    names, kind = machine.names(frame), KINDS[step.kind]
+    if not kind.has_result:
+        return step.spec["output"].of(names)
+    results = {**names.lookup("result"), kind.result_name(step): value}
+    return step.spec["output"].of(With(names, {"result": results}))
 
 
 def succeed(machine: Machine, frame: Frame, value: Json, status: StepStatus | None = None) -> None:
@@ -148,7 +165,7 @@ def try_again(machine: Machine, frame: Frame) -> None:
     frame.phase = frame.more = None
     step = machine.step_of(frame)
     machine.note(frame, StepStatus.RUNNING, began=True)
-    machine.attempt(frame, lambda: KINDS[step.kind].start(machine, frame, step))
+    machine.attempt(frame, lambda: start_body(machine, frame, step))
 
 
 def fail(machine: Machine, frame: Frame, error: ErrorRecord, status: StepStatus | None = None) -> None:

@@ -146,7 +146,7 @@ ATTRIBUTES: Mapping[str, Field] = {
     "rate_limit": inner(THROTTLE),
     "timeout": duration(),
     "retry": inner(RETRY),
-    "decorators": words(),
+    "decorators": Field("decorators"),
     "output": value(),
     "on_error": Field("handlers", shape=ON_ERROR),
     "finally": STEPS,

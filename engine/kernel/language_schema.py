@@ -101,6 +101,7 @@ SCHEMAS: Mapping[str, Callable[[Field], Json]] = {
     "enum": lambda field: {"enum": list(field.options)},
     "words": _words,
     "refs": _words,
+    "decorators": _words,
     "condition": lambda field: {"type": ["string", "boolean"]},
     "steps": lambda field: {**STEPS},
     "shape": _shaped,

@@ -102,13 +102,15 @@ def _canonical(head: dict[str, Json], reading: Reading) -> dict[str, Json]:
 
 
 def _requires(reading: Reading) -> dict[str, list[str]]:
-    return {
+    required = {
         "functions": sorted(reading.functions),
         "transports": sorted(_transports(reading)),
         "workflows": sorted(reading.workflows),
         "roles": sorted(reading.roles),
         "secrets": sorted(reading.secrets),
     }
+    # Named only where there are some: a template without them keeps the hash it had before decorators were known.
+    return {**required, "decorators": sorted(reading.decorators)} if reading.decorators else required
 
 
 def _transports(reading: Reading) -> set[str]:

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 
 _INBOX = "the inbox does not know it yet"
 _TRANSPORT = "there is no transport for it yet"
-_KERNEL = "the interpreter does not run it yet"
 
 NOT_YET: Mapping[str, str] = {
-    "step.decorators": _KERNEL,
     "call.graphql": _TRANSPORT,
     "task.sla": _INBOX,
     "task.remind": _INBOX,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from engine.kernel.decorators import decorate_given
 from engine.kernel.effects import Closing, WaitKind
 from engine.kernel.errors import ErrorClass, StepError
 from engine.kernel.machine import COMPLETED, SKIPPED, Ended, Machine
@@ -159,6 +160,13 @@ def begin(machine: Machine, frame: Frame, step: Step) -> None:
     machine.note(frame, StepStatus.RUNNING, began=True)
     if step.watched:
         watch(machine, frame, step)
+    start_body(machine, frame, step)
+
+
+def start_body(machine: Machine, frame: Frame, step: Step) -> None:
+    """Start one attempt of the body, given what the step's decorators make of its input."""
+    if "decorators" in step.spec:
+        decorate_given(machine, frame, step)
     KINDS[step.kind].start(machine, frame, step)
 
 

@@ -69,6 +69,7 @@ class Reading:
         self.uses: list[Use] = []
         self.mentions: list[Mention] = []
         self.functions: dict[str, Node] = {}
+        self.decorators: dict[str, Node] = {}
         self.workflows: dict[str, Node] = {}
         self.roles: dict[str, Node] = {}
         self.secrets: dict[str, Node] = {}

@@ -7,7 +7,7 @@ from engine.kernel.findings import did_you_mean
 from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, Field
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.reading import ID, Mention, Outline, Reading, read_entry, read_field, read_shape, reads
-from engine.kernel.reading_values import read_map, read_schema, read_slug, read_text, read_value
+from engine.kernel.reading_values import read_map, read_schema, read_slug, read_text, read_value, read_words
 from engine.kernel.signals import Json
 from engine.kernel.source import Node
 
@@ -223,6 +223,16 @@ def read_function(reading: Reading, node: Node, _wanted: Field, path: str) -> Js
         return ABSENT
     reading.functions.setdefault(node.scalar, node)
     return node.scalar
+
+
+@reads("decorators")
+def read_decorators(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
+    """Read the names of registered decorators."""
+    names = read_words(reading, node, wanted, path)
+    items = node.items if node.items is not None else [node]
+    for name, item in zip(names if names is not ABSENT else (), items, strict=False):
+        reading.decorators.setdefault(name, item)
+    return names
 
 
 @reads("workflow_name")

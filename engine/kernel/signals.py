@@ -182,3 +182,5 @@ class Lent:
     """A function of (key, limit, seconds) for `throttle`: None lets the step go on, a moment says when to ask again."""
     new_id: Any = None
     """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""
+    decorator: Any = None
+    """A function of a decorator's name that gives the decorator, or None where there is none of that name."""

@@ -44,6 +44,7 @@ class TenantFacts:
     transports: frozenset[str] = frozenset({"http", "python"})
     people: frozenset[str] = frozenset()
     calendars: frozenset[str] = frozenset()
+    decorators: frozenset[str] = frozenset()
 
 
 def check(reading: Reading, facts: TenantFacts | None) -> None:
@@ -192,6 +193,7 @@ def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
         ("unknown_workflow", "workflow", reading.workflows, facts.workflows),
         ("unknown_secret", "secret", reading.secrets, facts.secrets),
         ("unknown_calendar", "calendar", reading.calendars, facts.calendars),
+        ("unknown_decorator", "decorator", reading.decorators, facts.decorators),
     )
     for code, word, used, there in known:
         for name, node in used.items():

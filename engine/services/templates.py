@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from engine import access
 from engine.audit import Act, record
+from engine.decorators import registered_decorators
 from engine.errors import Conflict, Invalid, Unprocessable
 from engine.functions import registered_functions
 from engine.kernel.findings import Finding
@@ -35,6 +36,7 @@ def tenant_facts(actor: Actor) -> TenantFacts:
         ),
         functions=frozenset(registered_functions()),
         calendars=frozenset(BusinessCalendar.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
+        decorators=frozenset(registered_decorators()),
         secrets=frozenset(Secret.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
     )
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from textwrap import dedent
 from typing import Any
 
+from engine.kernel.decorators import Decorator
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import Slice, StepRun, Wait
 from engine.kernel.interpreter import advance
@@ -41,6 +42,8 @@ def compiled(source: str) -> Definition:
 class Case:
     """One case, its clock and everything it has done. `stored` sends the snapshot through JSON after every slice."""
 
+    decorators: Mapping[str, Decorator] = {}
+
     def __init__(
         self, source: str | Definition, start: Any = None, *, stored: bool = True, by: str = "ann", number: str = "i-1"
     ) -> None:
@@ -57,7 +60,7 @@ class Case:
 
     def send(self, *happenings: Happening, max_steps: int = 100_000) -> Slice:
         """Apply happenings as one slice."""
-        lent = Lent(self.now, max_steps)
+        lent = Lent(self.now, max_steps, decorator=self.decorators.get)
         self.last = advance(self.definition, self.snapshot, self.facts, happenings, lent)
         self.snapshot = self.last.snapshot
         if self.stored:
