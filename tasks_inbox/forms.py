@@ -11,11 +11,12 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
+from engine.diagram.naming import label_of
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import Json
 from tasks_inbox.fields import EMPTY, field_for, initial_of
 from tasks_inbox.schema import Group, Path, Property, Schema, layout_of
-from tasks_inbox.values import Fact, facts_of, label_of
+from tasks_inbox.values import Fact, facts_of
 
 COMMENT = "comment"
 

@@ -12,49 +12,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from engine.diagram.naming import LOOKS, Look, kind_of, label_of, name_of
 from engine.kernel.bodies import bodies
 from engine.kernel.signals import Json
 from engine.models import StepRun
-from tasks_inbox.values import label_of, outcome_text
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a kind is drawn: one of eight looks, an icon, and a word for steps that the author left unnamed."""
-
-    name: str
-    icon: str
-    word: Any
-
-
-LOOKS: Mapping[str, Look] = {
-    "task": Look("person", "user", gettext_lazy("Task")),
-    "call": Look("call", "arrows-right-left", gettext_lazy("Call")),
-    "emit": Look("call", "arrows-right-left", gettext_lazy("Tell")),
-    "workflow": Look("call", "subtask", gettext_lazy("Workflow")),
-    "continue_with": Look("call", "subtask", gettext_lazy("Workflow")),
-    "if": Look("choice", "git-branch", gettext_lazy("Choice")),
-    "switch": Look("choice", "git-branch", gettext_lazy("Choice")),
-    "decide": Look("choice", "git-branch", gettext_lazy("Decision")),
-    "selector": Look("choice", "git-branch", gettext_lazy("First that works")),
-    "signal": Look("wait", "broadcast", gettext_lazy("Message")),
-    "first": Look("wait", "broadcast", gettext_lazy("First that happens")),
-    "wait": Look("wait", "clock", gettext_lazy("Wait")),
-    "set": Look("value", "variable", gettext_lazy("Note values")),
-    "reference": Look("value", "variable", gettext_lazy("Reference")),
-    "parallel": Look("flow", "arrows-split", gettext_lazy("At once")),
-    "for_each": Look("flow", "arrows-split", gettext_lazy("For each")),
-    "repeat": Look("flow", "refresh", gettext_lazy("Repeat")),
-    "graph": Look("flow", "arrows-split", gettext_lazy("Steps")),
-    "net": Look("flow", "arrows-split", gettext_lazy("Steps")),
-    "any_order": Look("flow", "arrows-split", gettext_lazy("In any order")),
-    "group": Look("flow", "arrows-split", gettext_lazy("Group")),
-    "complete": Look("end", "check", gettext_lazy("Completed")),
-    "exit": Look("end", "door-exit", gettext_lazy("Leave")),
-    "fail": Look("bad", "x", gettext_lazy("Failed")),
-    "cancel": Look("bad", "x", gettext_lazy("Cancel")),
-    "compensate": Look("bad", "arrow-back-up", gettext_lazy("Undo")),
-}
 
 STATE_OF: Mapping[str, str] = {
     "pending": "todo",
@@ -190,26 +151,6 @@ def _branch_label(name: str) -> str:
     if base in {"on_error", "on", "reminders"}:
         return str({"on_error": _("if it fails"), "on": _("meanwhile"), "reminders": _("reminder")}[base])
     return label_of(name)
-
-
-def kind_of(step: Mapping[str, Any]) -> str:
-    """Name a canonical step's kind."""
-    return next(key for key in step if key in LOOKS)
-
-
-def name_of(step: Mapping[str, Any]) -> str:
-    """Name a step for people: its title, its task's fixed title, else its id in words."""
-    task = step.get("task")
-    for title in (step.get("title"), task.get("title") if isinstance(task, Mapping) else None):
-        if isinstance(title, str) and title and "${" not in title:
-            return title
-    kind = kind_of(step)
-    outcome = step[kind].get("outcome") if kind == "complete" and isinstance(step[kind], Mapping) else None
-    if isinstance(outcome, str) and "${" not in outcome:
-        return outcome_text(outcome)
-    if kind == "set" and step.get("auto_id"):
-        return _("Note %(values)s") % {"values": ", ".join(label_of(key).lower() for key in list(step[kind])[:3])}
-    return str(LOOKS[kind].word) if step.get("auto_id") else label_of(step["id"])
 
 
 def near(steps: Iterable[Step]) -> tuple[Step, ...]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.diagram.naming import label_of
 from engine.kernel.signals import Json
-from tasks_inbox.values import label_of
 
 Schema = Mapping[str, Any]
 Path = tuple[str, ...]

@@ -8,10 +8,10 @@ from uuid import UUID
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from engine.diagram.naming import label_of, outcome_text
 from engine.models import Instance, Task, Wait
 from tasks_inbox.outline import Step
 from tasks_inbox.times import moment_words, span_words
-from tasks_inbox.values import label_of, outcome_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from django.utils import timezone
 from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
+from engine.diagram.naming import label_of
 from engine.kernel.signals import Json
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)")
 NOTHING = "–"
-ABBREVIATIONS = frozenset({"hr", "id", "iban", "pr", "qa", "url", "vat"})
 LONG = 60
 
 
@@ -37,18 +37,6 @@ class Cell:
     is_number: bool
 
 
-def label_of(key: str, schema: Mapping[str, Any] | None = None) -> str:
-    """Name a key for people: its title in the schema, else the key in words."""
-    title = (schema or {}).get("title")
-    if isinstance(title, str) and title:
-        return title
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).replace("_", " ").replace("-", " ").split()
-    if words == ["it"]:  # the department, unless it stands among other words
-        return "IT"
-    said = " ".join(word.upper() if word.lower() in ABBREVIATIONS else word for word in words)
-    return said[:1].upper() + said[1:] if said else key
-
-
 def shown(value: Json) -> str:
     """Write a value as a person reads it."""
     if value is None or value == "" or value == [] or value == {}:
@@ -67,11 +55,6 @@ def shown(value: Json) -> str:
 def number_text(value: float) -> str:
     """Write a number without what binary arithmetic left behind it: 18240.04, not 18240.039999999997."""
     return f"{Decimal(f'{value:.12g}'):f}"
-
-
-def outcome_text(name: str) -> str:
-    """Write an outcome's name, often in capitals, as words."""
-    return label_of(name.lower() if name.isupper() else name)
 
 
 def _date(text: str) -> str | None:

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from engine.diagram import naming
 from engine.models import Task
 from tasks_inbox import values
 from tasks_inbox.times import due_words, exact_words, moment_words, span_words
@@ -148,16 +149,16 @@ def first_name(name: str) -> str:
 def answer_title(task: Task) -> str:
     """Write the chosen outcome as its button said it."""
     chosen = task.outcome_named(task.outcome or "")
-    return str(chosen["title"]) if chosen else values.outcome_text(task.outcome or "")
+    return str(chosen["title"]) if chosen else naming.outcome_text(task.outcome or "")
 
 
 @register.filter
 def outcome(name: str) -> str:
     """Write an outcome's name as words."""
-    return values.outcome_text(name)
+    return naming.outcome_text(name)
 
 
 @register.filter
 def label(key: str) -> str:
     """Write a key or a role's name in words."""
-    return values.label_of(key)
+    return naming.label_of(key)

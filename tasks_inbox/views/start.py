@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from engine import access
+from engine.diagram.naming import label_of
 from engine.errors import Conflict, Invalid
 from engine.models import TemplateVersion
 from engine.services.instances import start_instance
@@ -21,7 +22,6 @@ from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import notice_of
 from tasks_inbox.once import Begun, begin_once, fresh_number
 from tasks_inbox.outline import Step, outline_of
-from tasks_inbox.values import label_of
 from workflowplatform.accounts.actor import Actor
 
 

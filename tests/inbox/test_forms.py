@@ -6,17 +6,18 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone
 
+from engine.diagram.naming import LOOKS, label_of, outcome_text
 from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
 from tasks_inbox.fields import FIELDS
 from tasks_inbox.forms import SchemaForm, read_path
-from tasks_inbox.outline import LOOKS, STATE_OF, WORDS
+from tasks_inbox.outline import STATE_OF, WORDS
 from tasks_inbox.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
 from tasks_inbox.sentence import STANDS, WAITS
 from tasks_inbox.templatetags.look import TONE_OF_STATUS
-from tasks_inbox.values import facts_of, label_of, outcome_text, shown
+from tasks_inbox.values import facts_of, shown
 
 
 def read(schema: dict[str, Any], text: str, prefill: Any = None) -> SchemaForm:
