@@ -26,10 +26,11 @@ from engine.calendars import calendar_named
 from engine.commit import Batch, write
 from engine.decorators import registered_decorators
 from engine.definitions import definition_of
-from engine.errors import NotFound
+from engine.errors import Invalid, NotFound
 from engine.kernel.effects import Slice
+from engine.kernel.forms import FieldError
 from engine.kernel.interpreter import advance
-from engine.kernel.signals import Continue, Happening, InstanceFacts, Lent, Started
+from engine.kernel.signals import Continue, Happening, InstanceFacts, Lent, Started, TaskCompleted
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.models import TemplateVersion
@@ -38,6 +39,7 @@ from engine.outward import addresses_of, children_of, newborn, send_outward
 from engine.projection import Delivery, Loaded, Stage, project
 from engine.rates import admitting
 from engine.routing import hold_addresses
+from engine.transactional import Performer
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.ids import uuid7
 
@@ -124,7 +126,7 @@ def _snapshot(stored: str) -> Snapshot | None:
     return Snapshot.from_json(content) if content else None
 
 
-def lend(loaded: Loaded) -> Lent:
+def lend(loaded: Loaded, perform: Performer | None = None) -> Lent:
     """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
     stop_at = time.monotonic() + settings.WORKFLOW_SLICE_SECONDS
     return Lent(
@@ -133,13 +135,19 @@ def lend(loaded: Loaded) -> Lent:
         stop=lambda: time.monotonic() > stop_at,
         admit=admitting(loaded.tenant_id, loaded.now),
         calendar=lambda name: calendar_named(loaded.tenant_id, name),
+        perform=perform,
         new_id=lambda number: uuid7(),
         decorator=registered_decorators().get,
     )
 
 
-def _run(batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor) -> list[Stage]:
-    """Let the kernel carry out what was delivered, and bring to life what that starts; put all rows into the batch."""
+def _run(
+    batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, *, alone: bool = True
+) -> list[Stage]:
+    """Let the kernel carry out what was delivered, and bring to life what that starts; put all rows into the batch.
+
+    Transactional functions run only in a slice that is `alone` in its transaction.
+    """
     definition = definition_of(loaded.version_id)
     happenings: list[Happening] = [delivery.happening for delivery in deliveries]
     if loaded.snapshot is None:
@@ -147,15 +155,25 @@ def _run(batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Ac
             Started(loaded.input),
             *(happening for happening in happenings if not isinstance(happening, Continue)),
         ]
-    result = advance(definition, loaded.snapshot, loaded.facts, happenings, lend(loaded))
+    performer = Performer(loaded.tenant_id) if alone else None
+    result = advance(definition, loaded.snapshot, loaded.facts, happenings, lend(loaded, performer))
+    if performer is not None and performer.raised(result.error):
+        _refuse_completion(result, happenings)
     if loaded.snapshot is None:
         result = _without_start(result, len(deliveries))
     stage = Stage(loaded, result, deliveries, actor, node(), batch)
     project(stage)
     stages = [stage]
     for child in children_of(stage):
-        stages += _run(batch, child, (), actor)
+        stages += _run(batch, child, (), actor, alone=alone)
     return stages
+
+
+def _refuse_completion(result: Slice, happenings: Sequence[Happening]) -> None:
+    """Refuse an answer that led, in one go, to a function of the host that says no and that nobody catches."""
+    error = result.error
+    if error and result.status is InstanceStatus.FAILED and any(isinstance(one, TaskCompleted) for one in happenings):
+        raise Invalid(error.message, [FieldError("", error.code, error.message)])
 
 
 def _without_start(result: Slice, deliveries: int) -> Slice:
@@ -206,5 +224,5 @@ def deliver_batch(claimed: Sequence[tuple[Loaded, Sequence[Delivery]]]) -> list[
     batch = Batch()
     stages: list[Stage] = []
     for loaded, deliveries in claimed:
-        stages += _run(batch, loaded, deliveries, engine_actor(loaded.tenant_id))
+        stages += _run(batch, loaded, deliveries, engine_actor(loaded.tenant_id), alone=len(claimed) == 1)
     return _commit(batch, stages) if stages else []

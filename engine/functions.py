@@ -8,6 +8,10 @@ A host project lists modules in `WORKFLOW_FUNCTIONS`; importing one registers wh
 A function takes keyword arguments (the step's `args`) and returns JSON. It is called by a worker with no transaction open, at
 least once; `BusinessError` fails the step with that code, any other exception counts as a transport failure and is retried as
 the author says.
+
+One that only writes to this database may be registered with `transactional=True`: it runs inside the transaction that commits
+its step, so that both are kept or neither, and it has no network meanwhile. Where a person's answer leads to it in one go and it
+raises `BusinessError` that no handler catches, the answer is refused with its message and the task stays open.
 """
 
 import importlib
@@ -19,6 +23,7 @@ from django.conf import settings
 Function = Callable[..., Any]
 
 _registered: dict[str, Function] = {}
+_transactional: set[str] = set()
 
 
 class BusinessError(Exception):
@@ -33,8 +38,8 @@ class AlreadyRegistered(Exception):
     """Two functions claim one name."""
 
 
-def workflow_function(name: str) -> Callable[[Function], Function]:
-    """Register a function under the name that templates use."""
+def workflow_function(name: str, *, transactional: bool = False) -> Callable[[Function], Function]:
+    """Register a function under the name that templates use; say whether it runs inside the transaction of its step."""
 
     def register(function: Function) -> Function:
         if _registered.get(name, function) is not function:
@@ -42,6 +47,8 @@ def workflow_function(name: str) -> Callable[[Function], Function]:
                 f"{name} is registered twice: by {_registered[name].__module__} and {function.__module__}"
             )
         _registered[name] = function
+        if transactional:
+            _transactional.add(name)
         return function
 
     return register
@@ -50,6 +57,11 @@ def workflow_function(name: str) -> Callable[[Function], Function]:
 def registered_functions() -> Mapping[str, Function]:
     """Return all functions by name."""
     return _registered
+
+
+def is_transactional(transport: str, request: Mapping[str, Any]) -> bool:
+    """Tell whether a call is one that runs inside the transaction of its step."""
+    return transport == "python" and request.get("function") in _transactional
 
 
 def load_functions() -> None:

@@ -1,9 +1,12 @@
 """Functions that fail on purpose, registered for tests by WORKFLOW_FUNCTIONS."""
 
 import os
+import socket
 import time
 from pathlib import Path
 from typing import Any
+
+from django.db import transaction
 
 from engine.functions import BusinessError, workflow_function
 
@@ -35,6 +38,21 @@ def slow(seconds: float = 1.0, **values: Any) -> dict[str, Any]:
     _count("slow")
     time.sleep(seconds)
     return {"slept": seconds}
+
+
+@workflow_function("test_write", transactional=True)
+def write(*, name: str, refuse: bool = False, reach: bool = False, then: str = "") -> dict[str, Any]:
+    """Write a row of the host's own beside the step: here a role. Afterwards say no, or do what is forbidden."""
+    from workflowplatform.accounts.models import Role, Tenant
+
+    role = Role.objects.create(tenant=Tenant.objects.get(name="acme"), name=name)
+    if refuse:
+        raise BusinessError("no_stock", "There is nothing left in stock.")
+    if reach:
+        socket.create_connection(("127.0.0.1", 9), timeout=1)
+    if then:
+        raise RuntimeError(then)
+    return {"role": role.name, "alone": transaction.get_connection().in_atomic_block}
 
 
 def counter(name: str) -> Path:

@@ -12,20 +12,25 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+import structlog
+from django.db import OperationalError, connection, transaction
 
 from engine import coordinator
 from engine.audit import database_now
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.due import Due
+from engine.functions import is_transactional
 from engine.kernel.secrets import fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
-from engine.models import Effect, Signal, SignalReceipt
-from engine.projection import Delivery, Loaded
+from engine.models import Effect, Instance, Signal, SignalReceipt
+from engine.projection import STANDING_STILL, Delivery, Loaded
 from engine.secrets import UnreadableSecret, secrets_for_call
+from engine.transactional import run_transactional
 from engine.transports.base import CallResult, Failed, Succeeded, make_call
 from workflowplatform.accounts.actor import engine_actor
 from workflowplatform.accounts.models import Tenant
+
+log = structlog.get_logger(__name__)
 
 CALLS_AT_ONCE = 8
 CALL_GRACE_SECONDS = 5.0
@@ -84,6 +89,7 @@ def _drop_stale(signal: Due, tenant_id: UUID) -> None:
 
 def make_calls(intents: Sequence[Intent]) -> None:
     """Make the calls side by side, then deliver each result in its own commit."""
+    intents = _without_transactional(intents)
     if not intents:
         return
     reached(Boundary.BEFORE_CALL)
@@ -93,6 +99,36 @@ def make_calls(intents: Sequence[Intent]) -> None:
     reached(Boundary.AFTER_CALL)
     for intent, result in zip(intents, results, strict=True):
         _deliver_result(intent, result)
+
+
+def _without_transactional(intents: Sequence[Intent]) -> list[Intent]:
+    """Run what belongs into a transaction of its own, one after the other; return the calls to the outside."""
+    for intent in intents:
+        if is_transactional(intent.transport, intent.request):
+            _perform_alone(intent)
+    return [intent for intent in intents if not is_transactional(intent.transport, intent.request)]
+
+
+def _perform_alone(intent: Intent) -> None:
+    """Run a transactional function and commit what it wrote with its result; what cannot be committed has failed."""
+    try:
+        with transaction.atomic():
+            if _is_wanted(intent):
+                result = run_transactional(intent.tenant_id, intent.request, intent.secrets, key=intent.key)
+                _deliver_result(intent, result)
+    except OperationalError:
+        raise
+    except Exception as error:
+        log.exception("a transactional function could not be committed", instance=str(intent.instance_id))
+        _deliver_result(intent, Failed("transport", "not_committed", f"The database refused: {type(error).__name__}."))
+
+
+def _is_wanted(intent: Intent) -> bool:
+    """Tell, under the instance's claim, whether the call still waits and may happen now."""
+    coordinator.lock([intent.instance_id])
+    if Instance.objects.filter(pk=intent.instance_id, status__in=STANDING_STILL).exists():
+        return False
+    return Effect.objects.filter(instance_id=intent.instance_id, token=intent.token, status="intended").exists()
 
 
 def _make_call(intent: Intent, allow: list[str] | None) -> CallResult:

@@ -180,6 +180,8 @@ class Lent:
     """A function of a business calendar's name that gives the calendar, or None where there is none of that name."""
     admit: Any = None
     """A function of (key, limit, seconds) for `throttle`: None lets the step go on, a moment says when to ask again."""
+    perform: Any = None
+    """A function of (call, step) that makes a call here and now and gives its answer, or None where it must be waited for."""
     new_id: Any = None
     """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""
     decorator: Any = None
