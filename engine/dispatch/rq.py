@@ -5,12 +5,15 @@ drain deletes the flag before its first look, so that a signal committed later s
 costs one look's distance, never work.
 
 `DrainWorker` is what both `manage.py rqworker` and `manage.py worker` run: no fork per job, JSON only, and awake at the next
-due moment without any job.
+due moment without any job. It works by the clock alone while Redis is away, refuses it or has forgotten it, from the start too,
+and waits for a database that is away.
 """
 
 import random
 import signal
 import time
+from collections.abc import Callable
+from functools import cache, wraps
 from typing import Any
 
 import django_rq
@@ -18,8 +21,11 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 from redis import Redis
+from redis.backoff import NoBackoff
+from redis.client import Pipeline
 from redis.exceptions import RedisError
-from rq import SimpleWorker
+from redis.retry import Retry
+from rq import SimpleWorker, worker_registration
 from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.queue import Queue
@@ -28,7 +34,7 @@ from rq.utils import now
 from rq.worker import WorkerStatus
 
 from engine.dispatch.boundaries import Boundary, reached
-from engine.dispatch.drain import drain, seconds_to_next_look
+from engine.dispatch.drain import Drained, drain, seconds_to_next_look
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +42,24 @@ QUEUE = "default"
 FLAG = "workflow:wake"
 SLEEP_AHEAD = 0.1
 """Redis ends blocking reads up to this much late: block until that long before, then sleep."""
+LOOK_WITHOUT_REDIS = 1.0
+"""How often a worker looks that nobody can wake."""
+LOOK_WITHOUT_DATABASE = 0.5
+PATIENCE_SECONDS = 2.0
+"""How long a request waits for Redis after its commit; redis-py's own way would be to try again for half a minute."""
+LOST = (RedisError, OSError)
+
+
+def _once_more() -> Retry:
+    """Try a second time at once: a connection kept from before a restart fails once."""
+    return Retry(NoBackoff(), 1)
+
+
+@cache
+def _client(address: str) -> Redis:
+    return Redis.from_url(
+        address, retry=_once_more(), socket_timeout=PATIENCE_SECONDS, socket_connect_timeout=PATIENCE_SECONDS
+    )
 
 
 class RqDispatcher:
@@ -46,13 +70,13 @@ class RqDispatcher:
         reached(Boundary.BEFORE_WAKE)
         try:
             self._announce()
-        except (RedisError, OSError):
+        except LOST:
             log.warning(
                 "could not wake a worker, it will look by itself", within_seconds=settings.WORKFLOW_WAKE_SECONDS
             )
 
     def _announce(self) -> None:
-        queue = django_rq.get_queue(QUEUE)
+        queue = Queue(QUEUE, connection=_client(settings.REDIS_URL), serializer=JSONSerializer)
         if queue.connection.set(FLAG, 1, nx=True, ex=5):
             queue.enqueue(drain_job, result_ttl=0, failure_ttl=60, job_timeout=120)
 
@@ -67,8 +91,8 @@ dispatcher = RqDispatcher()
 
 def drain_job() -> None:
     """Empty the queue; the one job that is ever enqueued."""
-    _lower_flag(django_rq.get_connection(QUEUE))
-    drained = drain()
+    _lower_flag(_client(settings.REDIS_URL))
+    drained = look()
     if drained.signals or drained.calls:
         log.info("drained", signals=drained.signals, calls=drained.calls, started=drained.started)
 
@@ -77,8 +101,37 @@ def _lower_flag(redis: Redis) -> None:
     redis.delete(FLAG)
 
 
+def look() -> Drained:
+    """Drain what is due, whether or not anybody announced it; outlive a database that is away for a while."""
+    close_old_connections()
+    try:
+        return drain()
+    except (OperationalError, InterfaceError) as error:
+        log.warning("the database did not answer, looking again", error=type(error).__name__)
+        connection.close()
+        time.sleep(random.uniform(0.05, LOOK_WITHOUT_DATABASE))  # noqa: S311  spreads workers, keeps no secret
+        return Drained()
+
+
+def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
+    """Let one of RQ's notes in Redis be lost: nothing that counts is written there, so no worker may end by it."""
+
+    @wraps(method)
+    def borne(worker: "DrainWorker", *args: Any, **kwargs: Any) -> None:
+        try:
+            method(worker, *args, **kwargs)
+        except LOST as error:
+            worker.miss_redis(error)
+
+    return borne
+
+
 class DrainWorker(SimpleWorker):
     """An RQ worker that also looks by itself when the next signal falls due."""
+
+    ip_address = "unknown"
+    _misses_redis = False
+    _waiting = False
 
     def __init__(self, queues: Any, *args: Any, **kwargs: Any) -> None:
         kwargs["serializer"] = JSONSerializer
@@ -86,7 +139,53 @@ class DrainWorker(SimpleWorker):
         for queue in self.queues:
             queue.serializer = self.serializer
         self.log_job_description = False
-        self._waiting = False
+
+    def _set_connection(self, connection: Redis) -> Redis:
+        """Ask Redis for no longer than the longest look, where RQ would wait for minutes."""
+        patience = {
+            "socket_timeout": settings.WORKFLOW_WAKE_SECONDS + PATIENCE_SECONDS,
+            "socket_connect_timeout": PATIENCE_SECONDS,
+        }
+        connection.connection_pool.connection_kwargs.update(patience)
+        connection.set_retry(_once_more())
+        return connection
+
+    def miss_redis(self, error: Exception) -> None:
+        """Say once that Redis is away, not at every look."""
+        if not self._misses_redis:
+            log.warning("Redis does not answer, looking by the clock", error=type(error).__name__)
+        self._misses_redis = True
+
+    _set_ip_address = bearing_loss(SimpleWorker._set_ip_address)
+    register_birth = bearing_loss(SimpleWorker.register_birth)
+    register_death = bearing_loss(SimpleWorker.register_death)
+    subscribe = bearing_loss(SimpleWorker.subscribe)
+    unsubscribe = bearing_loss(SimpleWorker.unsubscribe)
+    set_state = bearing_loss(SimpleWorker.set_state)
+    check_for_suspension = bearing_loss(SimpleWorker.check_for_suspension)
+    run_maintenance_tasks = bearing_loss(SimpleWorker.run_maintenance_tasks)
+    execute_job = bearing_loss(SimpleWorker.execute_job)
+
+    @bearing_loss
+    def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
+        """Tell Redis that this worker lives; where Redis has forgotten it, introduce it again."""
+        if pipeline is not None:
+            super().heartbeat(timeout, pipeline)
+            return
+        with self.connection.pipeline() as notes:
+            super().heartbeat(timeout, notes)
+            notes.sismember(self.redis_workers_keys, self.key)
+            known = notes.execute()[-1]
+        if not known:
+            self._register_again()
+
+    def _register_again(self) -> None:
+        self.birth_date = self.birth_date or now()
+        with self.connection.pipeline() as notes:
+            notes.hset(self.key, mapping=self.serialize())
+            notes.expire(self.key, self.worker_ttl + 60)
+            worker_registration.register(self, notes)
+            notes.execute()
 
     def request_stop(self, signum: Any, frame: Any) -> None:
         """Stop at once when idle, else after the slice in hand; a second request is cold."""
@@ -107,23 +206,13 @@ class DrainWorker(SimpleWorker):
         idle_since = time.monotonic()
         self.set_state(WorkerStatus.IDLE)
         while not self._stop_requested:
-            self._look()
+            look()
             found = self._next_job(timeout)
             if found is not None or timeout is None:
                 return found
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
                 return None
         raise StopRequested
-
-    def _look(self) -> None:
-        """Drain what is due, whether or not anybody announced it; outlive a database that is away for a while."""
-        close_old_connections()
-        try:
-            drain()
-        except (OperationalError, InterfaceError) as error:
-            log.warning("the database did not answer, looking again", error=type(error).__name__)
-            connection.close()
-            time.sleep(random.uniform(0.05, 0.5))  # noqa: S311  spreads workers, keeps no secret
 
     def _next_job(self, timeout: int | None) -> tuple[Job, Queue] | None:
         """Block for a job until shortly before the next due moment, then sleep the rest."""
@@ -132,11 +221,12 @@ class DrainWorker(SimpleWorker):
         try:
             self.heartbeat()
             found = self._pop(ahead - SLEEP_AHEAD if timeout is not None else None)
+            self._misses_redis = False
             if found is None and timeout is not None:
                 time.sleep(min(ahead, SLEEP_AHEAD))
-        except (RedisError, OSError):
-            log.warning("Redis does not answer, looking by the clock")
-            time.sleep(ahead)
+        except LOST as error:
+            self.miss_redis(error)
+            time.sleep(min(ahead, LOOK_WITHOUT_REDIS))
             return None
         finally:
             self._waiting = False
@@ -147,7 +237,7 @@ class DrainWorker(SimpleWorker):
             return min(seconds_to_next_look(), settings.WORKFLOW_WAKE_SECONDS)
         except (OperationalError, InterfaceError):
             connection.close()
-            return 1.0
+            return LOOK_WITHOUT_DATABASE
 
     def _pop(self, seconds: float | None) -> tuple[Job, Queue] | None:
         if seconds is not None and seconds <= 0:
