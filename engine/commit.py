@@ -61,6 +61,8 @@ PARTS: dict[str, str] = {
     "step_runs": "instance_id uuid, run bigint, attempt int, tenant_id uuid, step text, kind text, path text, "
     "iteration text, status text, started_at timestamptz, ended_at timestamptz, input jsonb, output jsonb, error jsonb, "
     "reason text",
+    "chains": "id uuid, audit_seq bigint, audit_hash text",
+    "claimed_tasks": "id uuid, assignee_id uuid, claimed_at timestamptz",
     "closed_tasks": "instance_id uuid, token bigint, status text, outcome text, answer jsonb, comment text, "
     "completed_at timestamptz, completed_by_id uuid, completed_by_name text, assignee_id uuid, claimed_at timestamptz",
     "closing_events": "token bigint, " + EVENT,
@@ -181,6 +183,9 @@ SPECIAL: dict[str, str] = {
     "completed_by_name = s.completed_by_name, assignee_id = coalesce(s.assignee_id, t.assignee_id), "
     "claimed_at = coalesce(t.claimed_at, s.claimed_at) FROM {records} WHERE t.instance_id = s.instance_id "
     "AND t.token = s.token AND t.status IN ('open', 'claimed', 'suspended') RETURNING t.id, t.instance_id, t.token",
+    "chains": "UPDATE wf_instances t SET audit_seq = s.audit_seq, audit_hash = s.audit_hash FROM {records} WHERE t.id = s.id",
+    "claimed_tasks": "UPDATE wf_tasks t SET status = 'claimed', assignee_id = s.assignee_id, claimed_at = s.claimed_at "
+    "FROM {records} WHERE t.id = s.id",
     "closing_events": f"INSERT INTO wf_task_events (task_id, {_listed(EVENT)}) SELECT c.id, {_listed(EVENT, 's.')} "
     "FROM {records} JOIN closed_tasks c ON c.instance_id = s.instance_id AND c.token = s.token",
     "new_tasks": f"INSERT INTO wf_tasks ({_listed(TASK)}, assignee_id) SELECT {_listed(TASK, 's.')}, p.id FROM {{records}} "

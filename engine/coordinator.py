@@ -11,23 +11,25 @@ Everybody takes locks in one order: runtime rows by instance id, then what hangs
 import json
 import socket
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from django.conf import settings
 from django.db import connection
 
 from engine.admission import admit_next
 from engine.audit import Chain, database_now
 from engine.calendars import calendar_named
-from engine.commit import Batch, write
+from engine.commit import Batch, Row, write
 from engine.decorators import registered_decorators
 from engine.definitions import definition_of
 from engine.errors import Invalid, NotFound
-from engine.kernel.effects import Slice
+from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.interpreter import advance
 from engine.kernel.signals import Continue, Happening, InstanceFacts, Lent, Started, TaskCompleted
@@ -45,19 +47,31 @@ from workflowplatform.ids import uuid7
 
 LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) ORDER BY instance_id FOR NO KEY UPDATE"
 
-LOAD = """
-SELECT r.instance_id, r.tenant_id, i.template_id, i.version_id, r.state_version, r.snapshot, i.status, i.reference,
-       i.started_by_name, i.started_at, i.started_by_id, i.audit_seq, i.audit_hash, t.name, v.number, r.active_task_id,
-       i.parent_id, i.parent_token, i.depth,
-       coalesce(t.concurrent_limit, n.concurrent_limit) IS NOT NULL,
-       CASE WHEN r.snapshot_schema_version = 0 THEN i.input END, clock_timestamp()
-FROM wf_runtime_states r
+LOADED = """
+r.instance_id, r.tenant_id, i.template_id, i.version_id, r.state_version, r.snapshot, i.status, i.reference,
+i.started_by_name, i.started_at, i.started_by_id, i.audit_seq, i.audit_hash, t.name, v.number, r.active_task_id,
+i.parent_id, i.parent_token, i.depth,
+coalesce(t.concurrent_limit, n.concurrent_limit) IS NOT NULL,
+CASE WHEN r.snapshot_schema_version = 0 THEN i.input END, clock_timestamp()
+"""
+"""The columns of an instance as the kernel needs it, from a runtime row `r` and what `BESIDE_RUNTIME` joins to it."""
+
+BESIDE_RUNTIME = """
 JOIN wf_instances i ON i.id = r.instance_id
 JOIN wf_templates t ON t.id = i.template_id
 JOIN wf_template_versions v ON v.id = i.version_id
 JOIN wf_tenants n ON n.id = i.tenant_id
-WHERE r.instance_id = ANY(%s) ORDER BY r.instance_id
 """
+
+LOAD = f"SELECT {LOADED} FROM wf_runtime_states r {BESIDE_RUNTIME} WHERE r.instance_id = ANY(%s) ORDER BY r.instance_id"
+
+HOLD = f"""
+WITH claimed AS MATERIALIZED (SELECT * FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY UPDATE)
+SELECT {LOADED}, i.xmin = seen.xmin FROM claimed r {BESIDE_RUNTIME} JOIN wf_instances seen ON seen.id = i.id
+FOR NO KEY UPDATE OF i
+"""
+"""Claim and load one instance at once. Locked rows are read as they are now, the others as they were when the statement began;
+whoever changes anything of an instance changes its row `i` too, so that a row seen twice alike says that all is as it is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +82,12 @@ class Advanced:
     status: InstanceStatus
     applied: tuple[bool, ...]
     kept: tuple[bool, ...] = ()
+    began: tuple[str, ...] = ()
+    """The kinds of the steps that this slice began."""
+    written: Row = field(default_factory=dict)
+    """The columns of the instance's row that this slice wrote."""
+    has_tasks: bool = False
+    """Whether any task waits for somebody."""
 
 
 @cache
@@ -87,10 +107,29 @@ def load(instance_ids: Sequence[UUID]) -> dict[UUID, Loaded]:
     """Read claimed instances as they are now."""
     with connection.cursor() as cursor:
         cursor.execute(LOAD, [list(instance_ids)])
-        return {row[0]: _loaded(row) for row in cursor.fetchall()}
+        return {row[0]: loaded_of(row) for row in cursor.fetchall()}
 
 
-def _loaded(row: tuple[Any, ...]) -> Loaded:
+def hold(instance_id: UUID) -> Loaded:
+    """Claim one instance, waiting for whoever holds it, and read it as it then is. Call inside a transaction."""
+    row = run_prepared(HOLD, [instance_id])
+    if row is not None and not row[-1]:
+        row = run_prepared(HOLD, [instance_id])
+    if row is None:
+        raise NotFound
+    return loaded_of(row[:-1])
+
+
+def run_prepared(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Run a hot statement inside Django's transaction, planned once, and return its first row."""
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(statement, values, prepare=settings.WORKFLOW_PREPARE)
+        return cursor.fetchone()
+
+
+def loaded_of(row: tuple[Any, ...]) -> Loaded:
+    """Read the columns of `LOADED`."""
     (instance_id, tenant_id, template_id, version_id, state_version, snapshot, status, reference, started_by, started_at,
      started_by_id, audit_seq, audit_hash, template, number, active_task_id,
      parent_id, parent_token, depth, limited, values, now) = row  # fmt: skip
@@ -191,10 +230,25 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)
-    return [
-        Advanced(stage.loaded.instance_id, stage.result.status, stage.result.applied, stage.result.kept)
-        for stage in stages
-    ]
+    written = {row["id"]: row for part in ("new_instances", "instances") for row in batch.rows[part]}
+    return [_advanced(stage, written[stage.instance_id]) for stage in stages]
+
+
+def _advanced(stage: Stage, written: Row) -> Advanced:
+    result = stage.result
+    return Advanced(
+        instance_id=stage.loaded.instance_id,
+        status=result.status,
+        applied=result.applied,
+        kept=result.kept,
+        began=_began(stage),
+        written=written,
+        has_tasks=any(wait["kind"] == WaitKind.TASK for wait in result.snapshot.waits),
+    )
+
+
+def _began(stage: Stage) -> tuple[str, ...]:
+    return tuple(entry.kind for entry in stage.result.trace if entry.began)
 
 
 def _freed(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
@@ -202,10 +256,17 @@ def _freed(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
 
 
 def start(
-    *, actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None = None
+    *,
+    actor: Actor,
+    version: TemplateVersion,
+    template: str,
+    values: Any,
+    reference: str | None = None,
+    now: datetime | None = None,
 ) -> Advanced:
     """Bring an instance to life and run it to its first wait. Call inside a transaction."""
-    born = newborn(version, template, values, now=database_now(), started_by=actor.name, started_by_id=actor.person_id)
+    now = now or database_now()
+    born = newborn(version, template, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
     loaded = replace(born, facts=replace(born.facts, reference=reference))
     batch = Batch()
     return _commit(batch, _run(batch, loaded, (), actor))[0]
@@ -213,10 +274,13 @@ def start(
 
 def deliver(*, instance_id: UUID, deliveries: Sequence[Delivery], actor: Actor) -> Advanced:
     """Apply deliveries to one instance now, waiting for its claim. Call inside a transaction."""
-    if not lock([instance_id]):
-        raise NotFound
-    batch = Batch()
-    return _commit(batch, _run(batch, load([instance_id])[instance_id], deliveries, actor))[0]
+    return deliver_held(hold(instance_id), deliveries, actor)
+
+
+def deliver_held(loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, batch: Batch | None = None) -> Advanced:
+    """Apply deliveries to an instance whose claim the caller holds; rows already in the batch are written with the rest."""
+    batch = batch or Batch()
+    return _commit(batch, _run(batch, loaded, deliveries, actor))[0]
 
 
 def deliver_batch(claimed: Sequence[tuple[Loaded, Sequence[Delivery]]]) -> list[Advanced]:

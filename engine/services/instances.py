@@ -9,8 +9,10 @@ from django.db import transaction
 from engine import access, coordinator
 from engine.admission import hold_limits, is_limited, queue_instance
 from engine.audit import Act, database_now, record
+from engine.coordinator import Advanced
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid
+from engine.holding import version_to_start
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus, Result
@@ -40,16 +42,32 @@ def start_instance(
     version: int | None = None,
 ) -> StartedInstance:
     """Start an instance and run it, here and now, up to its first wait or outside call."""
-    chosen = access.version_to_start(actor, template, version)
+    found = version_to_start(actor, template, version)
+    actor, chosen = found.actor, found.version
     definition = definition_of(chosen.pk)
     values, errors = check_values(definition.input_schema, {} if input is None else input)
     _refuse_errors((*errors, *_reference_errors(reference)))
     if is_limited(chosen) and not hold_limits(chosen.tenant_id, chosen.template_id).has_room:
         return _queue(actor, chosen, values, reference)
     advanced = coordinator.start(
-        actor=actor, version=chosen, template=chosen.template.name, values=values, reference=reference
+        actor=actor, version=chosen, template=template, values=values, reference=reference, now=found.now
     )
-    return StartedInstance(instance_now(advanced.instance_id), next_tasks(actor, advanced.instance_id))
+    born = Instance(template=chosen.template, version=chosen, tenant=chosen.tenant)
+    return StartedInstance(instance_after(born, advanced), tasks_after(actor, advanced))
+
+
+def instance_after(instance: Instance, advanced: Advanced) -> Instance:
+    """Bring an instance in hand up to the slice just written, without asking for it again."""
+    for name, value in advanced.written.items():
+        setattr(instance, name, Instance._meta.get_field(name).to_python(value))
+    instance._state.adding = False
+    instance._state.db = "default"
+    return instance
+
+
+def tasks_after(actor: Actor, advanced: Advanced) -> tuple[Task, ...]:
+    """Return the open tasks that the actor sees after a slice, urgent first; where none is open nobody need look."""
+    return next_tasks(actor, advanced.instance_id) if advanced.has_tasks else ()
 
 
 def _queue(actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> StartedInstance:

@@ -5,7 +5,7 @@ who was first.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,15 +13,18 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from engine import access, coordinator
-from engine.audit import Act, database_now, record
+from engine.audit import Act, Chain, append, database_now, record
+from engine.commit import Batch, write
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound, Refused
+from engine.holding import HeldTask, hold_task
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task, TaskEvent
-from engine.projection import Delivery
-from engine.services.instances import instance_now, next_tasks
+from engine.projection import Delivery, Loaded
+from engine.projection.tasks import task_event
+from engine.services.instances import instance_after, tasks_after
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
@@ -63,17 +66,35 @@ def hold_active(actor: Actor) -> None:
 @transaction.atomic
 def claim_task(*, actor: Actor, task_id: UUID) -> Task:
     """Bind an open task to the actor. Claiming what one holds already changes nothing."""
-    hold_active(actor)
-    task = claim_instance(actor, task_id)
-    refuse_act(actor, task)
+    held = hold_task(actor, task_id)
+    actor, task = held.actor, held.task
+    refuse_act(actor, task, offered=held.offered)
     if task.status == TaskStatus.CLAIMED:
         return task
     refuse_foreign(actor)
-    now = database_now()
-    note_act(actor, task, "claimed", now, new={"assignee": actor.name})
-    Task.objects.filter(pk=task.pk).update(status=TaskStatus.CLAIMED, assignee_id=actor.person_id, claimed_at=now)
+    batch = Batch()
+    claim(batch, held)
+    write(batch)
     tell_engine(actor, task, TaskClaimed(task.token, actor.name))
-    return access.task_of(actor, task_id)
+    task.status, task.assignee, task.claimed_at = TaskStatus.CLAIMED, held.person, held.loaded.now
+    return task
+
+
+def claim(batch: Batch, held: HeldTask) -> None:
+    """Add the rows of a claim: the task's, its event, and the audit with the instance's chain."""
+    chain = note_claim(batch, held)
+    batch.add("chains", {"id": chain.id, "audit_seq": chain.seq, "audit_hash": chain.hash})
+    batch.add("claimed_tasks", {"id": held.task.pk, "assignee_id": held.actor.person_id, "claimed_at": held.loaded.now})
+
+
+def note_claim(batch: Batch, held: HeldTask) -> Chain:
+    """Add what a claim leaves in the task's events and in the audit; return the chain after it."""
+    new = {"assignee": held.actor.name}
+    batch.add("new_events", task_event(held.loaded, held.task.pk, "claimed", held.actor, new=new))
+    act = Act("task_claimed", step=held.task.step, iteration=held.task.iteration, new=new)
+    rows, chain = append(held.loaded.chain, [act], actor=held.actor, at=held.loaded.now)
+    batch.extend("audit", rows)
+    return chain
 
 
 def tell_engine(actor: Actor, task: Task, happening: TaskClaimed | TaskReleased) -> None:
@@ -139,9 +160,9 @@ def note_act(
     )
 
 
-def refuse_act(actor: Actor, task: Task) -> None:
+def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> None:
     """Raise the first rule that forbids the actor to claim or complete this task."""
-    refusal = access.refuse_act(actor, task)
+    refusal = access.refuse_act(actor, task, offered=offered)
     if refusal is not None:
         raise refusal
 
@@ -164,19 +185,44 @@ def complete_task(
     comment: str = "",
 ) -> CompletedTask:
     """Answer a task and let the instance go on, up to its next wait. An open one is claimed in the same act."""
-    hold_active(actor)
-    task = claim_instance(actor, task_id)
+    held = hold_task(actor, task_id)
+    actor, task = held.actor, held.task
     _refuse_answered(actor, task)
-    refuse_act(actor, task)
-    _refuse_suspended(task.instance)
+    refuse_act(actor, task, offered=held.offered)
+    refuse_suspended(task.instance)
     answer = _checked_answer(actor, task, outcome, dict(values or {}), comment)
-    if task.status == TaskStatus.OPEN:
-        note_act(actor, task, "claimed", database_now(), new={"assignee": actor.name})
-        tell_engine(actor, task, TaskClaimed(task.token, actor.name))
     delivery = Delivery(answer, SignalType.TASK_COMPLETED, uuid7(), actor, token=task.token, queued=False)
-    coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
-    task.refresh_from_db()
-    return CompletedTask(task, instance_now(task.instance_id), next_tasks(actor, task.instance_id))
+    batch = Batch()
+    advanced = coordinator.deliver_held(_claimed(batch, held), [delivery], actor, batch)
+    instance = instance_after(task.instance, advanced)
+    return CompletedTask(_task_after(batch, held), instance, tasks_after(actor, advanced))
+
+
+def _claimed(batch: Batch, held: HeldTask) -> Loaded:
+    """Claim an open task in the act that answers it; return its instance as it is then."""
+    if held.task.status != TaskStatus.OPEN:
+        return held.loaded
+    if not definition_of(held.loaded.version_id).claims_decide:
+        return replace(held.loaded, chain=note_claim(batch, held))
+    note_act(held.actor, held.task, "claimed", held.loaded.now, new={"assignee": held.actor.name})
+    tell_engine(held.actor, held.task, TaskClaimed(held.task.token, held.actor.name))
+    return coordinator.hold(held.loaded.instance_id)
+
+
+def _task_after(batch: Batch, held: HeldTask) -> Task:
+    """Bring the task in hand up to what was just written; one that stays open, others having to answer, is read again."""
+    task = held.task
+    written = next((row for row in batch.rows["closed_tasks"] if row["token"] == task.token), None)
+    if written is None:
+        task.refresh_from_db()
+        return task
+    for name in ("status", "outcome", "answer", "completed_at", "completed_by_id", "completed_by_name"):
+        setattr(task, name, written.get(name))
+    task.comment = written.get("comment") or ""
+    task.claimed_at = task.claimed_at or written.get("claimed_at")
+    if written.get("assignee_id"):
+        task.assignee = held.person
+    return task
 
 
 def _refuse_answered(actor: Actor, task: Task) -> None:
@@ -188,7 +234,8 @@ def _refuse_answered(actor: Actor, task: Task) -> None:
         )
 
 
-def _refuse_suspended(instance: Instance) -> None:
+def refuse_suspended(instance: Instance) -> None:
+    """Refuse to move an instance that stands still."""
     if instance.status == InstanceStatus.SUSPENDED:
         message = "This instance is suspended; its tasks wait until somebody resumes it."
         raise Conflict(message, code="status", status=instance.status)
