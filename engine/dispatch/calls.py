@@ -6,9 +6,10 @@ with the same key for the outside.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from django.db import OperationalError, connection, transaction
 
 from engine import coordinator
 from engine.audit import database_now
-from engine.dispatch.boundaries import Boundary, reached
+from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.due import Due
 from engine.functions import is_transactional
 from engine.kernel.secrets import fill_secrets
@@ -88,17 +89,17 @@ def _drop_stale(signal: Due, tenant_id: UUID) -> None:
 
 
 def make_calls(intents: Sequence[Intent]) -> None:
-    """Make the calls side by side, then deliver each result in its own commit."""
+    """Make the calls side by side; deliver each result in its own commit as soon as it is there, however long others take."""
     intents = _without_transactional(intents)
     if not intents:
         return
     reached(Boundary.BEFORE_CALL)
     allow = dict(Tenant.objects.filter(pk__in={intent.tenant_id for intent in intents}).values_list("id", "http_allow"))
     with ThreadPoolExecutor(max_workers=len(intents)) as pool:
-        results = list(pool.map(lambda intent: _make_call(intent, allow[intent.tenant_id]), intents))
-    reached(Boundary.AFTER_CALL)
-    for intent, result in zip(intents, results, strict=True):
-        _deliver_result(intent, result)
+        made = {pool.submit(_make_call, intent, allow[intent.tenant_id]): intent for intent in intents}
+        for call in as_completed(made):
+            reached(Boundary.AFTER_CALL)
+            _deliver_result(made[call], call.result())
 
 
 def _without_transactional(intents: Sequence[Intent]) -> list[Intent]:
@@ -152,7 +153,9 @@ def _deliver_result(intent: Intent, result: CallResult) -> None:
     happening = _result_happening(intent.token, result)
     delivery = Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
     with transaction.atomic():
-        coordinator.deliver(instance_id=intent.instance_id, deliveries=[delivery], actor=actor)
+        transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
+        reached_steps(coordinator.deliver(instance_id=intent.instance_id, deliveries=[delivery], actor=actor).began)
+        reached(Boundary.BEFORE_COMMIT)
 
 
 @transaction.atomic

@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -21,7 +22,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import F
 
 from engine import coordinator
-from engine.dispatch.boundaries import Boundary, reached
+from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.calls import Intent, make_calls, take_on_calls
 from engine.dispatch.clock import fire_schedules
 from engine.dispatch.due import Due, happening_of
@@ -103,13 +104,15 @@ def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
     if not claimed:
         return [], 0
     reached(Boundary.CLAIMED)
+    transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
     due = _due(claimed)
     loaded = coordinator.load(sorted({signal.instance_id for signal in due}))
     reached(Boundary.LOADED)
     due = _hold_still(due, loaded)
     intents = take_on_calls([signal for signal in due if signal.type == SignalType.CALL_DUE], loaded)
     told = [signal for signal in due if signal.type != SignalType.CALL_DUE]
-    coordinator.deliver_batch(_by_instance(told, loaded))
+    for advanced in coordinator.deliver_batch(_by_instance(told, loaded)):
+        reached_steps(advanced.began)
     reached(Boundary.BEFORE_COMMIT)
     return intents, len(told)
 

@@ -1,0 +1,265 @@
+"""Kill workers with -9 at every named boundary and at random, while instances run; then account for everything.
+
+Workers are forked one after the other from one warmed parent. Each is either armed, so that it kills itself at a boundary, or is
+killed from here after a random while; none of them ends in any other way until the last ones have nothing left to do.
+"""
+
+import os
+import random
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+from uuid import UUID
+
+import django_rq
+from django.db import connection
+
+from benchmarks.faults.accounting import Account, Pattern, learn_pattern, settle
+from benchmarks.faults.nursery import Nursery, nursery
+from benchmarks.faults.trial import Outcome, Trial
+from benchmarks.faults.workload import SOURCES, STARTED
+from engine.dispatch.boundaries import Boundary
+from engine.services.instances import start_instance
+from engine.services.people import create_person, create_tenant
+from engine.services.templates import activate_version, save_draft
+from workflowplatform.accounts.actor import Actor, actor_of
+
+PATIENCE_SECONDS = 120.0
+"""How long nothing at all may move before the rest is called stuck."""
+
+NEAR = """
+SELECT count(DISTINCT instance_id) FROM wf_signals
+WHERE tenant_id = %s AND due_at < clock_timestamp() + interval '2 seconds'
+"""
+PROGRESS = """
+SELECT count(*) FILTER (WHERE i.ended_at IS NULL), count(*), coalesce(sum(r.state_version), 0)
+FROM wf_instances i JOIN wf_runtime_states r ON r.instance_id = i.id WHERE i.tenant_id = %s
+"""
+CALLS_FALL_DUE = """
+UPDATE wf_signals SET due_at = clock_timestamp() WHERE tenant_id = %s AND type = 'CallDue' AND due_at > clock_timestamp()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of everything."""
+
+    instances: int
+    kills: int
+    workers: int
+    at_hand: int
+    """How many instances have something due at any time."""
+    longest_life: float
+    at_random: float
+    """Which part of the workers dies of a kill from outside."""
+
+
+@dataclass(slots=True)
+class Life:
+    """A worker at work, and what it is to die of."""
+
+    boundary: Boundary | None
+    ends_at: float
+    from_outside: bool = False
+
+
+@dataclass(slots=True)
+class Campaign:
+    """One trial under way."""
+
+    plan: Plan
+    actor: Actor
+    nursery: Nursery
+    chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311  a trial can be repeated
+    alive: dict[int, Life] = field(default_factory=dict)
+    killed: set[int] = field(default_factory=set)
+    hits: Counter[Boundary] = field(default_factory=Counter)
+    started: list[UUID] = field(default_factory=list)
+    instances: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether enough was started and killed, and every boundary was met."""
+        enough = self.instances >= self.plan.instances and len(self.killed) >= self.plan.kills
+        return enough and len(self.hits) == len(Boundary)
+
+    def rage(self) -> None:
+        """Keep workers dying and instances coming until the plan is fulfilled."""
+        names = cycle(STARTED)
+        while not self.is_done:
+            self._feed(names)
+            while len(self.alive) < self.plan.workers:
+                self._fork()
+            self._reap(0.05)
+            self._kill_the_old()
+
+    def _feed(self, names: Iterator[str]) -> None:
+        """Start a few instances wherever too few have something to do."""
+        if _number(NEAR, self.actor.tenant_id) < self.plan.at_hand:
+            for _ in STARTED:
+                self.started.append(start_instance(actor=self.actor, template=next(names), input={}).instance.pk)
+        self.instances = _progress(self.actor.tenant_id)[1]
+
+    def _fork(self) -> None:
+        boundary = None if self.chance.random() < self.plan.at_random else self._least_met()
+        life = self.chance.uniform(0.1, self._patience()) if boundary is None else self.plan.longest_life
+        pid = self.nursery.fork(boundary, self.chance.randint(1, 2) if self.hits[boundary or Boundary.CLAIMED] else 1)
+        self.alive[pid] = Life(boundary, time.monotonic() + life)
+
+    def _least_met(self) -> Boundary:
+        """Choose a boundary at which few have died and nobody is about to."""
+        awaited = Counter(life.boundary for life in self.alive.values())
+        return min(Boundary, key=lambda boundary: (self.hits[boundary] + awaited[boundary], self.chance.random()))
+
+    def _patience(self) -> float:
+        """Let workers live longer where the kills are ahead of the work."""
+        ahead = len(self.killed) / self.plan.kills > self.instances / self.plan.instances
+        return self.plan.longest_life if ahead else self.plan.longest_life / 4
+
+    def _reap(self, seconds: float) -> None:
+        for pid, code in self.nursery.collect(seconds).items():
+            life = self.alive.pop(pid)
+            if code != -signal.SIGKILL:
+                raise RuntimeError(f"a worker ended with {code} before anybody killed it")
+            self.killed.add(pid)
+            if life.boundary is not None and not life.from_outside:
+                self.hits[life.boundary] += 1
+
+    def _kill_the_old(self) -> None:
+        for pid, life in self.alive.items():
+            if time.monotonic() > life.ends_at and not life.from_outside:
+                life.from_outside = True
+                os.kill(pid, signal.SIGKILL)
+
+    def calm_down(self) -> None:
+        """Kill who is left, then let undisturbed workers finish everything."""
+        for life in self.alive.values():
+            life.ends_at = 0
+        while self.alive:
+            self._kill_the_old()
+            self._reap(0.05)
+        # Nobody makes a call now: those that a killed worker had in hand may be made again without waiting for their deadline.
+        _execute(CALLS_FALL_DUE, self.actor.tenant_id)
+        self.finish()
+
+    def finish(self) -> None:
+        """Let a few workers run until all is over or nothing moves."""
+        pids = [self.nursery.fork() for _ in range(min(self.plan.workers, 2))]
+        last, since = _progress(self.actor.tenant_id), time.monotonic()
+        while last[0] and time.monotonic() - since < PATIENCE_SECONDS:
+            time.sleep(0.05)
+            now = _progress(self.actor.tenant_id)
+            last, since = (now, time.monotonic()) if now != last else (last, since)
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+        while pids:
+            pids = [pid for pid in pids if pid not in self.nursery.collect(1.0)]
+
+
+def _number(sql: str, *values: object) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return int(cursor.fetchone()[0])
+
+
+def _execute(sql: str, *values: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+
+
+def _progress(tenant_id: UUID) -> tuple[int, int, int]:
+    """Say how many instances are not over, how many there are, and how often any of them moved."""
+    with connection.cursor() as cursor:
+        cursor.execute(PROGRESS, [tenant_id])
+        running, all_of_them, moves = cursor.fetchone()
+    return running, all_of_them, moves
+
+
+def _found_tenant() -> Actor:
+    """Make a tenant of the trial's own, with every workflow active."""
+    tenant = create_tenant(actor=None, name="faults", title="Faults")
+    actor = actor_of(create_person(actor=None, tenant=tenant, name="fay", level=5))
+    for source in SOURCES.values():
+        draft = save_draft(actor=actor, source=source)
+        activate_version(actor=actor, name=draft.template.name, number=draft.number)
+    return actor
+
+
+def _run_pattern(campaign: Campaign) -> Pattern:
+    """Run one instance of everything undisturbed."""
+    for name in STARTED:
+        campaign.started.append(start_instance(actor=campaign.actor, template=name, input={}).instance.pk)
+    campaign.finish()
+    return learn_pattern(campaign.actor.tenant_id)
+
+
+def kill_workers(plan: Plan) -> Outcome:
+    """Carry out a plan and account for it."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="wf-faults-") as folder:
+        ledger = Path(folder) / "ledger"
+        with nursery(str(ledger)) as workers:
+            campaign = Campaign(plan, _found_tenant(), workers)
+            workers.warm()
+            pattern = _run_pattern(campaign)
+            campaign.rage()
+            campaign.calm_down()
+        account = settle(
+            campaign.actor.tenant_id, pattern, ledger=ledger, killed=campaign.killed, started=campaign.started
+        )
+    return _outcome(campaign, account, time.monotonic() - began)
+
+
+def _outcome(campaign: Campaign, account: Account, seconds: float) -> Outcome:
+    kills, hits = len(campaign.killed), campaign.hits
+    faults = list(account.faults)
+    faults += [f"no worker ever died at {boundary}" for boundary in Boundary if not hits[boundary]]
+    if account.calls > account.effects + kills:
+        faults.append(f"{account.calls} calls for {account.effects} intents and {kills} kills")
+    if waking := lost_wake_ups(campaign.actor.tenant_id):
+        faults.append(f"{waking} signals are due and nobody was told")
+    figures: dict[str, int | float | str] = {
+        "instances": account.instances,
+        "kills": kills,
+        "at boundaries": hits.total(),
+        "at random": kills - hits.total(),
+        "boundaries met": f"{len(hits)} of {len(Boundary)}, each at least {min(hits.values(), default=0)} times",
+        "workers at once": campaign.plan.workers,
+        "lost": len(account.lost),
+        "doubled": len(account.doubled),
+        "stuck": len(account.stuck),
+        "intended calls": account.effects,
+        "calls made": account.calls,
+        "distinct keys": account.keys,
+        "seconds": round(seconds),
+    }
+    return Outcome(figures, tuple(faults))
+
+
+def lost_wake_ups(tenant_id: UUID) -> int:
+    """Count signals that are due while no job is there to tell a worker: it would find them only by its own look."""
+    due = _number("SELECT count(*) FROM wf_signals WHERE tenant_id = %s AND due_at <= clock_timestamp()", tenant_id)
+    return 0 if django_rq.get_queue("default").count else due
+
+
+def run(size: int) -> Outcome:
+    """Kill one worker for every ten instances, and at least enough for every boundary."""
+    if size < 1_000:
+        return kill_workers(Plan(size, len(Boundary), workers=4, at_hand=30, longest_life=10.0, at_random=0.1))
+    return kill_workers(Plan(size, size // 10, workers=8, at_hand=200, longest_life=4.0, at_random=0.4))
+
+
+TRIALS = (
+    Trial(
+        name="kills",
+        proves="kill -9 of workers at every boundary and at random: nothing lost, doubled or stuck",
+        short=60,
+        long=10_000,
+        run=run,
+    ),
+)
