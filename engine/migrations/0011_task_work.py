@@ -25,7 +25,7 @@ def sql(form: str) -> str:
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0003_session_epoch"),
-        ("engine", "0008_receipts_of_kept_signals"),
+        ("engine", "0010_host_locks_and_availability"),
     ]
 
     operations = [

@@ -3,8 +3,10 @@
 from engine.models.accepted import Event, KeptSignal
 from engine.models.audit import Audit
 from engine.models.effect import Effect
+from engine.models.host_lock import HostLock
 from engine.models.idempotency import IdempotencyKey
 from engine.models.instance import Instance, RuntimeState
+from engine.models.retention import AuditAnchor, RetentionRule
 from engine.models.schedule import Schedule, ScheduleFire
 from engine.models.setup import BusinessCalendar, Rate, Secret
 from engine.models.signal import DeadLetter, Signal, SignalReceipt
@@ -17,14 +19,17 @@ from engine.models.wait import Wait
 __all__ = [
     "PRIORITIES",
     "Audit",
+    "AuditAnchor",
     "BusinessCalendar",
     "DeadLetter",
     "Effect",
     "Event",
+    "HostLock",
     "IdempotencyKey",
     "Instance",
     "KeptSignal",
     "Rate",
+    "RetentionRule",
     "RuntimeState",
     "Schedule",
     "ScheduleFire",

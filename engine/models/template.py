@@ -39,6 +39,10 @@ class VersionQuerySet(models.QuerySet["TemplateVersion"]):
     def active(self) -> "VersionQuerySet":
         return self.filter(status=VersionStatus.ACTIVE)
 
+    def startable(self) -> "VersionQuerySet":
+        """Keep the active ones that this release can run."""
+        return self.active().filter(unavailable="")
+
     def drafts(self) -> "VersionQuerySet":
         return self.filter(status=VersionStatus.DRAFT)
 
@@ -61,6 +65,8 @@ class TemplateVersion(IdRow):
     created_by_name = models.CharField(max_length=100, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+    unavailable = models.TextField(blank=True, default="", db_default="", editable=False)
+    """Why this release cannot start it; found at start-up. Empty: it can."""
     activated_by_name = models.CharField(max_length=100, blank=True, editable=False)
     activated_at = models.DateTimeField(null=True, blank=True, editable=False)
     archived_at = models.DateTimeField(null=True, blank=True, editable=False)
