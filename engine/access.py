@@ -5,13 +5,12 @@ they see but may not act on is refused with the rule's name. Level is a floor, t
 calls the very rules that decide.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
-from engine.errors import Conflict, NotFound, Refused, WorkflowError
+from engine.errors import Conflict, NotFound, Refused
 from engine.kernel.transitions import OPEN_TASK, TaskStatus, VersionStatus
 from engine.models import (
     Audit,
@@ -21,6 +20,8 @@ from engine.models import (
     StepRun,
     Task,
     TaskCandidate,
+    TaskComment,
+    TaskDraft,
     TaskEvent,
     Template,
     TemplateVersion,
@@ -28,16 +29,15 @@ from engine.models import (
 from engine.models.instance import InstanceQuerySet
 from engine.models.task import TaskQuerySet
 from engine.models.template import VersionQuerySet
+from engine.task_reasons import STATUS_WORDS as STATUS_WORDS
+from engine.task_reasons import Reason as Reason
+from engine.task_reasons import either, principals
+from engine.task_reasons import explain_task as explain_task
+from engine.task_reasons import refuse_act as refuse_act
+from engine.task_reasons import refuse_given as refuse_given
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENANT, Level
 from workflowplatform.accounts.models import Role, Token, User
-
-STATUS_WORDS = {
-    TaskStatus.COMPLETED: "was completed",
-    TaskStatus.SKIPPED: "was skipped",
-    TaskStatus.CANCELLED: "was withdrawn",
-    TaskStatus.EXPIRED: "has expired",
-}
 
 
 def require_level(actor: Actor, level: int, act: str) -> None:
@@ -106,7 +106,7 @@ def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -
             f"To start this you need level {floor}; you have level {actor.level}.", code="level", needed=floor
         )
     if roles and not roles & held_roles:
-        return Refused(f"Only {_either(sorted(roles))} may start this.", code="not_candidate", roles=sorted(roles))
+        return Refused(f"Only {either(sorted(roles))} may start this.", code="not_candidate", roles=sorted(roles))
     return None
 
 
@@ -118,15 +118,19 @@ def version_to_start(actor: Actor, name: str, number: int | None = None) -> Temp
     version = wanted.first()
     if version is None:
         raise NotFound
-    held = set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True))
-    refusal = refuse_start(actor, version, held)
+    require_startable(actor, version, set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True)))
+    return version
+
+
+def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[str]) -> None:
+    """Refuse a start that this actor may not make, or that nobody may make now."""
+    refusal = refuse_start(actor, version, held_roles)
     if refusal is not None:
         raise refusal if actor.level >= TO_SEE_TENANT or version.status == VersionStatus.ACTIVE else NotFound()
     if version.status != VersionStatus.ACTIVE:
         raise Conflict(
             f"Version {version.number} is {version.status}; only an active one can be started.", code="status"
         )
-    return version
 
 
 # Instances
@@ -182,12 +186,6 @@ def visible_schedules(actor: Actor) -> QuerySet[Schedule]:
 # Tasks
 
 
-def principals(actor: Actor) -> list[UUID]:
-    """Return everything by which a task can be offered to the actor: the person, the roles, the tenant."""
-    own = [actor.person_id] if actor.person_id else []
-    return [*own, *actor.roles, actor.tenant_id]
-
-
 def _offered(actor: Actor) -> Exists:
     return Exists(TaskCandidate.objects.filter(task_id=OuterRef("pk"), principal__in=principals(actor)))
 
@@ -235,8 +233,17 @@ def task_of(actor: Actor, task_id: UUID) -> Task:
 
 
 def tasks_mine(actor: Actor) -> TaskQuerySet:
-    """Return the open tasks that are bound to the actor."""
-    return visible_tasks(actor).open().filter(assignee_id=actor.person_id).urgent_first()
+    """Return the open tasks that are bound to the actor, but for those put off until later."""
+    return _bound(actor).exclude(follow_up_at__gt=Now()).urgent_first()
+
+
+def tasks_snoozed(actor: Actor) -> TaskQuerySet:
+    """Return the open tasks that are bound to the actor and put off until later, the next first."""
+    return _bound(actor).filter(follow_up_at__gt=Now()).order_by("follow_up_at", "id")
+
+
+def _bound(actor: Actor) -> TaskQuerySet:
+    return visible_tasks(actor).open().filter(assignee_id=actor.person_id)
 
 
 def tasks_available(actor: Actor) -> TaskQuerySet:
@@ -260,24 +267,37 @@ def events_of(actor: Actor, task_id: UUID) -> QuerySet[TaskEvent]:
     return TaskEvent.objects.filter(tenant_id=actor.tenant_id, task_id=task_of(actor, task_id).pk).order_by("id")
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One rule about a task, whether it lets the actor act, and the sentence that says so."""
-
-    ok: bool
-    code: str
-    text: str
-    error: WorkflowError | None = None
+def comments_of(actor: Actor, task_id: UUID) -> QuerySet[TaskComment]:
+    """Return what was said about a task that the actor sees, oldest first."""
+    return TaskComment.objects.filter(tenant_id=actor.tenant_id, task_id=task_of(actor, task_id).pk).order_by("id")
 
 
-def explain_task(actor: Actor, task: Task) -> list[Reason]:
-    """Say rule by rule why the actor sees this task and whether they may act on it."""
-    return list(_reasons(actor, task))
+def draft_of(actor: Actor, task: Task) -> TaskDraft | None:
+    """Return the answer begun to a task, for those who may act on it; where several answer, only one's own."""
+    if refuse_act(actor, task) is not None:
+        return None
+    owner = actor.person_id if task.takes_several else None
+    return TaskDraft.objects.filter(tenant_id=actor.tenant_id, task_id=task.pk, owner_id=owner).first()
 
 
-def refuse_act(actor: Actor, task: Task) -> WorkflowError | None:
-    """Return the first rule that forbids the actor to claim or complete this task, or None."""
-    return next((reason.error for reason in _reasons(actor, task) if reason.error), None)
+def person_named(actor: Actor, name: str) -> User:
+    """Return an active person of the tenant by name, or NotFound."""
+    person = visible_people(actor).filter(username=name.replace("\0", ""), is_active=True).first()
+    if person is None:
+        raise NotFound
+    return person
+
+
+def people_to_give(actor: Actor, task: Task) -> QuerySet[User]:
+    """Return the people to whom a task can be given: the rule of `refuse_given` as a filter."""
+    people = visible_people(actor).filter(is_active=True, level__gte=task.min_level)
+    people = people.exclude(username__in=[*task.excluded, *task.answered_by])
+    if task.familiar:
+        people = people.filter(username__in=task.familiar)
+    if task.effective_roles or task.users:
+        offered = TaskCandidate.objects.filter(task_id=task.pk).values("principal")
+        people = people.filter(Q(pk__in=offered) | Q(memberships__role_id__in=offered))
+    return people.order_by("username").distinct()
 
 
 def task_to_act(actor: Actor, task_id: UUID) -> Task:
@@ -287,99 +307,6 @@ def task_to_act(actor: Actor, task_id: UUID) -> Task:
     if refusal is not None:
         raise refusal
     return task
-
-
-def _reasons(actor: Actor, task: Task) -> Iterator[Reason]:
-    yield _status_reason(task)
-    yield _level_reason(actor, task)
-    yield from _four_eyes_reason(actor, task)
-    yield from _familiar_reason(actor, task)
-    yield from _answered_reason(actor, task)
-    yield _offer_reason(actor, task)
-
-
-def _status_reason(task: Task) -> Reason:
-    status = TaskStatus(task.status)
-    if status in STATUS_WORDS:
-        text = f"This task {STATUS_WORDS[status]}."
-        return Reason(False, "closed", text, Conflict(text, code="closed", status=task.status))
-    if status is TaskStatus.SUSPENDED:
-        text = "This task is suspended."
-        return Reason(False, "status", text, Conflict(text, code="status", status=task.status))
-    return Reason(True, "open", "It waits for an answer.")
-
-
-def _level_reason(actor: Actor, task: Task) -> Reason:
-    text = f"It asks for level {task.min_level}; you have level {actor.level}."
-    if actor.level >= task.min_level:
-        return Reason(True, "level", text)
-    return Reason(False, "level", text, Refused(text, code="level", needed=task.min_level))
-
-
-def _four_eyes_reason(actor: Actor, task: Task) -> Iterator[Reason]:
-    if not task.excluded:
-        return
-    others = _either([name.capitalize() for name in task.excluded])
-    if actor.name in task.excluded:
-        text = "Four eyes: you took part in this before, so someone else must do it."
-        yield Reason(False, "four_eyes", text, Refused(text, code="four_eyes"))
-    else:
-        yield Reason(True, "four_eyes", f"Four eyes: not {others}. You are not.")
-
-
-def _familiar_reason(actor: Actor, task: Task) -> Iterator[Reason]:
-    if not task.familiar:
-        return
-    text = f"It stays with who began this: {_either([name.capitalize() for name in task.familiar])}."
-    if actor.name in task.familiar:
-        yield Reason(True, "same_person", f"{text} That is you.")
-    else:
-        yield Reason(False, "not_candidate", text, Refused(text, code="not_candidate", people=task.familiar))
-
-
-def _answered_reason(actor: Actor, task: Task) -> Iterator[Reason]:
-    if actor.name in task.answered_by:
-        text = "You have answered; it waits for others now."
-        yield Reason(False, "answered", text, Conflict(text, code="answered"))
-
-
-def _offer_reason(actor: Actor, task: Task) -> Reason:
-    if task.assignee_id is not None:
-        return _assignee_reason(actor, task)
-    if _is_offered(actor, task):
-        return Reason(True, "offered", f"It is offered to {_offered_to(task)}, and that includes you.")
-    text = f"It is offered to {_offered_to(task)}; you are not among them."
-    return Reason(False, "not_candidate", text, Refused(text, code="not_candidate", roles=task.effective_roles))
-
-
-def _is_offered(actor: Actor, task: Task) -> bool:
-    return TaskCandidate.objects.filter(task_id=task.pk, principal__in=principals(actor)).exists()
-
-
-def _assignee_reason(actor: Actor, task: Task) -> Reason:
-    claimed = task.status == TaskStatus.CLAIMED
-    if task.assignee_id == actor.person_id:
-        return Reason(True, "yours", "You claimed it, so it is yours." if claimed else "It is assigned to you.")
-    winner = task.assignee
-    assert winner
-    if claimed:
-        text = f"{winner.display_name} claimed this task."
-        error: WorkflowError = Conflict(
-            text, code="claimed", winner=winner.username, winner_name=winner.display_name, claimed_at=task.claimed_at
-        )
-        return Reason(False, "claimed", text, error)
-    text = f"It is assigned to {winner.display_name}."
-    return Reason(False, "not_candidate", text, Refused(text, code="not_candidate", assignee=winner.username))
-
-
-def _offered_to(task: Task) -> str:
-    names = [role.replace("_", " ").capitalize() for role in task.effective_roles]
-    names += [name.capitalize() for name in task.users]
-    return _either(names) if names else "everybody"
-
-
-def _either(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 # People

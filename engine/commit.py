@@ -182,7 +182,8 @@ SPECIAL: dict[str, str] = {
     "comment = coalesce(s.comment, ''), completed_at = s.completed_at, completed_by_id = s.completed_by_id, "
     "completed_by_name = s.completed_by_name, assignee_id = coalesce(s.assignee_id, t.assignee_id), "
     "claimed_at = coalesce(t.claimed_at, s.claimed_at) FROM {records} WHERE t.instance_id = s.instance_id "
-    "AND t.token = s.token AND t.status IN ('open', 'claimed', 'suspended') RETURNING t.id, t.instance_id, t.token",
+    "AND t.token = s.token AND t.status IN ('open', 'claimed', 'suspended') "
+    "RETURNING t.id, t.instance_id, t.token, t.status, t.completed_by_id",
     "chains": "UPDATE wf_instances t SET audit_seq = s.audit_seq, audit_hash = s.audit_hash FROM {records} WHERE t.id = s.id",
     "claimed_tasks": "UPDATE wf_tasks t SET status = 'claimed', assignee_id = s.assignee_id, claimed_at = s.claimed_at "
     "FROM {records} WHERE t.id = s.id",
@@ -210,6 +211,13 @@ SPECIAL: dict[str, str] = {
 
 FOLLOWERS: dict[str, tuple[str, str]] = {
     "withdrawn": ("closed_tasks", "DELETE FROM wf_task_candidates t USING closed_tasks c WHERE t.task_id = c.id"),
+    "sent_drafts": (
+        "closed_tasks",
+        (
+            "DELETE FROM wf_task_drafts t USING closed_tasks c WHERE t.task_id = c.id AND c.status = 'completed' "
+            "AND (t.owner_id IS NULL OR t.owner_id = c.completed_by_id)"
+        ),
+    ),
     "silenced": (
         "closed_waits",
         (
@@ -218,5 +226,5 @@ FOLLOWERS: dict[str, tuple[str, str]] = {
         ),
     ),
 }
-"""What follows from a part: offers of closed tasks go, and so do timers whose wait is gone. A signal that is applied in this
-very statement is deleted twice, which is harmless."""
+"""What follows from a part: offers of closed tasks go, drafts of answered ones, and timers whose wait is gone. A signal
+that is applied in this very statement is deleted twice, which is harmless."""

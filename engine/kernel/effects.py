@@ -34,10 +34,11 @@ SIGNAL_OF_WAIT: Mapping[WaitKind, SignalType] = {
 
 
 class Closing(StrEnum):
-    """Why a wait is gone: it got its answer, its time ran out, or the flow withdrew it."""
+    """Why a wait is gone: it got its answer, its time ran out, somebody passed over it, or the flow withdrew it."""
 
     ANSWERED = "answered"
     EXPIRED = "expired"
+    SKIPPED = "skipped"
     WITHDRAWN = "withdrawn"
 
 

@@ -14,7 +14,7 @@ import engine.kernel.steps.children
 import engine.kernel.steps.ends
 import engine.kernel.steps.lines
 import engine.kernel.steps.tasks  # noqa: F401
-from engine.kernel.effects import ErrorRecord, Slice, WaitKind
+from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, error_names, error_record
 from engine.kernel.finishing import finish, try_again
 from engine.kernel.late import LATE_RULES
@@ -42,6 +42,7 @@ from engine.kernel.signals import (
     TaskClaimed,
     TaskCompleted,
     TaskReleased,
+    TaskSkipped,
     TimerDue,
 )
 from engine.kernel.snapshot import Frame, Snapshot, copied
@@ -247,6 +248,14 @@ def _release(machine: Machine, happening: TaskReleased) -> bool:
     return leaf is not None and released(machine, leaf)
 
 
+def _skip_task(machine: Machine, happening: TaskSkipped) -> bool:
+    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+    if leaf is None or "skip" not in machine.step_of(machine.frames[leaf.p]).body.get("allow", ()):
+        return False
+    machine.end(machine.frames[leaf.p], SKIPPED, reason=happening.reason, how=Closing.SKIPPED)
+    return True
+
+
 def _cancel_case(machine: Machine, happening: CancelCase) -> bool:
     root = machine.root if machine.frames else machine.new(0)
     root.step = ROOT
@@ -317,6 +326,7 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     ChildEnded: _answer(WaitKind.CHILD),
     TaskClaimed: _claim,
     TaskReleased: _release,
+    TaskSkipped: _skip_task,
     NamedSignal: _signal,
     CancelCase: _cancel_case,
     StepRetried: _retry_step,

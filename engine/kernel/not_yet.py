@@ -17,8 +17,6 @@ NOT_YET: Mapping[str, str] = {
     "task.assign_by": _INBOX,
     "task.complete_when": _INBOX,
     "task.wip_limit": _INBOX,
-    "task.allow": _INBOX,
-    "task.draft": _INBOX,
     "task.attachments": _INBOX,
     "task.checklist": _INBOX,
     "task.notify": _INBOX,

@@ -100,6 +100,15 @@ class TaskReleased:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskSkipped:
+    """Somebody passed over a task whose author allows that: the step ends without a result."""
+
+    token: int
+    by: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChildEnded:
     token: int
     status: str
@@ -147,6 +156,7 @@ Happening = (
     | CallFailed
     | TaskClaimed
     | TaskReleased
+    | TaskSkipped
     | NamedSignal
     | ChildEnded
     | Continue

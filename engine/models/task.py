@@ -121,6 +121,19 @@ class Task(IdRow):
     def priority_name(self) -> str:
         return PRIORITIES[self.priority]
 
+    @property
+    def takes_several(self) -> bool:
+        """Tell whether several people answer it, each once."""
+        return bool(self.extra.get("several"))
+
+    @property
+    def keeps_drafts(self) -> bool:
+        return bool(self.extra.get("draft", True))
+
+    def allows(self, act: str) -> bool:
+        """Tell whether the author lets people do this with it."""
+        return act in (self.extra.get("allow") or ())
+
     def outcome_named(self, name: str) -> dict[str, Any] | None:
         return next((outcome for outcome in self.outcomes if outcome["name"] == name), None)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from engine.commit import Row
 from engine.kernel.effects import ClosedWait, Closing, OpenTask, Wait
-from engine.kernel.signals import TaskCompleted
+from engine.kernel.signals import TaskCompleted, TaskSkipped
 from engine.kernel.transitions import TaskStatus
 from engine.models.task import PRIORITIES
 from engine.projection.stage import NEVER, Delivery, Stage
@@ -17,6 +17,7 @@ from workflowplatform.ids import uuid7
 TASK_STATUS_OF = {
     Closing.ANSWERED: TaskStatus.COMPLETED,
     Closing.EXPIRED: TaskStatus.EXPIRED,
+    Closing.SKIPPED: TaskStatus.SKIPPED,
     Closing.WITHDRAWN: TaskStatus.CANCELLED,
 }
 
@@ -42,7 +43,11 @@ def close_task(stage: Stage, closed: ClosedWait, delivery: Delivery | None) -> N
     stage.batch.add("closed_tasks", row)
     actor = delivery.actor if delivery else stage.actor
     event = _event(stage, status, actor, new={"outcome": row.get("outcome")} if row.get("outcome") else None)
-    stage.batch.add("closing_events", event | {"token": closed.token})
+    stage.batch.add("closing_events", event | {"token": closed.token, "cause": _cause(delivery)})
+
+
+def _cause(delivery: Delivery | None) -> str:
+    return delivery.happening.reason if delivery and isinstance(delivery.happening, TaskSkipped) else ""
 
 
 def _answer(stage: Stage, completed: TaskCompleted, actor: Actor) -> Row:

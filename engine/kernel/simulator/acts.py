@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from engine.kernel.periods import parse_period
-from engine.kernel.signals import Json, NamedSignal, TaskClaimed, TaskCompleted, TaskReleased
+from engine.kernel.signals import Json, NamedSignal, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
 from engine.kernel.simulator.instance import Instance, Task
 from engine.kernel.simulator.people import Refused, checked_answer, may_act, refuse_actor
 from engine.kernel.simulator.world import World
@@ -88,6 +88,17 @@ def _act_release(play: "Play", instance: Instance, act: Mapping[str, Json]) -> N
     play.world.send(instance, TaskReleased(task.wait.token))
 
 
+def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
+    task = _open(instance.find_task(str(act["skip"])))
+    person = play.world.person(str(act.get("by") or _somebody(play.world, task)))
+    _refuse(task, person.name)
+    assert task.wait.task is not None
+    refuse_actor(task.wait.task, task.assignee, person)
+    if "skip" not in task.wait.task.extra.get("allow", ()):
+        raise Refused("refused", "the task may not be skipped")
+    play.world.send(instance, TaskSkipped(task.wait.token, person.name, str(act.get("with") or "")))
+
+
 def _act_assign(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _open(instance.find_task(str(act["assign"])))
     given = act.get("with")
@@ -135,6 +146,7 @@ ACTS: Mapping[str, Callable[["Play", Instance, Mapping[str, Json]], None]] = {
     "claim": _act_claim,
     "release": _act_release,
     "assign": _act_assign,
+    "skip": _act_skip,
     "signal": _act_signal,
     "advance": _act_advance,
     "outage": _act_outage,

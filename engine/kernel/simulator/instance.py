@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _TASK_END = {
     Closing.ANSWERED: TaskStatus.COMPLETED,
     Closing.EXPIRED: TaskStatus.EXPIRED,
+    Closing.SKIPPED: TaskStatus.SKIPPED,
     Closing.WITHDRAWN: TaskStatus.CANCELLED,
 }
 

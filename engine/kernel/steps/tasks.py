@@ -44,13 +44,17 @@ def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
         follow_up_at=_due(machine, task, "follow_up", names),
         excluded=_who_did(machine, names, task.get("not_same_as", ())),
         familiar=_who_did(machine, names, task.get("same_as", ())),
-        extra={key: value.of(names) for key, value in task.items() if key in _EXTRA},
+        extra=_extra(task),
     )
 
 
-_EXTRA = frozenset(
-    ["sla", "remind", "escalate", "assign_by", "wip_limit", "allow", "draft", "attachments", "checklist", "notify"]
-)
+_EXTRA = frozenset(["allow", "draft"])
+"""Attributes that only the inbox reads; they hold no expressions."""
+
+
+def _extra(task: Mapping[str, Any]) -> dict[str, Json]:
+    found = {key: copied(value) for key, value in task.items() if key in _EXTRA}
+    return {**found, "several": True} if "complete_when" in task else found
 
 
 def _computed(spec: Mapping[str, Any], key: str, names: Names) -> Json:
