@@ -13,21 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from engine.diagram.naming import LOOKS, Look, kind_of, label_of, name_of
+from engine.diagram.states import STATE_OF
 from engine.kernel.bodies import bodies
 from engine.kernel.signals import Json
 from engine.models import StepRun
-
-STATE_OF: Mapping[str, str] = {
-    "pending": "todo",
-    "running": "here",
-    "success": "done",
-    "failed": "failed",
-    "skipped": "skipped",
-    "retrying": "again",
-    "timed_out": "failed",
-    "cancelled": "skipped",
-    "compensated": "skipped",
-}
 
 WORDS: Mapping[str, Any] = {
     "pending": gettext_lazy("held back"),

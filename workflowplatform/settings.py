@@ -204,6 +204,8 @@ WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))
 WORKFLOW_SLICE_STEPS = int(os.environ.get("WORKFLOW_SLICE_STEPS", "500"))
 WORKFLOW_SLICE_SECONDS = float(os.environ.get("WORKFLOW_SLICE_SECONDS", "0.05"))
 """A slice that takes longer stops early and goes on by an InternalContinue."""
+WORKFLOW_DIAGRAMS = flag("WORKFLOW_DIAGRAMS", True)
+"""Whether workers lay out diagrams; without it pages and REST show the outline."""
 WORKFLOW_PREPARE = flag("WORKFLOW_PREPARE", True)
 
 LOGGING = logging_settings(level=os.environ.get("LOG_LEVEL", "INFO"), for_people=LOOPBACK_ONLY or DEBUG)

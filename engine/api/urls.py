@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from engine.api.views import arrivals, auditing, instances, operations, schedules, setup, tasks, templates
+from engine.api.views import arrivals, auditing, diagrams, instances, operations, schedules, setup, tasks, templates
 from engine.api.views.base import NothingHere
 from engine.api.views.health import HealthView
 
@@ -16,12 +16,14 @@ version_routes = [
     path("archive/", templates.ArchiveView.as_view(), name="archive"),
     path("simulate/", templates.SimulateView.as_view(), name="simulate"),
     path("export/", templates.ExportView.as_view(), name="export"),
+    path("diagram.svg", diagrams.VersionDiagramView.as_view(), name="version-diagram"),
 ]
 
 instance_routes = [
     path("", instances.InstanceView.as_view(), name="instance"),
     path("history/", instances.HistoryView.as_view(), name="history"),
     path("steps/", instances.StepsView.as_view(), name="steps"),
+    path("diagram.svg", diagrams.InstanceDiagramView.as_view(), name="instance-diagram"),
     path("cancel/", instances.CancelView.as_view(), name="cancel"),
     path("suspend/", operations.SuspendView.as_view(), name="suspend"),
     path("resume/", operations.ResumeView.as_view(), name="resume-instance"),

@@ -1,7 +1,7 @@
 """Draw a geometry as SVG: one shape and colour per look, and over it what became of each step.
 
-The picture stands by itself (colours as attributes, a style sheet for dark screens inside); within a page the classes `wfd-…` take
-the page's own colours instead (static/css/diagram.css). Whatever an author wrote is text here, never markup.
+The picture stands by itself (colours as attributes, a style sheet for dark screens inside); within a page the classes `wfd-…`
+take the page's own colours instead (static/css/diagram.css). Whatever an author wrote is text here, never markup.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,8 @@ from django.template.loader import get_template
 from django.utils.html import escape
 from django.utils.translation import gettext as _
 
-from engine.diagram.layout import Geometry
+from engine.diagram.layout import TEXT, Geometry
+from engine.diagram.measure import text_width
 from engine.diagram.wording import shortened
 
 CORNER = 8.0
@@ -74,7 +75,7 @@ def _opening(geometry: Geometry, alone: bool, outline: str) -> list[str]:
     title = _("Diagram of %(title)s") % {"title": geometry["title"]}
     space = ' xmlns="http://www.w3.org/2000/svg"' if alone else ""
     return [
-        f'<svg{space} class="wfd" role="img" aria-label="{escape(title)}" viewBox="0 0 {width:g} {height:g}"'
+        f'<svg{space} class="wfd" role="img" aria-label="{escape(title)}" viewBox="0 0 {width:g} {height:g}"',
         f' width="{width:g}" height="{height:g}" font-family="Inter Variable, Inter, system-ui, sans-serif" font-size="13">',
         f"<title>{escape(title)}</title>",
         f"<desc>{escape(outline)}</desc>" if outline else "",
@@ -170,16 +171,20 @@ def _shape(node: Mapping[str, Any], line: str, fill: str, state: str) -> str:
     width = 2.5 if state in ("here", "again") else 1.5
     dashes = ' stroke-dasharray="4 3"' if state == "skipped" else ""
     paint = f'class="wfd-shape" fill="{fill}" stroke="{line}" stroke-width="{width}"{dashes}'
-    match node["look"]:
-        case "choice":
-            corners = ((x + 12, y), (x + w - 12, y), (x + w, y + h / 2), (x + w - 12, y + h), (x + 12, y + h), (x, y + h / 2))
-        case "value":
-            corners = ((x + 10, y), (x + w, y), (x + w - 10, y + h), (x, y + h))
-        case look:
-            radius = {"call": 3, "flow": 4, "joint": 4, "person": 9}.get(look, h / 2)
-            ring = _ring(node, line) if look == "wait" else ""
-            return f'<rect {paint} x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{radius:g}"/>{ring}'
-    return f'<polygon {paint} points="{" ".join(f"{a:g},{b:g}" for a, b in corners)}"/>'
+    corners = _corners(node["look"], x, y, w, h)
+    if corners:
+        return f'<polygon {paint} points="{" ".join(f"{a:g},{b:g}" for a, b in corners)}"/>'
+    radius = {"call": 3, "flow": 4, "joint": 4, "person": 9}.get(node["look"], h / 2)
+    ring = _ring(node, line) if node["look"] == "wait" else ""
+    return f'<rect {paint} x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{radius:g}"/>{ring}'
+
+
+def _corners(look: str, x: float, y: float, w: float, h: float) -> tuple[tuple[float, float], ...]:
+    """Tell the corners of a shape that is no rectangle."""
+    if look == "choice":
+        left, right, middle = x + 12, x + w - 12, y + h / 2
+        return (left, y), (right, y), (x + w, middle), (right, y + h), (left, y + h), (x, middle)
+    return ((x + 10, y), (x + w, y), (x + w - 10, y + h), (x, y + h)) if look == "value" else ()
 
 
 def _ring(node: Mapping[str, Any], line: str) -> str:
@@ -203,8 +208,10 @@ def _icon(node: Mapping[str, Any], colour: str) -> str:
 def _title(node: Mapping[str, Any], colour: str) -> str:
     left = node["x"] + (45 if node["look"] in ("choice", "value") else 36)
     base = node["y"] + node["height"] / 2 + 4.5
-    text = escape(shortened(node["title"]))
-    return f'<text class="wfd-title" x="{left:g}" y="{base:g}" font-weight="600" fill="{colour}">{text}</text>'
+    text = shortened(node["title"])
+    fits = f' textLength="{text_width(text, TEXT):.0f}" lengthAdjust="spacingAndGlyphs"'  # whatever font is there
+    words = f'x="{left:g}" y="{base:g}" font-weight="600" fill="{colour}"{fits}'
+    return f'<text class="wfd-title" {words}>{escape(text)}</text>'
 
 
 def _badge(node: Mapping[str, Any], state: str) -> str:

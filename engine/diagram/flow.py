@@ -262,7 +262,9 @@ def _graph(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
     needed: set[str] = set()
     waiting = list(step["graph"]["steps"])
     while waiting:  # needs form no circle: each walk finds one whose needs are drawn
-        child = next((one for one in waiting if all(_need(need)[0] in ends for need in one.get("needs", ()))), waiting[0])
+        child = next(
+            (one for one in waiting if all(_need(need)[0] in ends for need in one.get("needs", ()))), waiting[0]
+        )
         waiting.remove(child)
         needs = [_need(need) for need in child.get("needs", ())]
         needed |= {name for name, _word in needs}

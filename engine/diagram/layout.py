@@ -6,8 +6,11 @@ elkjs does the work (layered, downwards, the author's order kept); the same flow
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from engine.diagram.flow import END, START, Edge, Flow, Node
@@ -19,6 +22,8 @@ Geometry = dict[str, Any]
 MADE_WITH = "elkjs 0.12.1, drawing 1"
 """Raise this when the same flow would be laid out differently: older geometry is then made anew."""
 SECONDS = 40
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-m", "engine.diagram.elk")
 TEXT, SMALL = 13.0, 12.0
 HEIGHTS: Mapping[str, float] = {"joint": 8, "flow": 30, "start": 34, "end": 34, "bad": 34, "listen": 34}
 OPTIONS = {
@@ -46,23 +51,52 @@ class LayoutFailed(Exception):
 
 
 def lay_out(flow: Flow) -> Geometry:
-    """Place every node and edge of a flow."""
-    answer = _ask(_graph(flow))
-    return _geometry(flow, answer)
+    """Place every node and edge of a flow, and wait for it."""
+    layout = Layout([flow])
+    layout.wait()
+    found = layout.result()[0]
+    if found is None:
+        raise LayoutFailed("elkjs gave no layout.")
+    return found
 
 
-def _ask(graph: dict[str, Any]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "engine.diagram.elk"]
-    try:
-        done = subprocess.run(  # noqa: S603  our own module
-            command, input=json.dumps(graph), capture_output=True, text=True, timeout=SECONDS, check=True
-        )
-        answer: dict[str, Any] = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise LayoutFailed(f"elkjs gave no layout: {type(error).__name__}") from error
-    if "graph" not in answer:
-        raise LayoutFailed(f"elkjs gave no layout: {answer.get('error', 'no reason')}")
-    return answer["graph"]  # type: ignore[no-any-return]
+class Layout:
+    """A layout of several flows that runs beside its owner, in a process of its own."""
+
+    def __init__(self, flows: Sequence[Flow]) -> None:
+        self.flows = flows
+        self._answer = tempfile.TemporaryFile()
+        self._deadline = time.monotonic() + SECONDS
+        with tempfile.TemporaryFile() as question:
+            question.write(json.dumps([_graph(flow) for flow in flows]).encode())
+            question.seek(0)
+            self._child = subprocess.Popen(
+                COMMAND, cwd=ROOT, stdin=question, stdout=self._answer, stderr=subprocess.DEVNULL
+            )
+
+    def is_over(self) -> bool:
+        """Tell whether it has ended; one that takes too long is ended here."""
+        if self._child.poll() is None and time.monotonic() > self._deadline:
+            self._child.kill()
+        return self._child.poll() is not None
+
+    def wait(self) -> None:
+        """Wait for the end."""
+        while not self.is_over():
+            time.sleep(0.01)
+
+    def result(self) -> list[Geometry | None]:
+        """Return a geometry for each flow, or nothing where there is none."""
+        self._answer.seek(0)
+        text = self._answer.read()
+        self._answer.close()
+        if self._child.wait() != 0:
+            return [None] * len(self.flows)
+        answers = json.loads(text)
+        return [
+            _geometry(flow, answer["graph"]) if "graph" in answer else None
+            for flow, answer in zip(self.flows, answers, strict=True)
+        ]
 
 
 def _graph(flow: Flow) -> dict[str, Any]:

@@ -20,6 +20,8 @@ def bodies(step: dict[str, Json], kind: str) -> list[tuple[str, list[dict[str, J
 
 
 _WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch"})
+HOLDS_STEPS = _WITH_BODY | {"if", "parallel", "first"}
+"""Kinds whose own steps run inside them."""
 
 
 def _is_body(kind: str, key: str, inside: dict[str, Any]) -> bool:

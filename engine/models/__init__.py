@@ -2,6 +2,7 @@
 
 from engine.models.accepted import Event, KeptSignal
 from engine.models.audit import Audit
+from engine.models.diagram import Diagram
 from engine.models.effect import Effect
 from engine.models.host_lock import HostLock
 from engine.models.idempotency import IdempotencyKey
@@ -22,6 +23,7 @@ __all__ = [
     "AuditAnchor",
     "BusinessCalendar",
     "DeadLetter",
+    "Diagram",
     "Effect",
     "Event",
     "HostLock",

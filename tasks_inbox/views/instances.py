@@ -4,9 +4,11 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET
 
 from engine import access
+from engine.services.diagrams import inline_diagram
 from tasks_inbox import timeline
 from tasks_inbox.authored import began_with, state_of
 from tasks_inbox.guard import InboxRequest, inbox_page
@@ -34,6 +36,7 @@ def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
         "instance": instance,
         "sentence": sentence_of(instance, instance.waits.all(), tasks, steps, actor.person_id),
         "outline": outline,
+        "diagram": mark_safe(inline_diagram(actor, instance)),  # noqa: S308  authors' words are escaped where it is drawn
         "tasks": tasks,
         "readable": readable,
         "to_open": next((task for task in tasks if not task.is_over and task.pk in readable), None),

@@ -13,7 +13,8 @@ from engine.kernel.language_kinds import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
 from tasks_inbox.fields import FIELDS
 from tasks_inbox.forms import SchemaForm, read_path
-from tasks_inbox.outline import STATE_OF, WORDS
+from engine.diagram.states import STATE_OF
+from tasks_inbox.outline import WORDS
 from tasks_inbox.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
 from tasks_inbox.sentence import STANDS, WAITS
 from tasks_inbox.templatetags.look import TONE_OF_STATUS

@@ -1,0 +1,28 @@
+"""Say what became of each step, by its path, for pictures and outlines."""
+
+from collections.abc import Iterable, Mapping
+
+from engine.kernel.bodies import HOLDS_STEPS
+from engine.models import StepRun
+
+STATE_OF: Mapping[str, str] = {
+    "pending": "todo",
+    "running": "here",
+    "success": "done",
+    "failed": "failed",
+    "skipped": "skipped",
+    "retrying": "again",
+    "timed_out": "failed",
+    "cancelled": "skipped",
+    "compensated": "skipped",
+}
+
+
+def states_of(step_runs: Iterable[StepRun]) -> dict[str, str]:
+    """Tell the state of every step that was reached; of several runs the last has the word."""
+    return {run.path: _state(run) for run in step_runs}
+
+
+def _state(run: StepRun) -> str:
+    """Tell a run's state: a step that holds others is under way while they wait, it does not wait itself."""
+    return "inside" if run.status == "running" and run.kind in HOLDS_STEPS else STATE_OF[run.status]

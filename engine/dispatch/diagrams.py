@@ -1,0 +1,54 @@
+"""Lay out diagrams beside the work of a worker: never in a request, never in the way of a signal.
+
+A worker that looks for work also looks, every few seconds, for versions without a picture, and hands a handful of them to a
+process of its own. It goes on draining and picks the result up at a later look.
+"""
+
+import time
+
+import structlog
+from django.conf import settings
+from django.db import IntegrityError
+
+from engine.diagram.flow import flow_of
+from engine.diagram.layout import MADE_WITH, Layout
+from engine.models import TemplateVersion
+from engine.services.diagrams import claim_undrawn, keep_geometry
+
+log = structlog.get_logger(__name__)
+
+AT_ONCE = 8
+EVERY = 4.0
+
+
+class Draughtsman:
+    """One worker's hand for diagrams."""
+
+    def __init__(self) -> None:
+        self._versions: list[TemplateVersion] = []
+        self._layout: Layout | None = None
+        self._next_look = time.monotonic() + EVERY
+
+    def look(self) -> None:
+        """Go on with what is begun, or begin when it is time."""
+        if self._layout is not None:
+            if self._layout.is_over():
+                self._keep(self._layout)
+        elif settings.WORKFLOW_DIAGRAMS and time.monotonic() >= self._next_look:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._next_look = time.monotonic() + EVERY
+        self._versions = claim_undrawn(AT_ONCE)
+        if self._versions:
+            self._layout = Layout([flow_of(version.canonical) for version in self._versions])
+
+    def _keep(self, layout: Layout) -> None:
+        self._layout = None
+        made = list(zip(self._versions, layout.result(), strict=True))
+        log.info("laid out diagrams", versions=len(made), failed=sum(geometry is None for _version, geometry in made))
+        for version, geometry in made:
+            try:
+                keep_geometry([(version, geometry)], made_with=MADE_WITH)
+            except IntegrityError:  # the draft was deleted meanwhile
+                continue

@@ -1,0 +1,77 @@
+"""Show a version or an instance as a diagram, and keep the geometry that workers make."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from engine import access
+from engine.audit import database_now
+from engine.diagram.drawing import draw
+from engine.diagram.layout import MADE_WITH, Geometry
+from engine.diagram.outline import outline_svg, outline_text
+from engine.diagram.states import states_of
+from engine.errors import NotFound
+from engine.models import Diagram, Instance, TemplateVersion
+from workflowplatform.accounts.actor import Actor
+
+CLAIMED = "claimed"
+CLAIM = timedelta(minutes=2)
+"""How long a worker may take before another tries the same versions."""
+
+
+def version_diagram(*, actor: Actor, name: str, number: int) -> str:
+    """Draw a version; its outline stands in until a worker has laid it out."""
+    version = access.version_of(actor, name, number)
+    if version.canonical is None:
+        raise NotFound
+    geometry = geometry_of(version)
+    outline = outline_text(version.canonical)
+    return draw(geometry, outline=outline) if geometry else outline_svg(version.canonical)
+
+
+def instance_diagram(*, actor: Actor, instance_id: UUID) -> str:
+    """Draw an instance's version with what became of its steps."""
+    instance = access.instance_of(actor, instance_id)
+    drawn = inline_diagram(actor, instance, alone=True)
+    return drawn or outline_svg(instance.version.canonical)
+
+
+def inline_diagram(actor: Actor, instance: Instance, *, alone: bool = False) -> str:
+    """Draw an instance for a page; nothing while there is no geometry."""
+    geometry = geometry_of(instance.version)
+    if geometry is None:
+        return ""
+    states = states_of(access.step_runs_of(actor, instance.pk))
+    return draw(geometry, states, alone=alone, outline=outline_text(instance.version.canonical) if alone else "")
+
+
+def geometry_of(version: TemplateVersion) -> Geometry | None:
+    """Find the geometry of what a version says now."""
+    found = Diagram.objects.filter(version=version, tenant=version.tenant_id, sha256=version.sha256).first()
+    return found.geometry if found else None
+
+
+@transaction.atomic
+def claim_undrawn(limit: int) -> list[TemplateVersion]:
+    """Take versions that nobody has laid out; others leave them alone for a while."""
+    fresh = Q(made_with=MADE_WITH) | Q(made_with=CLAIMED, made_at__gt=database_now() - CLAIM)
+    drawn = Diagram.objects.filter(fresh, version=OuterRef("pk"), sha256=OuterRef("sha256"))
+    undrawn = TemplateVersion.objects.filter(~Exists(drawn), canonical__isnull=False).order_by("-updated_at")
+    versions = list(undrawn.select_for_update(skip_locked=True, no_key=True)[:limit])
+    keep_geometry((version, None) for version in versions)
+    return versions
+
+
+def keep_geometry(made: Iterable[tuple[TemplateVersion, Geometry | None]], *, made_with: str = CLAIMED) -> None:
+    """Store what was laid out, over what was there."""
+    rows = [
+        Diagram(
+            version=version, tenant_id=version.tenant_id, sha256=version.sha256, made_with=made_with, geometry=geometry
+        )
+        for version, geometry in made
+    ]
+    fields = ("sha256", "made_with", "geometry", "made_at")
+    Diagram.objects.bulk_create(rows, update_conflicts=True, unique_fields=["version"], update_fields=fields)
