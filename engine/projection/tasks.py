@@ -10,7 +10,7 @@ from engine.kernel.effects import ClosedWait, Closing, OpenTask, Wait
 from engine.kernel.signals import TaskCompleted, TaskSkipped
 from engine.kernel.transitions import TaskStatus
 from engine.models.task import PRIORITIES
-from engine.projection.stage import NEVER, Delivery, Stage
+from engine.projection.stage import NEVER, Delivery, Loaded, Stage
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
@@ -121,12 +121,18 @@ def _candidates(stage: Stage, task: OpenTask, task_id: UUID) -> Iterator[Row]:
 
 
 def _event(stage: Stage, kind: str, actor: Actor, *, new: Any = None) -> Row:
+    return task_event(stage.loaded, None, kind, actor, new=new)
+
+
+def task_event(loaded: Loaded, task_id: UUID | None, kind: str, actor: Actor, *, new: Any = None) -> Row:
+    """Write what happened to a task; the task may be named later."""
     return {
         "id": uuid7(),
-        "tenant_id": stage.tenant_id,
-        "instance_id": stage.instance_id,
+        "tenant_id": loaded.tenant_id,
+        "instance_id": loaded.instance_id,
+        "task_id": task_id,
         "kind": kind,
-        "at": stage.now,
+        "at": loaded.now,
         "actor_id": actor.person_id,
         "actor_name": actor.name,
         "actor_level": actor.level,
