@@ -34,6 +34,7 @@ from rq.utils import now
 from rq.worker import WorkerStatus
 
 from engine.dispatch.boundaries import Boundary, reached
+from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import Drained, drain, seconds_to_next_look
 
 log = structlog.get_logger(__name__)
@@ -139,6 +140,7 @@ class DrainWorker(SimpleWorker):
         for queue in self.queues:
             queue.serializer = self.serializer
         self.log_job_description = False
+        self._hand = Draughtsman()
 
     def _set_connection(self, connection: Redis) -> Redis:
         """Ask Redis for no longer than the longest look, where RQ would wait for minutes."""
@@ -207,12 +209,20 @@ class DrainWorker(SimpleWorker):
         self.set_state(WorkerStatus.IDLE)
         while not self._stop_requested:
             look()
+            self._draw()
             found = self._next_job(timeout)
             if found is not None or timeout is None:
                 return found
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
                 return None
         raise StopRequested
+
+    def _draw(self) -> None:
+        """Lay out diagrams on the side; a database that is away is waited for at the next look for work."""
+        try:
+            self._hand.look()
+        except (OperationalError, InterfaceError):
+            connection.close()
 
     def _next_job(self, timeout: int | None) -> tuple[Job, Queue] | None:
         """Block for a job until shortly before the next due moment, then sleep the rest."""

@@ -115,6 +115,11 @@ def test_what_authors_write_is_text_in_the_picture() -> None:
     assert "&lt;b&gt;Ask&lt;/b&gt; &amp; go" in picture
 
 
+@pytest.fixture(autouse=True)
+def drawing(settings: Any) -> None:
+    settings.WORKFLOW_DIAGRAMS = True
+
+
 def laid_out(version: TemplateVersion) -> None:
     """Let a worker's hand draw, and wait for it."""
     hand = Draughtsman()
