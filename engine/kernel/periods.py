@@ -29,6 +29,10 @@ class Period:
         """Say which moment lies this far before another."""
         return add_months(moment, -self.months) - self.rest
 
+    def times(self, count: int) -> "Period":
+        """Give the period that is so many times as long; every month counts from the first day, not from the last."""
+        return self if count == 1 else Period(self.months * count, self.rest * count)
+
     @property
     def length(self) -> timedelta:
         """Give a plain length, a month as 30 days: for sizes, never for dates."""

@@ -20,7 +20,7 @@ from engine.kernel.scopes import carried_names, scope_above, told_lingering
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
 from engine.kernel.transitions import StepStatus
-from engine.kernel.watching import open_timer
+from engine.kernel.watching import due_of, open_timer
 
 MOST_OCCURRENCES = 10_000
 
@@ -46,13 +46,10 @@ def _set_again(machine: Machine, frame: Frame, leaf: Frame, spec: Mapping[str, A
     base = datetime.fromisoformat(str(leaf.key))
     occurrence = int(leaf.at) + 1
     most = min(spec.get("times", MOST_OCCURRENCES), MOST_OCCURRENCES)
-    while occurrence <= most:
-        open_timer(machine, frame, str(leaf.role), spec, base, occurrence)
-        newest = machine.frames[machine.next - 1]
-        if newest.due is None or datetime.fromisoformat(newest.due) > machine.now:
-            return
-        machine.close(newest, Closing.WITHDRAWN)
+    while occurrence <= most and due_of(machine, frame, spec, base, occurrence) <= machine.now:
         occurrence += 1
+    if occurrence <= most:
+        open_timer(machine, frame, str(leaf.role), spec, base, occurrence)
 
 
 def call_handler(machine: Machine, host: Frame, role: str, names: dict[str, Json]) -> None:

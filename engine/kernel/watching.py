@@ -84,21 +84,23 @@ def open_timer(
     machine: Machine, frame: Frame, role: str, spec: Mapping[str, Any], base: datetime, occurrence: int
 ) -> None:
     """Open the timer of one occurrence of a reminder or handler; `base` is when the step began."""
-    names = machine.names(frame)
-    if "at" in spec:
-        due = moment_of(spec["at"].of(names), "at")
-    elif "after" in spec:
-        due = _after(machine, base, spec["after"].of(names))
-    else:
-        due = base
-        for _ in range(occurrence):
-            due = _after(machine, due, spec["every"].of(names))
+    due = due_of(machine, frame, spec, base, occurrence)
     leaf = machine.wait(frame, WaitKind.TIMER, due=due, role=role, side=True)
     leaf.at, leaf.key = occurrence, base.isoformat()
 
 
-def _after(_machine: Machine, base: datetime, value: Json) -> datetime:
+def due_of(machine: Machine, frame: Frame, spec: Mapping[str, Any], base: datetime, occurrence: int) -> datetime:
+    """Say when an occurrence of a reminder or handler is due, counted from when the step began."""
+    names = machine.names(frame)
+    if "at" in spec:
+        return moment_of(spec["at"].of(names), "at")
+    if "after" in spec:
+        return _after(machine, base, spec["after"].of(names))
+    return _after(machine, base, spec["every"].of(names), occurrence)
+
+
+def _after(_machine: Machine, base: datetime, value: Json, times: int = 1) -> datetime:
     try:
-        return parse_period(value if isinstance(value, str) else "").after(base)
-    except ValueError as problem:
+        return parse_period(value if isinstance(value, str) else "").times(times).after(base)
+    except (ValueError, OverflowError) as problem:
         raise StepError(ErrorClass.EXPRESSION, "bad_duration", str(problem)) from None
