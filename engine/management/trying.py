@@ -15,7 +15,7 @@ from engine.kernel.simulator.expecting import describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.playing import Play
 from engine.management.documents import Document, Unreadable, read_file
-from engine.services.stored_tests import play_tests
+from engine.services.stored_tests import lending_of, play_tests
 
 Definitions = Mapping[str, Definition]
 
@@ -130,7 +130,7 @@ def _beside(file: str, name: str) -> list[Read]:
 
 def play_case(definition: Definition, around: Definitions, test: Mapping[str, Any]) -> Play:
     """Play one case as the body of a test says."""
-    play = Play({**around, definition.name: definition}, definition.name, test)
+    play = Play({**around, definition.name: definition}, definition.name, test, lending_of())
     play.run()
     return play
 

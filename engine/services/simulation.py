@@ -10,7 +10,7 @@ from engine.kernel.findings import Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.simulator import Report, simulate
 from engine.models import TemplateVersion
-from engine.services.stored_tests import workflows_around
+from engine.services.stored_tests import lending_of, workflows_around
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
@@ -28,7 +28,8 @@ def simulate_version(*, actor: Actor, name: str, number: int, test: Mapping[str,
     canonical = _canonical(version)
     _refuse_endless(test)
     try:
-        return simulate(compile_definition(canonical), test, workflows_around(actor.tenant_id, canonical))
+        around = workflows_around(actor.tenant_id, canonical)
+        return simulate(compile_definition(canonical), test, around, lending_of(actor.tenant_id))
     except UNPLAYABLE as problem:
         return Report(str(test.get("name") or "test"), (f"the test cannot be played: {problem}",))
 

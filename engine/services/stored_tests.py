@@ -1,22 +1,44 @@
 """Play the tests that a template carries, and say which of them are red, as findings at their lines."""
 
+import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from engine.calendars import calendar_named
+from engine.decorators import registered_decorators
 from engine.definitions import definition_of
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.findings import ERROR, Finding
-from engine.kernel.simulator import Report, run_test
+from engine.kernel.simulator import Lending, Report, run_test
 from engine.kernel.source import read_documents
 from engine.models import TemplateVersion
 
 Definitions = Mapping[str, Definition]
 
 
-def play_tests(definition: Definition, others: Definitions) -> list[Report]:
-    """Play every stored test; children and followers come from `others`."""
-    return [_play(definition, test, number, others) for number, test in enumerate(stored_tests(definition), 1)]
+MOST_STEPS = 20_000
+"""How many steps one stored test may run."""
+MOST_SECONDS = 20.0
+"""How many seconds of computing all tests of a template may take together: somebody waits for the answer."""
+
+
+def lending_of(tenant_id: UUID | None = None) -> Lending:
+    """Lend a simulation the tenant's calendars, what the house has registered, and a budget that begins now."""
+    stop_at = time.thread_time() + MOST_SECONDS
+    return Lending(
+        calendar=None if tenant_id is None else partial(calendar_named, tenant_id),
+        decorator=registered_decorators().get,
+        most_steps=MOST_STEPS,
+        stop=lambda: time.thread_time() > stop_at,
+    )
+
+
+def play_tests(definition: Definition, others: Definitions, lending: Lending | None = None) -> list[Report]:
+    """Play every stored test; children and followers come from `others`, calendars and the like are lent."""
+    lent = lending or lending_of()
+    return [_play(definition, test, number, others, lent) for number, test in enumerate(stored_tests(definition), 1)]
 
 
 def stored_tests(definition: Definition) -> list[Any]:
@@ -24,18 +46,18 @@ def stored_tests(definition: Definition) -> list[Any]:
     return list(definition.canonical.get("tests") or ())
 
 
-def _play(definition: Definition, test: Any, number: int, others: Definitions) -> Report:
+def _play(definition: Definition, test: Any, number: int, others: Definitions, lending: Lending) -> Report:
     if not isinstance(test, dict):
         return Report(f"test {number}", ("a test is an object with start, answers and expect",))
     try:
-        return run_test(definition, {"name": f"test {number}", **test}, others)
+        return run_test(definition, {"name": f"test {number}", **test}, others, lending)
     except (AttributeError, TypeError, ValueError) as problem:
         return Report(str(test.get("name", f"test {number}")), (f"the test cannot be played: {problem}",))
 
 
-def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions) -> list[Finding]:
+def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions, tenant_id: UUID) -> list[Finding]:
     """Give one finding for every stored test that is red, with the first thing that went otherwise."""
-    reports = play_tests(compile_definition(dict(canonical)), others)
+    reports = play_tests(compile_definition(dict(canonical)), others, lending_of(tenant_id))
     if all(report.passed for report in reports):
         return []
     return [_red(one, place) for one, place in zip(reports, _places(source), strict=True) if not one.passed]
@@ -43,6 +65,9 @@ def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions) ->
 
 def _red(report: Report, place: tuple[int, int]) -> Finding:
     message = f"the test “{report.name}” is red: {report.failures[0]}"
+    if report.over_budget:
+        hint = f"a test runs at most {MOST_STEPS:,} steps; give it smaller lists or a shorter time"
+        return Finding("test_too_long", ERROR, message, *place, path="tests", hint=hint)
     return Finding("test_failed", ERROR, message, *place, path="tests", hint="manage.py workflow test shows it whole")
 
 

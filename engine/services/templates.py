@@ -176,7 +176,9 @@ def _freeze(actor: Actor, version: TemplateVersion) -> None:
     checked = _normalized(version.source, tenant_facts(actor))
     red: list[Finding] = []
     if checked.canonical is not None:
-        red = red_tests(version.source, checked.canonical, workflows_around(actor.tenant_id, checked.canonical))
+        red = red_tests(
+            version.source, checked.canonical, workflows_around(actor.tenant_id, checked.canonical), actor.tenant_id
+        )
     errors = [finding for finding in (*checked.findings, *red) if finding.severity == "error"]
     if errors:
         count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"

@@ -5,13 +5,23 @@ from pathlib import Path
 
 import pytest
 
+from engine.kernel.decorators import Decorator
 from engine.kernel.definition import compile_definition
 from engine.kernel.language import ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.normalizer import normalize
-from engine.kernel.simulator import run_tests
+from engine.kernel.simulator import Lending, run_tests
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+LENDING = Lending(
+    decorator={
+        "in_cents": Decorator(
+            before=lambda given: {**given, "amount": given["amount"] * 100},
+            after=lambda result: {**result, "paid": result["paid"] / 100},
+        )
+    }.get
+)
+"""What the page says that its house has registered."""
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
@@ -21,13 +31,13 @@ def test_example_of_the_page_is_clean_and_its_tests_are_green(number: int) -> No
     whole = source if source.startswith("workflow:") else f"workflow: example\n{source}"
     found = normalize(whole, allow_not_yet=True)
     assert found.canonical is not None, found.findings
-    reports = run_tests(compile_definition(found.canonical))
+    reports = run_tests(compile_definition(found.canonical), None, LENDING)
     assert reports
     assert not [(report.name, report.failures) for report in reports if not report.passed]
 
 
 def test_page_names_every_kind_attribute_and_head_key() -> None:
     text = PAGE.read_text()
-    hidden = {"schema", "requires", "description", "decorators"}
+    hidden = {"schema", "requires", "description"}
     words = {*KINDS, *ATTRIBUTES, *HEAD.fields} - hidden
     assert sorted(word for word in words if not re.search(rf"\b{word}\b", text)) == []

@@ -4,7 +4,8 @@ import pytest
 
 from engine.errors import Unprocessable
 from engine.kernel.findings import Finding
-from engine.models import TemplateVersion
+from engine.models import BusinessCalendar, TemplateVersion
+from engine.services.simulation import simulate_version
 from engine.services.templates import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor
 
@@ -79,3 +80,41 @@ def test_children_are_the_tenants_active_workflows(gwen: Actor) -> None:
     worse = save_draft(actor=gwen, source=PARENT.replace("outcome: BYE", "outcome: HELLO"))
     with pytest.raises(Unprocessable):
         activate_version(actor=gwen, name="visit", number=worse.number)
+
+
+ENDLESS = """\
+workflow: endless
+steps:
+  - id: rounds
+    repeat:
+      times: 1000
+      steps: [{repeat: {times: 1000, steps: [{set: {n: 1}}]}}]
+tests:
+  - name: a million rounds
+    expect: {status: completed}
+"""
+
+
+def test_a_test_over_its_budget_stops_the_activation_with_a_finding_of_its_own(gwen: Actor) -> None:
+    (found,) = refused(gwen, ENDLESS)
+    assert (found.code, found.line) == ("test_too_long", 8)
+    assert "more than 20,000 steps" in found.message
+
+
+BY_CALENDAR = """\
+workflow: patient
+steps:
+  - {id: nap, wait: {for: PT10H, calendar: office}}
+  - set: {woke: "${string(now)}"}
+tests:
+  - {name: over night, expect: {status: completed, state: {woke: "2030-01-08T11:00:00Z"}}}
+"""
+
+
+def test_stored_tests_and_simulations_know_the_tenants_calendars(gwen: Actor) -> None:
+    hours = {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
+    content = {"timezone": "UTC", "hours": hours}
+    BusinessCalendar.objects.create(tenant_id=gwen.tenant_id, name="office", content=content)
+    assert activate(gwen, BY_CALENDAR).status == "active"
+    report = simulate_version(actor=gwen, name="patient", number=1, test={"expect": {"status": "completed"}})
+    assert report.failures == ()

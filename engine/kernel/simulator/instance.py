@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from engine.kernel.effects import Closing, MakeCall, Slice, StepRun, Wait, WaitKind
 from engine.kernel.interpreter import advance
 from engine.kernel.program import Definition
-from engine.kernel.signals import Happening, InstanceFacts, Json, Lent
+from engine.kernel.signals import Happening, InstanceFacts, Json
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, TaskStatus
 
@@ -65,8 +65,8 @@ class Instance:
 
     def send(self, happening: Happening) -> Slice:
         """Apply one happening and take in what came of it."""
-        lent = Lent(self.world.now, max_steps=1_000_000, new_id=self.world.lend_id)
-        found = advance(self.definition, self.snapshot, self.facts, [happening], lent)
+        found = advance(self.definition, self.snapshot, self.facts, [happening], self.world.lend())
+        self.world.budget.spend(found)
         self.snapshot = self.world.stored(found.snapshot)
         self._take_in(found)
         return found

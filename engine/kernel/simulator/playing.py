@@ -11,13 +11,14 @@ from engine.kernel.signals import Json, NamedSignal
 from engine.kernel.simulator.acts import ACTS, complete
 from engine.kernel.simulator.expecting import check_expectation, describe
 from engine.kernel.simulator.instance import Instance
+from engine.kernel.simulator.lending import Lending, OverBudget
 from engine.kernel.simulator.people import Refused
 from engine.kernel.simulator.world import World
 
 MOST_JUMPS = 5_000
 Others = Mapping[str, Definition] | None
 _TEST_KEYS = frozenset(
-    ["name", "as", "people", "at", "start", "answers", "calls", "signals", "do", "expect", "description"]
+    ["name", "as", "people", "at", "start", "answers", "calls", "signals", "calendars", "do", "expect", "description"]
 )
 
 
@@ -28,6 +29,8 @@ class Report:
     name: str
     failures: tuple[str, ...]
     result: Mapping[str, Json] = field(default_factory=dict)
+    over_budget: bool = False
+    """Whether it was ended because it did more than it may."""
 
     @property
     def passed(self) -> bool:
@@ -38,10 +41,16 @@ class Report:
 class Play:
     """One test while it is played."""
 
-    def __init__(self, definitions: Mapping[str, Definition], name: str, test: Mapping[str, Json]) -> None:
+    def __init__(
+        self,
+        definitions: Mapping[str, Definition],
+        name: str,
+        test: Mapping[str, Json],
+        lending: Lending | None = None,
+    ) -> None:
         self.name = name
         self.test = test
-        self.world = World(definitions, test)
+        self.world = World(definitions, test, lending)
         self.failures: list[str] = []
         self.main: Instance | None = None
         self.refused: Refused | None = None
@@ -100,11 +109,12 @@ class Play:
         for _ in range(MOST_JUMPS):
             due = [entry for entry in self.world.timers() if entry[0] <= until]
             if not due:
-                break
+                self.world.now = max(self.world.now, until)
+                return
             moment, _, instance, wait = due[0]
             self.world.now = max(self.world.now, moment)
             self.world.ring(instance, wait)
-        self.world.now = max(self.world.now, until)
+        raise OverBudget(f"more than {MOST_JUMPS:,} timers ring")
 
     def _send_signals(self) -> None:
         for entry in self.test.get("signals") or ():
@@ -127,6 +137,7 @@ class Play:
                 self.world.ring(instance, wait)
             else:
                 return
+        raise OverBudget(f"more than {MOST_JUMPS:,} answers and timers do not bring it to rest")
 
     def _timed_signals(self) -> list[tuple[datetime, Mapping[str, Json]]]:
         return [(self._moment(str(one["at"])), one) for one in self.test.get("signals") or () if "at" in one]
@@ -165,12 +176,16 @@ class Play:
         self.failures += check_expectation(self, instance, expected)
 
 
-def run_test(definition: Definition, test: Mapping[str, Json], others: Others = None) -> Report:
+def run_test(
+    definition: Definition, test: Mapping[str, Json], others: Others = None, lending: Lending | None = None
+) -> Report:
     """Play one test of a definition; children and followers come from `others`."""
     name = str(test.get("name") or "test")
     try:
-        play = Play({**(others or {}), definition.name: definition}, definition.name, test)
+        play = Play({**(others or {}), definition.name: definition}, definition.name, test, lending)
         play.run()
+    except OverBudget as problem:
+        return Report(name, (f"the test is too long: {problem}",), over_budget=True)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as problem:
         return Report(name, (f"the test cannot be played: {type(problem).__name__} {problem}",))
     result = describe(play, play.main) if play.main is not None else {"refused": _refusal(play)}
@@ -181,13 +196,10 @@ def _refusal(play: Play) -> Json:
     return {"code": play.refused.code, "fields": list(play.refused.fields)} if play.refused is not None else None
 
 
-def run_tests(definition: Definition, others: Others = None) -> tuple[Report, ...]:
+def run_tests(definition: Definition, others: Others = None, lending: Lending | None = None) -> tuple[Report, ...]:
     """Play all tests that a definition holds."""
-    return tuple(run_test(definition, test, others) for test in definition.canonical.get("tests", ()))
+    return tuple(run_test(definition, test, others, lending) for test in definition.canonical.get("tests", ()))
 
 
-def simulate(
-    definition: Definition, test: Mapping[str, Json], others: Mapping[str, Definition] | None = None
-) -> Report:
-    """Play a case as a test would, to see what comes of it."""
-    return run_test(definition, test, others)
+simulate = run_test
+"""Play a case as a test would, to see what comes of it."""

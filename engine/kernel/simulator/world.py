@@ -3,9 +3,12 @@
 import json
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from engine.kernel.calendars import Calendar
 from engine.kernel.effects import CancelChild, Effect, Emit, MakeCallLater, StartChild, Wait, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.forms import check_values
@@ -19,14 +22,17 @@ from engine.kernel.signals import (
     Happening,
     InstanceFacts,
     Json,
+    Lent,
     NamedSignal,
     RetryDue,
     Started,
     TimerDue,
 )
 from engine.kernel.simulator.instance import Instance, names_of
+from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Turns, calendars_of
 from engine.kernel.simulator.people import Person, Refused, read_people
 from engine.kernel.snapshot import Snapshot
+from engine.kernel.triggers import event_start
 
 MONDAY = "2030-01-07T09:00:00Z"
 MOST_TURNS = 20_000
@@ -37,8 +43,14 @@ _RINGS: Mapping[WaitKind, type] = {WaitKind.TIMER: TimerDue, WaitKind.RETRY: Ret
 class World:
     """Everything outside the cases, under a fake clock."""
 
-    def __init__(self, definitions: Mapping[str, Definition], test: Mapping[str, Json]) -> None:
+    def __init__(
+        self, definitions: Mapping[str, Definition], test: Mapping[str, Json], lending: Lending | None = None
+    ) -> None:
         self.definitions = definitions
+        self.lending = lending or Lending()
+        self.budget = Budget(self.lending)
+        self.calendars = calendars_of(test)
+        self.turns = Turns()
         self.test = test
         self.now: datetime = parse_moment(str(test.get("at") or MONDAY))
         self.people = read_people(test.get("people") or {})
@@ -46,7 +58,6 @@ class World:
         self.pending: deque[tuple[Instance, Happening]] = deque()
         self.kept: list[tuple[str, str, Json, datetime]] = []
         self.ids = 0
-        self.lent: dict[int, str] = {}
 
     def person(self, name: str) -> Person:
         """Give a person of the cast; strangers are of the usual level and have no role."""
@@ -57,11 +68,36 @@ class World:
         self.ids += 1
         return f"case-{self.ids}"
 
+    def lend(self) -> Lent:
+        """Lend the kernel what the platform would lend it, under the simulation's clock and within its budget."""
+        return Lent(
+            self.now,
+            max_steps=self.budget.steps_left,
+            stop=self.lending.stop,
+            calendar=self._calendar,
+            admit=partial(self.turns.admit, self.now),
+            new_id=self.lend_id,
+            decorator=self.lending.decorator,
+        )
+
+    def _calendar(self, name: str) -> Calendar | None:
+        if name in self.calendars or self.lending.calendar is None:
+            return self.calendars.get(name)
+        return self.lending.calendar(name)
+
     def stored(self, snapshot: Snapshot) -> Snapshot:
         """Send a snapshot through JSON, as storing would."""
         return Snapshot.from_json(json.loads(json.dumps(snapshot.to_json())))
 
-    def start(self, name: str, given: Json, by: str | None, label: str, new_id: str | None = None) -> Instance:
+    def start(
+        self,
+        name: str,
+        given: Json,
+        by: str | None,
+        label: str,
+        new_id: str | None = None,
+        reference: str | None = None,
+    ) -> Instance:
         """Start a case; refuse an input that does not fit."""
         definition = self.definitions[name]
         if by is not None:
@@ -69,7 +105,7 @@ class World:
         filled, problems = check_values(definition.input_schema, {} if given is None else given)
         if problems:
             raise Refused("invalid", problems[0].message, tuple(problem.path for problem in problems))
-        facts = InstanceFacts(new_id or self.lend_id(0), name, 1, by, self.now)
+        facts = InstanceFacts(new_id or self.lend_id(0), name, 1, by, self.now, reference)
         instance = Instance(self, definition, facts, label)
         self.instances.append(instance)
         self._start_or_queue(instance, filled)
@@ -104,7 +140,7 @@ class World:
         while self.pending:
             turns += 1
             if turns > MOST_TURNS:
-                raise RuntimeError("the simulation does not come to rest")
+                raise OverBudget("it does not come to rest")
             self._turn(*self.pending.popleft())
         return applied
 
@@ -196,10 +232,12 @@ class World:
             self._event(effect)
 
     def _event(self, effect: Emit) -> None:
+        """Start every workflow that the event is meant for; a payload that does not fit starts nothing."""
         for name, definition in self.definitions.items():
-            event = definition.canonical.get("event")
-            if event is not None and event["name"] == effect.name:
-                self.start(name, effect.payload, None, name)
+            found = event_start(definition, effect.name, effect.payload, self.now)
+            if found is not None:
+                with suppress(Refused):
+                    self.start(name, found.input, None, name, reference=found.reference)
 
     def _send_call(self, instance: Instance, effect: MakeCallLater) -> None:
         instance.calls[effect.step] += 1

@@ -13,6 +13,7 @@ from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.definition import compile_definition
 from engine.kernel.findings import Finding
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
+from engine.kernel.simulator.lending import OverBudget
 from engine.kernel.source import SourceRefused, read_documents
 from engine.management.documents import Document, Unreadable, as_json, finding_line, read_file
 from engine.management.seeding import SeedingCommand, acting_in
@@ -27,7 +28,7 @@ from engine.management.trying import (
 )
 from engine.models import TemplateVersion
 from engine.services.people import tenant_named
-from engine.services.stored_tests import play_tests, workflows_around
+from engine.services.stored_tests import lending_of, play_tests, workflows_around
 from engine.services.templates import activate_version, save_draft, tenant_facts
 from workflowplatform.accounts.actor import Actor, operator_actor
 
@@ -117,7 +118,7 @@ class Command(SeedingCommand):
             raise CommandError("\n".join(finding_line(main.file, finding) for finding in main.findings))
         try:
             play = play_case(main.definition, definitions_around(read), _case(options))
-        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as problem:
+        except (AttributeError, KeyError, OverBudget, TypeError, ValueError, RuntimeError) as problem:
             raise CommandError(f"This cannot be played: {problem}.") from problem
         self.found = play.main is None or bool(play.failures)
         self.stdout.write(as_json(case_json(play)) if options["json"] else "\n".join(case_lines(play)))
@@ -234,7 +235,7 @@ def _try_version(actor: Actor, version: TemplateVersion) -> Tried:
         return Tried(label, version.template.name, findings=tuple(Finding(**found) for found in version.findings))
     around = workflows_around(actor.tenant_id, version.canonical)
     definition = compile_definition(version.canonical)
-    return Tried(label, definition.name, tuple(play_tests(definition, around)))
+    return Tried(label, definition.name, tuple(play_tests(definition, around, lending_of(actor.tenant_id))))
 
 
 def _case(options: Mapping[str, Any]) -> dict[str, Any]:

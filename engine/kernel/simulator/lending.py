@@ -1,0 +1,68 @@
+"""What a simulation borrows from whoever plays it: calendars and decorators by name, and how much it may do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from engine.kernel.calendars import Calendar
+from engine.kernel.decorators import Decorator
+from engine.kernel.effects import Slice
+from engine.kernel.signals import Json
+
+
+class OverBudget(Exception):
+    """A simulation did more than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lending:
+    """What is lent for one simulation."""
+
+    calendar: Callable[[str], Calendar | None] | None = None
+    decorator: Callable[[str], Decorator | None] | None = None
+    most_steps: int = 1_000_000
+    stop: Callable[[], bool] | None = None
+    """Looked at while cases run; true ends the simulation as over its budget."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What a simulation has used of the steps and the time that it was lent."""
+
+    lending: Lending
+    steps: int = 0
+
+    @property
+    def steps_left(self) -> int:
+        """Say how many steps may still begin."""
+        return self.lending.most_steps - self.steps
+
+    def spend(self, found: Slice) -> None:
+        """Count a slice; refuse to go on when it had to stop early, or nothing is left."""
+        self.steps += sum(run.began for run in found.trace)
+        if self.steps_left <= 0:
+            raise OverBudget(f"it runs more than {self.lending.most_steps:,} steps")
+        if found.more:
+            raise OverBudget("it takes too much time")
+
+
+def calendars_of(test: Mapping[str, Json]) -> dict[str, Calendar]:
+    """Read the calendars that a test brings along; they come before the tenant's."""
+    return {name: Calendar.from_json(content) for name, content in (test.get("calendars") or {}).items()}
+
+
+@dataclass(slots=True)
+class Turns:
+    """Who may pass a throttle when: the same even turns as the platform's, under the simulation's clock."""
+
+    free_at: dict[str, datetime] = field(default_factory=dict)
+
+    def admit(self, now: datetime, key: str, limit: int, seconds: float) -> Any:
+        """Let a step go on, or say when to ask again."""
+        window = timedelta(seconds=seconds)
+        taken_until = max(self.free_at.get(key, now), now) + window / limit
+        if taken_until - now > window:
+            return taken_until - window
+        self.free_at[key] = taken_until
+        return None
