@@ -1,4 +1,7 @@
-"""Read and check the audit: every chain unbroken, every subject's last link the one its row remembers."""
+"""Read and check the audit: every chain unbroken, every subject's last link the one its row remembers.
+
+Of an instance that retention let go an anchor remembers the last link; a chain that went too begins anew behind its anchor.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ from django.db.models import QuerySet
 
 from engine import access
 from engine.audit import HASHED, hash_row, moment
-from engine.models import Audit
+from engine.models import Audit, AuditAnchor
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import AuditedSubject, Tenant
@@ -60,7 +63,11 @@ def verify_everything() -> Verdict:
 
 
 def _verify(rows: QuerySet[Audit], tenant_id: UUID | None) -> Verdict:
-    ends: dict[tuple[str, UUID], tuple[int, str]] = {}
+    anchors = _anchors(tenant_id)
+    ends: dict[tuple[str, UUID], tuple[int, str]] = {
+        ("instance", anchor.pk): (anchor.seq, anchor.hash) for anchor in anchors if anchor.purged_at is not None
+    }
+    gone = len(ends)
     broken: dict[tuple[str, UUID], Broken] = {}
     count = 0
     for row in rows.order_by("subject_id", "seq").iterator(chunk_size=2000):
@@ -72,7 +79,16 @@ def _verify(rows: QuerySet[Audit], tenant_id: UUID | None) -> Verdict:
         ends[subject] = (row.seq, row.hash)
     for missing in _missing_ends(ends, tenant_id):
         broken.setdefault((missing.subject_kind, missing.subject_id), missing)
-    return Verdict(count, len(ends), tuple(broken.values()))
+    for anchor in anchors:
+        if anchor.purged_at is None and ends.get(("instance", anchor.pk)) != (anchor.seq, anchor.hash):
+            what = "the chain does not end where its anchor says"
+            broken.setdefault(("instance", anchor.pk), Broken("instance", anchor.pk, anchor.seq, what))
+    return Verdict(count, len(ends) - gone, tuple(broken.values()))
+
+
+def _anchors(tenant_id: UUID | None) -> list[AuditAnchor]:
+    anchors = AuditAnchor.objects.all()
+    return list(anchors if tenant_id is None else anchors.filter(tenant_id=tenant_id))
 
 
 def _fault(row: Audit, seq: int) -> str:
