@@ -1,0 +1,30 @@
+"""Count the statements that this process sends, Django's and the hand-written ones alike.
+
+The embedded PostgreSQL comes without pg_stat_statements. Both kinds of cursor end in psycopg's own `execute`, and that is where
+they are counted; BEGIN and COMMIT do not pass there, SAVEPOINT and SET are left out as the budget says.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import psycopg
+
+UNCOUNTED = ("SAVEPOINT", "RELEASE", "ROLLBACK", "SET", "BEGIN", "COMMIT")
+
+
+@contextmanager
+def counted() -> Iterator[list[str]]:
+    """Give the list to which every statement sent within the block is added."""
+    sent: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def counting(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        text = query if isinstance(query, str) else str(query)
+        if not text.lstrip().upper().startswith(UNCOUNTED):
+            sent.append(text)
+        return execute(self, query, *args, **kwargs)
+
+    with patch.object(psycopg.Cursor, "execute", counting):
+        yield sent

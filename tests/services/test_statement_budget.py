@@ -1,0 +1,119 @@
+"""What a person's act costs the database, counted in statements, and that saving them changed no answer and no rule."""
+
+from typing import Any
+
+import pytest
+from django.db import connection, models
+
+from benchmarks.statements import counted
+from benchmarks.workflows import W1
+from engine.errors import NotFound, Refused
+from engine.models import Audit, Instance, Task
+from engine.services.instances import StartedInstance, start_instance
+from engine.services.tasks import CompletedTask, claim_task, complete_task
+from tests.cast import Cast
+from tests.workflows import TWO_TASKS, activated, only_task, started
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.models import Membership, User
+
+ANSWER: dict[str, Any] = {"outcome": "approve", "values": {"note": "ok"}}
+
+
+def start(actor: Actor) -> StartedInstance:
+    return start_instance(actor=actor, template="w1", input={"amount": 1200})
+
+
+def warmed(gwen: Actor, *actors: Actor) -> None:
+    """Let everything be read that is read once a process: the compiled definition."""
+    activated(gwen, W1)
+    start(actors[0])
+
+
+@pytest.mark.parametrize("finance", ["ada", "flo"])
+def test_w1_takes_eight_statements_and_three_transactions_at_most(committed_cast: Cast, finance: str) -> None:
+    cast, starting_cost = committed_cast, 3
+    _employ(cast, "flo", level=2, role="finance")
+    warmed(cast.actor("gwen"), cast.actor("uri"))
+    uri, actor = cast.actor("uri"), cast.actor(finance)
+    with counted() as starting:
+        begun = start(uri)
+    task = only_task(begun.instance)
+    with counted() as claiming:
+        claim_task(actor=actor, task_id=task.pk)
+    with counted() as completing:
+        done = complete_task(actor=actor, task_id=task.pk, **ANSWER)
+    assert done.instance.status == "completed"
+    assert [len(starting), len(claiming), len(completing)] == [starting_cost, 2, 2]
+    assert len(starting) + len(claiming) + len(completing) <= 8
+    assert _writing_transactions(begun.instance) == 3
+
+
+def _employ(cast: Cast, name: str, *, level: int, role: str) -> None:
+    from engine.services.people import create_person
+
+    create_person(actor=None, tenant=cast.acme, name=name, level=level, roles=[role])
+
+
+def _writing_transactions(instance: Instance) -> int:
+    """Count the transactions that left their number in the instance's audit."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(DISTINCT xid) FROM wf_audit WHERE subject_id = %s", [instance.pk])
+        return int(cursor.fetchone()[0])
+
+
+def test_completing_an_open_task_takes_no_statement_more(gwen: Actor, uri: Actor, ada: Actor) -> None:
+    warmed(gwen, uri)
+    task = only_task(start(uri).instance)
+    with counted() as sent:
+        complete_task(actor=ada, task_id=task.pk, **ANSWER)
+    assert len(sent) == 2
+    kinds = Audit.objects.filter(subject_id=task.instance_id).order_by("seq").values_list("action", flat=True)
+    assert list(kinds).index("task_claimed") < list(kinds).index("task_completed")
+
+
+def test_answers_are_what_the_database_holds(gwen: Actor, uri: Actor, ada: Actor) -> None:
+    warmed(gwen, uri)
+    begun = start(uri)
+    assert _fields(begun.instance) == _fields(Instance.objects.get(pk=begun.instance.pk))
+    task = only_task(begun.instance)
+    claimed = claim_task(actor=ada, task_id=task.pk)
+    assert _fields(claimed) == _fields(Task.objects.get(pk=task.pk))
+    assert claimed.assignee == User.objects.get(username="ada")
+    done: CompletedTask = complete_task(actor=ada, task_id=task.pk, **ANSWER)
+    assert _fields(done.instance) == _fields(Instance.objects.get(pk=begun.instance.pk))
+    assert _fields(done.task) == _fields(Task.objects.get(pk=task.pk))
+
+
+def _fields(row: models.Model) -> dict[str, Any]:
+    return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+
+
+def test_who_was_demoted_since_they_came_in_acts_at_the_level_they_have_now(gwen: Actor, ada: Actor) -> None:
+    activated(gwen, TWO_TASKS)
+    task = only_task(started(gwen, "two"))
+    User.objects.filter(username="ada").update(level=2)
+    with pytest.raises(NotFound):
+        claim_task(actor=ada, task_id=task.pk)
+    with pytest.raises(Refused) as refusal:
+        start_instance(actor=ada, template="two", input={})
+    assert refusal.value.code == "level"
+
+
+def test_who_lost_a_role_since_they_came_in_is_no_candidate(gwen: Actor, uri: Actor, ada: Actor) -> None:
+    warmed(gwen, uri)
+    task = only_task(start(uri).instance)
+    Membership.objects.filter(user_id=ada.person_id, role__name="finance").delete()
+    for act in (claim_task, complete_task):
+        with pytest.raises(Refused) as refusal:
+            act(actor=ada, task_id=task.pk)
+        assert refusal.value.code == "not_candidate"
+
+
+def test_who_left_since_they_came_in_starts_and_claims_nothing(gwen: Actor, uri: Actor, ada: Actor) -> None:
+    warmed(gwen, uri)
+    task = only_task(start(uri).instance)
+    User.objects.filter(username__in=["ada", "uri"]).update(is_active=False)
+    with pytest.raises(Refused, match="not active"):
+        claim_task(actor=ada, task_id=task.pk)
+    with pytest.raises(Refused, match="not active"):
+        start(uri)
