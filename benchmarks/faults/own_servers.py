@@ -1,0 +1,106 @@
+"""Servers that a trial may stop, and a way to make this process use them instead of those that the settings name."""
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, connections
+
+from workflowplatform.services import paths
+from workflowplatform.services.database_url import from_url
+from workflowplatform.services.postgres import start_postgres
+from workflowplatform.services.processes import Child, Household
+from workflowplatform.services.valkey import start_valkey
+
+WHERE = ("NAME", "USER", "HOST", "PORT", "PASSWORD")
+
+
+@dataclass(slots=True)
+class OwnServers:
+    """A PostgreSQL and a Valkey of one trial, each up or down as the trial wants it. Only the main thread may ask."""
+
+    household: Household
+    data: paths.DataFolder
+    sockets: Path
+    postgres: Child | None = None
+    valkey: Child | None = None
+
+    def start_postgres(self) -> str:
+        """Start it and answer its address once it answers; it keeps what it promised, as a product's does."""
+        server = start_postgres(self.household, data=self.data, sockets=self.sockets)
+        self.postgres = server.child
+        return server.url
+
+    def stop_postgres_at_once(self) -> None:
+        """Stop it as `pg_ctl stop -m immediate` does: no connection is asked, nothing is written any more."""
+        assert self.postgres is not None
+        self.postgres.process.send_signal(signal.SIGQUIT)
+        self.postgres.process.wait()
+        self.household.forget(self.postgres)
+
+    def start_valkey(self) -> str:
+        """Start it, empty, and answer its address."""
+        server = start_valkey(self.household, data=self.data, sockets=self.sockets)
+        self.valkey = server.child
+        return server.url
+
+    def stop_valkey(self) -> None:
+        """Stop it; it forgets everything."""
+        assert self.valkey is not None
+        self.household.stop(self.valkey)
+
+
+@contextmanager
+def own_servers() -> Iterator[OwnServers]:
+    """Lend servers of one's own, none of them started yet; nothing of them is left."""
+    folder = Path(tempfile.mkdtemp(prefix="wf-own-"))
+    folder.chmod(0o755)
+    household = Household()
+    try:
+        data = paths.DataFolder(folder)
+        data.prepare()
+        yield OwnServers(household, data, household.keep_folder(paths.make_socket_folder()))
+    finally:
+        household.stop_all()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def own_redis() -> Iterator[OwnServers]:
+    """Make this process, and all it forks, use a Valkey of its own."""
+    before = settings.REDIS_URL
+    with own_servers() as servers:
+        _use_redis(servers.start_valkey())
+        try:
+            yield servers
+        finally:
+            _use_redis(before)
+
+
+@contextmanager
+def own_house() -> Iterator[OwnServers]:
+    """Make this process, and all it forks, use an empty PostgreSQL and a Valkey of its own."""
+    with own_redis() as servers:
+        before = {name: connection.settings_dict[name] for name in WHERE}
+        _use_database({**dict.fromkeys(WHERE, ""), **from_url(servers.start_postgres())})
+        try:
+            call_command("migrate", verbosity=0)
+            yield servers
+        finally:
+            _use_database(before)
+
+
+def _use_redis(address: str) -> None:
+    settings.REDIS_URL = address
+    settings.RQ_QUEUES["default"]["URL"] = address
+
+
+def _use_database(where: dict[str, str]) -> None:
+    connections.close_all()
+    connection.settings_dict.update({name: where[name] for name in WHERE})
