@@ -116,6 +116,41 @@ class ReasonBody(Body):
     reason = Text(required=False, allow_blank=True, default="", max_length=1_000)
 
 
+class AssignBody(ReasonBody):
+    """Who is to do a task; null offers it to everybody again."""
+
+    user = Text(allow_null=True, max_length=100, source="person")
+
+
+class TaskDraftBody(Body):
+    """An answer begun; nothing of it need be right."""
+
+    values = Values(required=False, default=dict)
+    outcome = Text(required=False, allow_blank=True, default="", max_length=100)
+    comment = Text(required=False, allow_blank=True, default="", max_length=10_000)
+
+
+class CommentBody(Body):
+    text = Text(max_length=10_000)
+
+
+class SnoozeBody(Body):
+    until = MomentText(allow_null=True)
+
+
+class NextBody(Body):
+    template = Text(required=False, allow_null=True, max_length=100)
+    role = Text(required=False, allow_null=True, max_length=100)
+
+
+class BulkBody(ReasonBody):
+    """One act and the tasks that it is done to."""
+
+    action = serializers.ChoiceField(["claim", "release", "assign"])
+    ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=200, source="task_ids")
+    user = Text(required=False, allow_null=True, max_length=100, source="person")
+
+
 class InstanceSignalBody(Body):
     """A named signal to one instance; its `id` is the sender's own."""
 

@@ -50,6 +50,9 @@ class TaskSerializer(Rows):
     details = serializers.SerializerMethodField()
     priority = serializers.CharField(source="priority_name")
     due_at = Moment()
+    follow_up_at = Moment()
+    allow = serializers.SerializerMethodField()
+    answered_by = serializers.ListField()
     created_at = Moment()
     claimed_at = Moment()
     completed_at = Moment()
@@ -63,6 +66,10 @@ class TaskSerializer(Rows):
             return dict(task.answer)
         return {name: value for name, value in task.payload.items() if name in _fields(task)}
 
+    def get_allow(self, task: Task) -> list[str]:
+        """Give the acts that the author allows beside answering."""
+        return list(task.extra.get("allow") or ())
+
     def get_details(self, task: Task) -> dict[str, Any]:
         """Give what the author shows beside the form."""
         return {name: value for name, value in task.payload.items() if name not in _fields(task)}
@@ -70,6 +77,35 @@ class TaskSerializer(Rows):
 
 def _fields(task: Task) -> dict[str, Any]:
     return dict((task.form or {}).get("properties") or {})
+
+
+class TaskDraftSerializer(Rows):
+    """An answer begun."""
+
+    values = serializers.JSONField()
+    outcome = serializers.CharField()
+    comment = serializers.CharField()
+    saved_by = serializers.CharField(source="saved_by_name")
+    saved_at = Moment()
+
+
+class CommentSerializer(Rows):
+    """Something said about a task."""
+
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    author = serializers.CharField(source="author_name")
+    at = Moment()
+
+
+class BulkResultSerializer(Rows):
+    """What became of one task of many."""
+
+    id = serializers.UUIDField(source="task_id")
+    ok = serializers.BooleanField()
+    code = serializers.CharField()
+    detail = serializers.CharField(source="message")
+    task = TaskSerializer()
 
 
 class WaitSerializer(Rows):

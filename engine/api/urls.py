@@ -2,7 +2,18 @@
 
 from django.urls import include, path
 
-from engine.api.views import arrivals, auditing, diagrams, instances, operations, schedules, setup, tasks, templates
+from engine.api.views import (
+    arrivals,
+    auditing,
+    diagrams,
+    instances,
+    operations,
+    schedules,
+    setup,
+    task_acts,
+    tasks,
+    templates,
+)
 from engine.api.views.base import NothingHere
 from engine.api.views.health import HealthView
 
@@ -37,6 +48,13 @@ task_routes = [
     path("claim/", tasks.ClaimView.as_view(), name="claim"),
     path("release/", tasks.ReleaseView.as_view(), name="release"),
     path("complete/", tasks.CompleteView.as_view(), name="complete"),
+    path("assign/", task_acts.AssignView.as_view(), name="assign"),
+    path("draft/", task_acts.DraftView.as_view(), name="draft"),
+    path("comment/", task_acts.CommentView.as_view(), name="comment"),
+    path("suspend/", task_acts.SuspendView.as_view(), name="suspend-task"),
+    path("resume/", task_acts.ResumeView.as_view(), name="resume-task"),
+    path("snooze/", task_acts.SnoozeView.as_view(), name="snooze"),
+    path("skip/", task_acts.SkipView.as_view(), name="skip-task"),
     path("why/", tasks.WhyView.as_view(), name="why"),
 ]
 
@@ -55,6 +73,8 @@ urlpatterns = [
     path("instances/", instances.InstancesView.as_view(), name="instances"),
     path("instances/<uuid:instance_id>/", include(instance_routes)),
     path("tasks/", tasks.TasksView.as_view(), name="tasks"),
+    path("tasks/next/", task_acts.NextView.as_view(), name="next"),
+    path("tasks/bulk/", task_acts.BulkView.as_view(), name="bulk"),
     path("tasks/<uuid:task_id>/", include(task_routes)),
     path("signals/", arrivals.SignalsView.as_view(), name="signals"),
     path("events/", arrivals.EventsView.as_view(), name="events"),

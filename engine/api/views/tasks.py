@@ -12,7 +12,7 @@ from engine import access
 from engine.api import filters
 from engine.api.inputs import CompleteBody, NoBody, read_body
 from engine.api.once import once
-from engine.api.paging import LAST_DONE, URGENT, Column, answer_page
+from engine.api.paging import LAST_DONE, NEXT_UP, URGENT, Column, answer_page
 from engine.api.serializers import ReasonSerializer, TaskSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
@@ -27,6 +27,7 @@ VIEWS: Mapping[str, tuple[Callable[[Actor], QuerySet[Task]], Sequence[Column]]] 
     "available": (access.tasks_available, URGENT),
     "team": (access.tasks_team, URGENT),
     "done": (access.tasks_done, LAST_DONE),
+    "snoozed": (access.tasks_snoozed, NEXT_UP),
 }
 
 
@@ -86,6 +87,8 @@ class WhyView(ApiView):
         task = access.task_of(self.actor, task_id)
         person = self._person(request)
         reasons = access.explain_task(person, task)
+        if person.person_id != self.actor.person_id:
+            reasons = [reason.about(person.name.capitalize()) for reason in reasons]
         return Response(
             {
                 "task": task.pk,

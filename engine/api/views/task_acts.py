@@ -1,0 +1,116 @@
+"""What can be done with tasks over REST beside claim, release and complete."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine import access
+from engine.api.inputs import (
+    AssignBody,
+    BulkBody,
+    CommentBody,
+    NextBody,
+    ReasonBody,
+    SnoozeBody,
+    TaskDraftBody,
+    read_body,
+)
+from engine.api.once import once
+from engine.api.serializers import BulkResultSerializer, CommentSerializer, TaskDraftSerializer, TaskSerializer
+from engine.api.views.base import ApiView
+from engine.api.views.instances import shape_instance
+from engine.models import TaskDraft
+from engine.services import assigning, bulk, comments, drafts, pausing
+
+
+class AssignView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Bind the task to somebody, or to nobody."""
+        body = read_body(request, AssignBody)
+        return Response(TaskSerializer(assigning.assign_task(actor=self.actor, task_id=task_id, **body)).data)
+
+
+class DraftView(ApiView):
+    def get(self, request: Request, task_id: UUID) -> Response:
+        """Show the answer begun; where there is none, an empty one that nobody saved."""
+        found = drafts.draft_for(actor=self.actor, task_id=task_id)
+        return Response(TaskDraftSerializer(found or TaskDraft(saved_by_name=None)).data)
+
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Keep what was typed so far."""
+        body = read_body(request, TaskDraftBody)
+        return Response(TaskDraftSerializer(drafts.save_task_draft(actor=self.actor, task_id=task_id, **body)).data)
+
+    def delete(self, request: Request, task_id: UUID) -> Response:
+        """Throw away what was typed."""
+        drafts.discard_task_draft(actor=self.actor, task_id=task_id)
+        return Response(status=204)
+
+
+class CommentView(ApiView):
+    def get(self, request: Request, task_id: UUID) -> Response:
+        """List what was said about the task, oldest first."""
+        return Response(CommentSerializer(access.comments_of(self.actor, task_id), many=True).data)
+
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Say something about the task."""
+        body = read_body(request, CommentBody)
+        said = comments.comment_task(actor=self.actor, task_id=task_id, **body)
+        return Response(CommentSerializer(said).data, status=201)
+
+
+class SuspendView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Hold the task back."""
+        body = read_body(request, ReasonBody)
+        return Response(TaskSerializer(pausing.suspend_task(actor=self.actor, task_id=task_id, **body)).data)
+
+
+class ResumeView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Let the task go on."""
+        body = read_body(request, ReasonBody)
+        return Response(TaskSerializer(pausing.resume_task(actor=self.actor, task_id=task_id, **body)).data)
+
+
+class SnoozeView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Put the task off until a moment."""
+        body = read_body(request, SnoozeBody)
+        return Response(TaskSerializer(pausing.snooze_task(actor=self.actor, task_id=task_id, **body)).data)
+
+
+class SkipView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Pass over the task; the instance as it then stands comes back."""
+        body = read_body(request, ReasonBody)
+        done = pausing.skip_task(actor=self.actor, task_id=task_id, **body)
+        shaped: dict[str, Any] = shape_instance(self.actor, done.instance, done.next_tasks)
+        return Response({**shaped, "task": TaskSerializer(done.task).data})
+
+
+class NextView(ApiView):
+    @once
+    def post(self, request: Request) -> Response:
+        """Claim the most urgent task that the actor may take; 204 where there is none."""
+        body = read_body(request, NextBody)
+        found = assigning.take_next_task(actor=self.actor, **body)
+        return Response(TaskSerializer(found).data) if found else Response(status=204)
+
+
+class BulkView(ApiView):
+    @once
+    def post(self, request: Request) -> Response:
+        """Do one act to many tasks, with a result for each."""
+        body = read_body(request, BulkBody)
+        rows = bulk.act_on_tasks(actor=self.actor, **body)
+        return Response({"results": BulkResultSerializer(rows, many=True).data})
