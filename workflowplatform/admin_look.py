@@ -62,7 +62,7 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "6px",
     "COLORS": {"primary": ACCENT, "base": GREYS},
-    "STYLES": [stylesheet("css/tokens.css"), stylesheet("engine/admin.css")],
+    "STYLES": [stylesheet("css/tokens.css"), stylesheet("engine/admin.css"), stylesheet("css/diagram.css")],
     "DASHBOARD_CALLBACK": "engine.admin.overview.overview",
     "SIDEBAR": {
         "show_search": False,

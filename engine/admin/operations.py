@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import mark_safe
 from unfold.decorators import display
 
 from engine import access
@@ -23,6 +24,7 @@ from engine.admin.sentences import (
 )
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Instance, Signal, Task
+from engine.services.diagrams import inline_diagram
 from engine.services.instances import cancel_instance
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -92,6 +94,7 @@ class InstanceAdmin(TenantAdmin):
             "wf_waits": [(wait_sentence(wait, open_tasks), wait) for wait in waits],
             "wf_tasks": tasks,
             "wf_steps": access.step_runs_of(actor, row.pk),
+            "wf_diagram": mark_safe(inline_diagram(actor, row)),  # noqa: S308  authors' words are escaped where it is drawn
             "wf_timeline": lines_of(access.history_of(actor, row.pk).order_by("-seq")[:200]),
             "wf_state": rows_of_value(row.state),
             "wf_input": rows_of_value(row.input),

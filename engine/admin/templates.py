@@ -9,6 +9,7 @@ from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.safestring import mark_safe
 from unfold.decorators import display
 
 from engine import access
@@ -23,6 +24,7 @@ from engine.errors import Conflict, Unprocessable
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Audit, Template, TemplateVersion
 from engine.services import templates
+from engine.services.diagrams import inline_version
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
@@ -36,7 +38,7 @@ steps:
       roles: [finance]
       outcomes: [approve, reject]
 """
-STATUS_LABELS = {"active": "success", "paused": "warning", "draft": "info", "archived": ""}
+STATUS_LABELS = {"active": "success", "unavailable": "danger", "paused": "warning", "draft": "info", "archived": ""}
 
 
 class SourceInput(forms.Textarea):
@@ -183,6 +185,8 @@ class VersionAdmin(TenantAdmin):
         """Give the editor's page its findings, the outline, the canonical form and the other versions."""
         if row is None:
             return {"title": "New template", "wf_editable": True}
+        if row.unavailable:
+            messages.warning(request, f"This release cannot run version {row.number}: {row.unavailable}")
         return {
             "title": str(row.template),
             "subtitle": None,
@@ -192,6 +196,7 @@ class VersionAdmin(TenantAdmin):
             "wf_findings": row.findings,
             "wf_missing": count_words(row.findings),
             "wf_outline": outline_of(row.canonical),
+            "wf_diagram": mark_safe(inline_version(row)),  # noqa: S308  authors' words are escaped where it is drawn
             "wf_canonical": json.dumps(row.canonical, indent=2, ensure_ascii=False) if row.canonical else "",
             "wf_versions": access.visible_versions(actor_of(request)).filter(template=row.template).order_by("-number"),
         }
@@ -224,7 +229,12 @@ class VersionAdmin(TenantAdmin):
 
     @display(description="Status", label=STATUS_LABELS, ordering="status")
     def state(self, version: TemplateVersion) -> str:
-        return version.status
+        return status_word(version)
+
+
+def status_word(version: TemplateVersion) -> str:
+    """Say where a version stands: one in force that this release cannot run is unavailable."""
+    return "unavailable" if version.status == VersionStatus.ACTIVE and version.unavailable else version.status
 
 
 def version_to_show(template: Template) -> TemplateVersion:
@@ -263,11 +273,11 @@ class TemplateAdmin(TenantAdmin):
     def words(self, template: Template) -> list[str]:
         return [str(template), template.name]
 
-    @display(description="In force", label={"active": "success", "paused": "warning", "nothing": ""})
+    @display(description="In force", label={**STATUS_LABELS, "nothing": ""})
     def in_force(self, template: Template) -> tuple[str, str]:
         for version in template.versions.all():
             if version.status in (VersionStatus.ACTIVE, VersionStatus.PAUSED):
-                return version.status, f"version {version.number} {version.status}"
+                return status_word(version), f"version {version.number} {status_word(version)}"
         return "nothing", "nothing yet"
 
     @display(description="Draft")

@@ -48,6 +48,12 @@ def inline_diagram(actor: Actor, instance: Instance, *, alone: bool = False) -> 
     return draw(geometry, states, alone=alone, outline=outline_text(instance.version.canonical) if alone else "")
 
 
+def inline_version(version: TemplateVersion) -> str:
+    """Draw a version for a page; nothing while there is no geometry."""
+    geometry = geometry_of(version)
+    return draw(geometry, alone=False) if geometry else ""
+
+
 def geometry_of(version: TemplateVersion) -> Geometry | None:
     """Find the geometry of what a version says now."""
     found = Diagram.objects.filter(version=version, tenant=version.tenant_id, sha256=version.sha256).first()
