@@ -63,6 +63,8 @@ PARTS: dict[str, str] = {
     "reason text",
     "chains": "id uuid, audit_seq bigint, audit_hash text",
     "claimed_tasks": "id uuid, assignee_id uuid, claimed_at timestamptz",
+    "answered_tasks": "instance_id uuid, token bigint, name text",
+    "answering_events": "token bigint, " + EVENT,
     "closed_tasks": "instance_id uuid, token bigint, status text, outcome text, answer jsonb, comment text, "
     "completed_at timestamptz, completed_by_id uuid, completed_by_name text, assignee_id uuid, claimed_at timestamptz",
     "closing_events": "token bigint, " + EVENT,
@@ -181,12 +183,18 @@ SPECIAL: dict[str, str] = {
     "closed_tasks": "UPDATE wf_tasks t SET status = s.status, outcome = s.outcome, answer = s.answer, "
     "comment = coalesce(s.comment, ''), completed_at = s.completed_at, completed_by_id = s.completed_by_id, "
     "completed_by_name = s.completed_by_name, assignee_id = coalesce(s.assignee_id, t.assignee_id), "
-    "claimed_at = coalesce(t.claimed_at, s.claimed_at) FROM {records} WHERE t.instance_id = s.instance_id "
-    "AND t.token = s.token AND t.status IN ('open', 'claimed', 'suspended') "
+    "claimed_at = coalesce(t.claimed_at, s.claimed_at), answered_by = CASE WHEN t.extra ? 'several' AND s.outcome IS NOT NULL "
+    "THEN t.answered_by || to_jsonb(s.completed_by_name) ELSE t.answered_by END FROM {records} "
+    "WHERE t.instance_id = s.instance_id AND t.token = s.token AND t.status IN ('open', 'claimed', 'suspended') "
     "RETURNING t.id, t.instance_id, t.token, t.status, t.completed_by_id",
     "chains": "UPDATE wf_instances t SET audit_seq = s.audit_seq, audit_hash = s.audit_hash FROM {records} WHERE t.id = s.id",
-    "claimed_tasks": "UPDATE wf_tasks t SET status = 'claimed', assignee_id = s.assignee_id, claimed_at = s.claimed_at "
-    "FROM {records} WHERE t.id = s.id",
+    "claimed_tasks": "UPDATE wf_tasks t SET status = 'claimed', assignee_id = s.assignee_id, claimed_at = s.claimed_at, "
+    "follow_up_at = CASE WHEN t.follow_up_at <= s.claimed_at THEN t.follow_up_at END FROM {records} WHERE t.id = s.id",
+    "answered_tasks": "UPDATE wf_tasks t SET answered_by = t.answered_by || to_jsonb(s.name) FROM {records} "
+    "WHERE t.instance_id = s.instance_id AND t.token = s.token AND t.status IN ('open', 'claimed', 'suspended') "
+    "RETURNING t.id, t.instance_id, t.token",
+    "answering_events": f"INSERT INTO wf_task_events (task_id, {_listed(EVENT)}) SELECT c.id, {_listed(EVENT, 's.')} "
+    "FROM {records} JOIN answered_tasks c ON c.instance_id = s.instance_id AND c.token = s.token",
     "closing_events": f"INSERT INTO wf_task_events (task_id, {_listed(EVENT)}) SELECT c.id, {_listed(EVENT, 's.')} "
     "FROM {records} JOIN closed_tasks c ON c.instance_id = s.instance_id AND c.token = s.token",
     "new_tasks": f"INSERT INTO wf_tasks ({_listed(TASK)}, assignee_id) SELECT {_listed(TASK, 's.')}, p.id FROM {{records}} "

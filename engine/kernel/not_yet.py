@@ -15,7 +15,6 @@ NOT_YET: Mapping[str, str] = {
     "task.remind": _INBOX,
     "task.escalate": _INBOX,
     "task.assign_by": _INBOX,
-    "task.complete_when": _INBOX,
     "task.wip_limit": _INBOX,
     "task.attachments": _INBOX,
     "task.checklist": _INBOX,

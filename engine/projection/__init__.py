@@ -9,6 +9,7 @@ from engine.projection.history import acts, add_step_runs
 from engine.projection.rows import add_closed, add_opened, add_receipts, hold_or_free_signals, signal_row, tell_parent
 from engine.projection.stage import NEVER, STANDING_STILL, Delivery, Loaded, Stage
 from engine.projection.summary import add_instance, add_runtime
+from engine.projection.tasks import note_answers
 
 __all__ = ["NEVER", "STANDING_STILL", "Delivery", "Loaded", "Stage", "project"]
 
@@ -17,6 +18,7 @@ def project(stage: Stage) -> None:
     """Add every row of this slice to the stage's batch."""
     add_receipts(stage)
     add_closed(stage)
+    note_answers(stage)
     task_ids = add_opened(stage)
     add_step_runs(stage)
     if stage.result.more:

@@ -71,8 +71,8 @@ def acts(stage: Stage) -> Iterator[Act]:
     """Tell the slice as acts: what came in, each step, the tasks, the end."""
     if stage.is_birth:
         yield Act("start_workflow", new={"input": stage.loaded.input, "reference": stage.result.reference})
-    for delivery in stage.deliveries:
-        if isinstance(delivery.happening, TaskCompleted) and delivery.token in {c.token for c in stage.result.closed}:
+    for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
+        if applied and isinstance(delivery.happening, TaskCompleted):
             yield _task_completed(stage, delivery.happening)
     for entry in stage.result.trace:
         yield _step_act(stage, entry)
@@ -93,7 +93,9 @@ def _cause(stage: Stage) -> str:
 def _task_completed(stage: Stage, completed: TaskCompleted) -> Act:
     snapshot = stage.loaded.snapshot
     step = snapshot.resume_pointer(completed.token).get("taskName") if snapshot else None
-    return Act("task_completed", step=step, new={"outcome": completed.outcome, "values": dict(completed.values)})
+    over = completed.token in {closed.token for closed in stage.result.closed}
+    new = {"outcome": completed.outcome, "values": dict(completed.values)}
+    return Act("task_completed" if over else "task_answered", step=step, new=new)
 
 
 def _step_act(stage: Stage, entry: StepRun) -> Act:

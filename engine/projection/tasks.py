@@ -46,6 +46,19 @@ def close_task(stage: Stage, closed: ClosedWait, delivery: Delivery | None) -> N
     stage.batch.add("closing_events", event | {"token": closed.token, "cause": _cause(delivery)})
 
 
+def note_answers(stage: Stage) -> None:
+    """Note each answer to a task that goes on: several people answer it, and not all have."""
+    closed = {closed.token for closed in stage.result.closed}
+    for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
+        happening = delivery.happening
+        if applied and isinstance(happening, TaskCompleted) and happening.token not in closed:
+            place = {"instance_id": stage.instance_id, "token": happening.token}
+            stage.batch.add("answered_tasks", place | {"name": delivery.actor.name})
+            new = {"outcome": happening.outcome, "values": dict(happening.values), "comment": happening.comment}
+            event = _event(stage, "answered", delivery.actor, new=new)
+            stage.batch.add("answering_events", event | {"token": happening.token})
+
+
 def _cause(delivery: Delivery | None) -> str:
     return delivery.happening.reason if delivery and isinstance(delivery.happening, TaskSkipped) else ""
 

@@ -12,7 +12,7 @@ from engine.kernel.signals import TaskReleased
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
-from engine.services.tasks import claim_instance, claim_task, note_act, tell_engine
+from engine.services.tasks import claim_instance, claim_task, note_act, refuse_shared, tell_engine
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
@@ -37,8 +37,7 @@ def _refuse_unassignable(task: Task) -> None:
         raise Conflict(message, code="closed", status=task.status)
     if task.status == TaskStatus.SUSPENDED:
         raise Conflict("This task is suspended; resume it first.", code="status", status=task.status)
-    if task.takes_several:
-        raise Conflict("Several people answer this task; it is nobody's alone.", code="status", status=task.status)
+    refuse_shared(task)
 
 
 def _receiver(actor: Actor, task: Task, name: str) -> User:
@@ -59,7 +58,7 @@ def _hand_over(actor: Actor, task: Task, person: User | None, reason: str) -> Ta
     old = {"assignee": before.username if before else None}
     note_act(actor, task, kind, database_now(), old=old, new={"assignee": person and person.username}, cause=reason)
     _move_offer(task, before, person)
-    Task.objects.filter(pk=task.pk).update(status=TaskStatus.OPEN, assignee=person, claimed_at=None)
+    Task.objects.filter(pk=task.pk).update(status=TaskStatus.OPEN, assignee=person, claimed_at=None, follow_up_at=None)
     if was_claimed:
         tell_engine(actor, task, TaskReleased(task.token))
     return access.task_of(actor, task.pk)

@@ -72,6 +72,7 @@ def claim_task(*, actor: Actor, task_id: UUID) -> Task:
     if task.status == TaskStatus.CLAIMED:
         return task
     refuse_foreign(actor)
+    refuse_shared(task)
     batch = Batch()
     claim(batch, held)
     write(batch)
@@ -120,7 +121,7 @@ def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
 def _release(actor: Actor, task: Task, reason: str) -> Task:
     holder = task.assignee.username if task.assignee else None
     note_act(actor, task, "released", database_now(), old={"assignee": holder}, cause=reason)
-    Task.objects.filter(pk=task.pk).update(status=TaskStatus.OPEN, assignee_id=None, claimed_at=None)
+    Task.objects.filter(pk=task.pk).update(status=TaskStatus.OPEN, assignee_id=None, claimed_at=None, follow_up_at=None)
     tell_engine(actor, task, TaskReleased(task.token))
     task.refresh_from_db()
     return task
@@ -167,6 +168,12 @@ def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> None
         raise refusal
 
 
+def refuse_shared(task: Task) -> None:
+    """Keep a task that several people answer from being bound to one of them."""
+    if task.takes_several:
+        raise Conflict("Several people answer this task; it is nobody's alone.", code="status", status=task.status)
+
+
 def refuse_foreign(actor: Actor) -> None:
     """Keep who works in another tenant from holding a task there."""
     if actor.crosses or actor.person_id is None:
@@ -200,7 +207,7 @@ def complete_task(
 
 def _claimed(batch: Batch, held: HeldTask) -> Loaded:
     """Claim an open task in the act that answers it; return its instance as it is then."""
-    if held.task.status != TaskStatus.OPEN:
+    if held.task.status != TaskStatus.OPEN or held.task.takes_several:
         return held.loaded
     if not definition_of(held.loaded.version_id).claims_decide:
         return replace(held.loaded, chain=note_claim(batch, held))
@@ -226,7 +233,8 @@ def _task_after(batch: Batch, held: HeldTask) -> Task:
 
 
 def _refuse_answered(actor: Actor, task: Task) -> None:
-    if task.status == TaskStatus.COMPLETED and task.completed_by_id == actor.person_id:
+    own = task.completed_by_id == actor.person_id or actor.name in task.answered_by
+    if task.status == TaskStatus.COMPLETED and own:
         raise Conflict(
             f"Already sent at {task.completed_at:%H:%M}. Here is what you answered.",
             code="answered",

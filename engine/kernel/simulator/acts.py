@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from engine.kernel.effects import OpenTask
 from engine.kernel.periods import parse_period
 from engine.kernel.signals import Json, NamedSignal, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
 from engine.kernel.simulator.instance import Instance, Task
@@ -63,6 +64,11 @@ def _refuse(task: Task, name: str) -> None:
         raise Refused("claimed", f"{task.claimed_by} has claimed it")
 
 
+def _refuse_shared(task: OpenTask) -> None:
+    if task.extra.get("several"):
+        raise Refused("status", "several people answer this task; it is nobody's alone")
+
+
 def _act_complete(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     given = act.get("with") or {}
     complete(play.world, instance, instance.find_task(str(act["complete"])), act.get("by"), given)
@@ -74,6 +80,7 @@ def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> Non
     _refuse(task, person.name)
     assert task.wait.task is not None
     refuse_actor(task.wait.task, task.assignee, person)
+    _refuse_shared(task.wait.task)
     task.claimed_by, task.status = person.name, TaskStatus.CLAIMED
     play.world.send(instance, TaskClaimed(task.wait.token, person.name))
 
@@ -104,6 +111,7 @@ def _act_assign(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
     given = act.get("with")
     name = given.get("user") if isinstance(given, dict) else given
     assert task.wait.task is not None
+    _refuse_shared(task.wait.task)
     refuse_actor(task.wait.task, None, play.world.person(str(name)))
     task.assignee = str(name)
 
