@@ -87,6 +87,7 @@ FAMILIES = (
                 "transports",
                 "dispatch",
                 "races",
+                "model",
                 "inbox",
                 "admin",
             )

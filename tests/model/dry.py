@@ -1,0 +1,88 @@
+"""Liveness: when nobody acts any more, the outside is well and time passes, everything that can go on does."""
+
+from datetime import timedelta
+
+from engine.models import Instance, Schedule, ScheduleFire
+from engine.services.schedules import pause_schedule
+from tests.model.invariants import check
+from tests.model.model import ADMITTED, OVER
+from tests.model.outside import Mood, set_mood
+from tests.model.templates import TEMPLATES
+from tests.model.world import World
+
+MOST_MOMENTS = 300
+
+
+def run_dry(world: World) -> None:
+    """Settle what is due, stop the clocks that would go on for ever, then go from due moment to due moment."""
+    set_mood(Mood.WELL)
+    world.work()
+    _every_slot_is_settled(world)
+    for schedule in world.schedules():
+        if schedule.status == "active":
+            pause_schedule(actor=world.actor("gwen"), schedule_id=schedule.pk)
+    for _ in range(MOST_MOMENTS):
+        world.work()
+        ahead = world.due_ahead()
+        if not ahead:
+            break
+        world.pass_to(ahead[0])
+    else:
+        raise AssertionError(f"after {MOST_MOMENTS} moments these are still ahead: {world.due_ahead()}")
+    world.hidden.clear()
+    check(world)
+    _nothing_stands_still(world)
+    _all_that_can_run_has_run(world)
+
+
+def _every_slot_is_settled(world: World) -> None:
+    """Each slot up to now of a schedule in service has its row: an instance, a turn to wait for, or a skip with its reason."""
+    for schedule in world.schedules():
+        if schedule.status != "active" or world.book.in_force(schedule.template.name) != "active":
+            continue
+        assert schedule.look_at is not None, f"nobody will ever look at {schedule} again"
+        assert schedule.look_at > world.clock.at, f"{schedule} was due at {schedule.look_at} and nobody looked"
+        fires = {fire.slot: fire for fire in ScheduleFire.objects.filter(schedule_id=schedule.pk)}
+        missing = [slot for slot in _slots(schedule, world) if slot not in fires]
+        assert not missing, f"{schedule} has nothing for {missing}"
+
+
+def _slots(schedule: Schedule, world: World) -> list:
+    """Return the slots of a schedule since it was made. The model's schedules ring every minute, or once."""
+    if schedule.once_at:
+        return [schedule.once_at] if schedule.once_at <= world.clock.at else []
+    first = min(fire.slot for fire in fires) if (fires := list(schedule.fires.all())) else None
+    if first is None:
+        return []
+    return [first + timedelta(minutes=n) for n in range(int((world.clock.at - first) / timedelta(minutes=1)) + 1)]
+
+
+def _nothing_stands_still(world: World) -> None:
+    """Whoever is not over waits for a person, a named signal, a child, a turn or an operator."""
+    admitted = {name: world.room(name) for name in TEMPLATES}
+    for instance in world.instances("queued"):
+        assert admitted[instance.template.name] == 0, f"{instance.pk} waits for a turn that is free"
+    for instance in world.instances("running"):
+        kinds = set(instance.waits.filter(side=False).values_list("kind", flat=True))
+        assert kinds, f"{instance.pk} of {instance.template.name} waits for nothing"
+        assert kinds <= {"task", "signal", "child"}, (
+            f"{instance.pk} of {instance.template.name} still waits for {kinds}"
+        )
+        if kinds == {"child"}:
+            assert _has_child_that_waits(instance), f"{instance.pk} waits for a child that is over"
+
+
+def _has_child_that_waits(instance: Instance) -> bool:
+    return instance.children.filter(status__in=ADMITTED, parent_token__isnull=False).exists()
+
+
+def _all_that_can_run_has_run(world: World) -> None:
+    """Every step whose needs are met has begun; in what is completed every step has."""
+    for instance in world.glance.instances:
+        by_step = world.glance.runs[instance.id]
+        if instance.status in OVER - {"completed"} or instance.status in ("suspended", "incident"):
+            continue
+        for step, needed in TEMPLATES[instance.template].needs.items():
+            met = all(any(run.status == "success" for run in by_step.get(need, ())) for need in needed)
+            assert not met or by_step.get(step), f"{step} of {instance.id} could run and never did"
+            assert instance.status != "completed" or by_step.get(step), f"{instance.id} is complete without {step}"

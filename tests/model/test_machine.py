@@ -1,0 +1,29 @@
+"""The formal model holds: whatever is done in whatever order, nothing of it is ever broken, and everything ends that can."""
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.model.conftest import NewWorld
+from tests.model.machine import Machine
+
+UNHURRIED = settings(
+    deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=False, derandomize=True
+)
+SHORT = settings(UNHURRIED, max_examples=8, stateful_step_count=25, phases=[Phase.generate])
+LONG = settings(UNHURRIED, max_examples=60, stateful_step_count=50)
+
+
+def play(new_world: NewWorld, profile: settings) -> None:
+    """Let the machine run in worlds made for it."""
+    machine = type("PlayedMachine", (Machine,), {"make_world": staticmethod(new_world)})
+    run_state_machine_as_test(machine, settings=profile)
+
+
+def test_the_model_holds(new_world: NewWorld) -> None:
+    play(new_world, SHORT)
+
+
+@pytest.mark.slow
+def test_the_model_holds_for_long(new_world: NewWorld) -> None:
+    play(new_world, LONG)
