@@ -91,7 +91,7 @@ def version_to_author(actor: Actor, name: str, number: int) -> TemplateVersion:
 
 def startable_versions(actor: Actor) -> list[TemplateVersion]:
     """Return the active versions that the actor may start by hand."""
-    active = TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id).select_related("template")
+    active = TemplateVersion.objects.startable().filter(tenant_id=actor.tenant_id).select_related("template")
     held = set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True))
     return [version for version in active.order_by("template__title") if refuse_start(actor, version, held) is None]
 
@@ -131,6 +131,8 @@ def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[st
         raise Conflict(
             f"Version {version.number} is {version.status}; only an active one can be started.", code="status"
         )
+    if version.unavailable:
+        raise Conflict(f"This release cannot run version {version.number}: {version.unavailable}", code="unavailable")
 
 
 # Instances

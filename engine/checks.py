@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 DISPATCHERS = ("rq", "immediate")
+STARTUP_VALIDATIONS = ("strict", "warn")
 
 
 @register()
@@ -18,6 +19,20 @@ def check_dispatcher(**kwargs: Any) -> list[CheckMessage]:
             f"WORKFLOW_DISPATCHER is {settings.WORKFLOW_DISPATCHER!r}.",
             hint=f"Use one of: {', '.join(DISPATCHERS)}.",
             id="workflow.E001",
+        )
+    ]
+
+
+@register()
+def check_startup_validation(**kwargs: Any) -> list[CheckMessage]:
+    """Refuse a way of validating at start-up that does not exist."""
+    if settings.WORKFLOW_STARTUP_VALIDATION in STARTUP_VALIDATIONS:
+        return []
+    return [
+        Error(
+            f"WORKFLOW_STARTUP_VALIDATION is {settings.WORKFLOW_STARTUP_VALIDATION!r}.",
+            hint=f"Use one of: {', '.join(STARTUP_VALIDATIONS)}.",
+            id="workflow.E003",
         )
     ]
 

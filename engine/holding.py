@@ -65,7 +65,7 @@ def _columns(model: type[models.Model], alias: str, *names: str, without: Iterab
 TASK = _columns(Task, "k")
 INSTANCE = _columns(Instance, "i", without=("state", "output", "error"))
 TEMPLATE = _columns(Template, "t", "id", "tenant_id", "name", "title", "concurrent_limit")
-VERSION = _columns(TemplateVersion, "v", "id", "tenant_id", "template_id", "number", "status")
+VERSION = _columns(TemplateVersion, "v", "id", "tenant_id", "template_id", "number", "status", "unavailable")
 TENANT = _columns(Tenant, "n", "id", "name", "concurrent_limit")
 ASSIGNEE = _columns(User, "a", "id", "tenant_id", "username", "full_name")
 PERSON = _columns(User, "p", "id", "tenant_id", "username", "full_name", "level", "is_active")

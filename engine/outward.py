@@ -78,7 +78,7 @@ def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
 
 def listeners(tenant_id: UUID, name: str, payload: Any, now: datetime) -> Iterator[tuple[TemplateVersion, EventStart]]:
     """Give every active version that an event starts, with what it is started with; unfit payloads start nothing."""
-    active = TemplateVersion.objects.active().filter(tenant_id=tenant_id, event_name=name).select_related("template")
+    active = TemplateVersion.objects.startable().filter(tenant_id=tenant_id, event_name=name).select_related("template")
     for version in active.order_by("template__name"):
         definition = definition_of(version.pk)
         given = event_start(definition, name, payload, now)
@@ -124,8 +124,8 @@ def _version(stage: Stage, effect: StartChild) -> TemplateVersion | None:
     if effect.version == "same" and effect.name == stage.loaded.facts.template:
         return versions.filter(pk=stage.loaded.version_id).first()
     if effect.version.isdigit():
-        return versions.exclude(status="draft").filter(number=int(effect.version)).first()
-    return versions.active().first()
+        return versions.exclude(status="draft").filter(number=int(effect.version), unavailable="").first()
+    return versions.startable().first()
 
 
 def _refuse(stage: Stage, effect: StartChild, error_class: str, code: str, message: str) -> None:

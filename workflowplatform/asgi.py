@@ -6,3 +6,10 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
 application = get_asgi_application()
+
+from engine.startup import Unfit, require_fit_to_serve  # noqa: E402  the apps are loaded by now
+
+try:
+    require_fit_to_serve()
+except Unfit as unfit:
+    raise SystemExit(str(unfit)) from None

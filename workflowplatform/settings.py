@@ -206,6 +206,8 @@ WORKFLOW_SLICE_SECONDS = float(os.environ.get("WORKFLOW_SLICE_SECONDS", "0.05"))
 """A slice that takes longer stops early and goes on by an InternalContinue."""
 WORKFLOW_DIAGRAMS = flag("WORKFLOW_DIAGRAMS", True)
 """Whether workers lay out diagrams; without it pages and REST show the outline."""
+WORKFLOW_STARTUP_VALIDATION = os.environ.get("WORKFLOW_STARTUP_VALIDATION", "warn")
+"""What follows where an active version does not fit this release: `strict` refuses to start, `warn` marks it unavailable."""
 WORKFLOW_PREPARE = flag("WORKFLOW_PREPARE", True)
 
 LOGGING = logging_settings(level=os.environ.get("LOG_LEVEL", "INFO"), for_people=LOOPBACK_ONLY or DEBUG)

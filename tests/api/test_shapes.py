@@ -244,6 +244,7 @@ DETAILS = {
     "oldest_due_seconds",
     "limbo",
     "dead_letters",
+    "unavailable",
     "workers",
 }
 

@@ -115,6 +115,8 @@ def _run(household: Household, data: paths.DataFolder, options: argparse.Namespa
         running.write_record(data, **embedded.addresses)
         product = Product(household, data, os.environ | embedded.addresses | _own_settings(data))
         product.finish("migrations", product.manage("migrate", "--no-input", "--verbosity", "0"))
+        if os.environ.get("WORKFLOW_STARTUP_VALIDATION") == "strict":
+            product.finish("the templates", product.manage("validate_templates"))
         demo = None if options.no_demo else product.manage("demo")
         services += [product.web(listener), product.workers(options.workers)]
         address = f"http://{ports.HOST}:{listener.getsockname()[1]}"

@@ -8,10 +8,11 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from engine.dispatch.rq import make_worker
+from engine.startup import Unfit, start_up
 from workflowplatform.services.processes import STOPS, die_with
 
 BACK_OFF_SECONDS = 1.0
@@ -25,6 +26,10 @@ class Command(BaseCommand):
         parser.add_argument("--name", default=socket.gethostname(), help="what this node is called")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            start_up()
+        except Unfit as unfit:
+            raise CommandError(str(unfit)) from None
         connections.close_all()
         Supervisor(options["name"], max(1, options["processes"])).run()
 
