@@ -225,6 +225,7 @@ class SimulationBody(Body):
     start = serializers.JSONField(required=False, allow_null=True)
     answers = Values(required=False)
     calls = Values(required=False)
+    calendars = Values(required=False)
     signals = serializers.ListField(child=Values(), required=False, max_length=MOST_ENTRIES)
     do = serializers.ListField(child=Values(), required=False, max_length=MOST_ENTRIES)
     expect = Values(required=False)
