@@ -18,6 +18,9 @@ from engine.diagram.measure import text_width
 from engine.diagram.wording import shortened
 
 CORNER = 8.0
+FONT = "Inter Variable, Inter, system-ui, sans-serif"
+IN_PAGE = 0.88
+"""How large a picture stands in a page, where its titles should be as large as the text around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +57,34 @@ BADGES: Mapping[str, tuple[str, str]] = {
 def draw(geometry: Geometry, states: Mapping[str, str] | None = None, *, alone: bool = True, outline: str = "") -> str:
     """Draw a whole diagram. `states` says what became of the steps, by path; `alone` adds what a file needs by itself."""
     states = states or {}
-    reached = {node["id"] for node in geometry["nodes"] if _reached(node, states)}
+    taken = _taken(geometry, states) if states else set()
     parts = [
         *_opening(geometry, alone, outline),
-        *(_edge(edge, states, reached, bool(states)) for edge in geometry["edges"]),
+        *(_edge(edge, number in taken) for number, edge in enumerate(geometry["edges"])),
         *(_node(node, states.get(node["step"], ""), bool(states)) for node in geometry["nodes"]),
         "</svg>",
     ]
     return "".join(parts)
+
+
+def _taken(geometry: Geometry, states: Mapping[str, str]) -> set[int]:
+    """Find the ways that were taken: both ends were reached, and of a choice's ways the one inside it goes before."""
+    nodes = {node["id"]: node for node in geometry["nodes"]}
+    reached = {name for name, node in nodes.items() if _reached(node, states)}
+    both = [
+        (number, edge)
+        for number, edge in enumerate(geometry["edges"])
+        if edge["source"] in reached and edge["target"] in reached and not edge["quiet"]
+    ]
+    chosen = {
+        edge["source"] for _number, edge in both if _is_inside(edge) and nodes[edge["source"]]["look"] == "choice"
+    }
+    return {number for number, edge in both if edge["source"] not in chosen or _is_inside(edge)}
+
+
+def _is_inside(edge: Mapping[str, Any]) -> bool:
+    """Tell whether a way leads into its own step's branches."""
+    return str(edge["target"]).startswith(edge["source"] + "/")
 
 
 def _reached(node: Mapping[str, Any], states: Mapping[str, str]) -> bool:
@@ -74,9 +97,10 @@ def _opening(geometry: Geometry, alone: bool, outline: str) -> list[str]:
     width, height = geometry["width"], geometry["height"]
     title = _("Diagram of %(title)s") % {"title": geometry["title"]}
     space = ' xmlns="http://www.w3.org/2000/svg"' if alone else ""
+    scale = 1 if alone else IN_PAGE
     return [
         f'<svg{space} class="wfd" role="img" aria-label="{escape(title)}" viewBox="0 0 {width:g} {height:g}"',
-        f' width="{width:g}" height="{height:g}" font-family="Inter Variable, Inter, system-ui, sans-serif" font-size="13">',
+        f' width="{width * scale:g}" height="{height * scale:g}" font-family="{FONT}" font-size="13">',
         f"<title>{escape(title)}</title>",
         f"<desc>{escape(outline)}</desc>" if outline else "",
         f"<style>{DARK}</style>" if alone else "",
@@ -91,9 +115,8 @@ DARK = (
 )
 
 
-def _edge(edge: Mapping[str, Any], states: Mapping[str, str], reached: set[str], told: bool) -> str:
+def _edge(edge: Mapping[str, Any], taken: bool) -> str:
     """Draw a way with its arrow and its word; a way that was taken is bold."""
-    taken = told and edge["source"] in reached and edge["target"] in reached and not edge["quiet"]
     classes = "wfd-edge" + (" wfd-edge--taken" if taken else "") + (" wfd-edge--quiet" if edge["quiet"] else "")
     dashes = ' stroke-dasharray="4 3"' if edge["quiet"] else ""
     line = (

@@ -32,7 +32,7 @@ OPTIONS = {
     "elk.edgeRouting": "ORTHOGONAL",
     "elk.randomSeed": "1",
     "elk.padding": "[top=16,left=16,bottom=16,right=16]",
-    "elk.spacing.nodeNode": "28",
+    "elk.spacing.nodeNode": "22",
     "elk.spacing.edgeNode": "18",
     "elk.spacing.edgeEdge": "12",
     "elk.spacing.edgeLabel": "4",
@@ -65,7 +65,7 @@ class Layout:
 
     def __init__(self, flows: Sequence[Flow]) -> None:
         self.flows = flows
-        self._answer = tempfile.TemporaryFile()
+        self._answer = tempfile.TemporaryFile()  # noqa: SIM115  closed when its result is read
         self._deadline = time.monotonic() + SECONDS
         with tempfile.TemporaryFile() as question:
             question.write(json.dumps([_graph(flow) for flow in flows]).encode())

@@ -51,7 +51,8 @@ def outline_svg(canonical: Mapping[str, Any]) -> str:
         for number, (depth, text) in enumerate(lines)
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="wfd" role="img" aria-label="{title}" width="{width:.0f}" height="{height}"'
-        f' viewBox="0 0 {width:.0f} {height}" font-family="Inter Variable, Inter, system-ui, sans-serif" font-size="{TEXT}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="wfd" role="img" aria-label="{title}" width="{width:.0f}"'
+        f' height="{height}" viewBox="0 0 {width:.0f} {height}"'
+        f' font-family="Inter Variable, Inter, system-ui, sans-serif" font-size="{TEXT}">'
         f'<title>{title}</title><rect width="100%" height="100%" fill="#ffffff"/><g fill="#171c27">{texts}</g></svg>'
     )

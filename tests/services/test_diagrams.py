@@ -109,6 +109,18 @@ def test_the_same_definition_gets_the_same_picture(drawn: dict[str, Any]) -> Non
     assert lay_out(flow_of(gallery("purchase-approval"))) == drawn
 
 
+def test_of_a_choice_only_the_way_taken_is_bold(drawn: dict[str, Any]) -> None:
+    states = {node["step"]: "done" for node in drawn["nodes"] if node["step"]}
+    ways = re.findall(r'<g class="(wfd-edge[^"]*)">', draw(drawn, states))
+    outside = [
+        number
+        for number, edge in enumerate(drawn["edges"])
+        if edge["label"] == "no" and not edge["target"].startswith(edge["source"] + "/")
+    ]
+    assert outside
+    assert {ways[number] for number in outside} == {"wfd-edge"}
+
+
 def test_what_authors_write_is_text_in_the_picture() -> None:
     picture = draw(lay_out(flow_of(canonical(LOOP))))
     assert "<b>" not in picture
