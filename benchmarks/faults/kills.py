@@ -158,7 +158,8 @@ class Campaign:
         for pid in pids:
             os.kill(pid, signal.SIGTERM)
         while pids:
-            pids = [pid for pid in pids if pid not in self.nursery.collect(1.0)]
+            dead = self.nursery.collect(1.0)
+            pids = [pid for pid in pids if pid not in dead]
 
 
 def _number(sql: str, *values: object) -> int:

@@ -12,7 +12,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
@@ -68,6 +68,8 @@ class Drained:
     signals: int = 0
     calls: int = 0
     failed: int = 0
+    looked_at: float = field(default_factory=time.monotonic)
+    """When the last batch was asked for, by this process's own steady clock."""
 
 
 def drain() -> Drained:
@@ -82,6 +84,7 @@ def drain() -> Drained:
 
 def drain_once(drained: Drained) -> bool:
     """Take one batch; tell whether there was anything to do."""
+    drained.looked_at = time.monotonic()
     batch = settings.WORKFLOW_DRAIN_BATCH
     try:
         intents, count = _take(batch)
@@ -169,13 +172,20 @@ def _take_one_by_one(drained: Drained) -> tuple[list[Intent], int]:
     return intents, count
 
 
-def seconds_to_next_look() -> float:
-    """Say how long nothing will be due: until the earliest future signal, within bounds."""
+NEXT_LOOK = """
+SELECT extract(epoch FROM least(
+  (SELECT min(due_at) FROM wf_signals WHERE due_at > clock_timestamp() - make_interval(secs => %s)),
+  (SELECT min(look_at) FROM wf_schedules WHERE status = 'active')) - clock_timestamp())
+"""
+
+
+def seconds_to_next_look(looked_at: float) -> float:
+    """Say how long nothing will be due: until the earliest signal that the last look could not see, within bounds.
+
+    What fell due since that look is meant too: nobody else may have seen it. What was due before it is in another drain's hands.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT extract(epoch FROM least((SELECT min(due_at) FROM wf_signals WHERE due_at > clock_timestamp()), "
-            "(SELECT min(look_at) FROM wf_schedules WHERE status = 'active')) - clock_timestamp())"
-        )
+        cursor.execute(NEXT_LOOK, [time.monotonic() - looked_at])
         ahead = cursor.fetchone()[0]
     if ahead is None:
         return FARTHEST_LOOK

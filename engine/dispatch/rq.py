@@ -208,9 +208,9 @@ class DrainWorker(SimpleWorker):
         idle_since = time.monotonic()
         self.set_state(WorkerStatus.IDLE)
         while not self._stop_requested:
-            look()
+            drained = look()
             self._draw()
-            found = self._next_job(timeout)
+            found = self._next_job(timeout, drained.looked_at)
             if found is not None or timeout is None:
                 return found
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
@@ -224,9 +224,9 @@ class DrainWorker(SimpleWorker):
         except (OperationalError, InterfaceError):
             connection.close()
 
-    def _next_job(self, timeout: int | None) -> tuple[Job, Queue] | None:
+    def _next_job(self, timeout: int | None, looked_at: float) -> tuple[Job, Queue] | None:
         """Block for a job until shortly before the next due moment, then sleep the rest."""
-        ahead = self._seconds_ahead()
+        ahead = self._seconds_ahead(looked_at)
         self._waiting = True
         try:
             self.heartbeat()
@@ -242,9 +242,9 @@ class DrainWorker(SimpleWorker):
             self._waiting = False
         return found
 
-    def _seconds_ahead(self) -> float:
+    def _seconds_ahead(self, looked_at: float) -> float:
         try:
-            return min(seconds_to_next_look(), settings.WORKFLOW_WAKE_SECONDS)
+            return min(seconds_to_next_look(looked_at), settings.WORKFLOW_WAKE_SECONDS)
         except (OperationalError, InterfaceError):
             connection.close()
             return LOOK_WITHOUT_DATABASE

@@ -1,0 +1,31 @@
+"""A worker that found nothing sleeps until something can be due, and never past it."""
+
+import time
+from typing import Any
+
+import pytest
+
+from engine.audit import database_now
+from engine.dispatch.drain import FARTHEST_LOOK, NEAREST_LOOK, drain, seconds_to_next_look
+from engine.models import Signal
+from tests.cast import Cast
+from tests.workflows import TIMER, activated, started
+
+
+@pytest.fixture
+def timer(committed_cast: Cast, settings: Any) -> Signal:
+    """Give the signal of a timer that nobody drains."""
+    settings.WORKFLOW_DISPATCHER = "rq"
+    activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT1H"))
+    return Signal.objects.get(instance=started(committed_cast.actor("ada"), "timer"))
+
+
+def test_a_signal_that_falls_due_right_after_the_last_look_is_looked_for_at_once(timer: Signal, valkey: object) -> None:
+    drained = drain()
+    Signal.objects.filter(pk=timer.pk).update(due_at=database_now())
+    assert seconds_to_next_look(drained.looked_at) == NEAREST_LOOK
+
+
+def test_a_signal_that_was_due_before_the_last_look_is_left_to_who_holds_it(timer: Signal, valkey: object) -> None:
+    Signal.objects.filter(pk=timer.pk).update(due_at=database_now())
+    assert seconds_to_next_look(time.monotonic()) == FARTHEST_LOOK
