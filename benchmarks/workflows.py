@@ -35,7 +35,7 @@ title: A timer, two failures, success
 steps:
   - {id: pause, wait: {for: PT0.01S}}
   - id: ask
-    call: {python: {function: bench_third_time, args: {}}}
+    call: {python: {function: bench_third_time, args: {case: "${instance.id}"}}}
     retry: {attempts: 3, delay: PT0.01S}
   - {id: done, set: {done: true}}
 """
@@ -44,6 +44,6 @@ W3 = """
 workflow: w3
 title: One signal
 steps:
-  - {id: pause, wait: {for: PT0.001S}}
+  - {id: pause, wait: {for: PT1H}}
   - {id: done, set: {done: true}}
 """

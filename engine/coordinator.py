@@ -88,6 +88,8 @@ class Advanced:
     """The columns of the instance's row that this slice wrote."""
     has_tasks: bool = False
     """Whether any task waits for somebody."""
+    new_tasks: tuple[Row, ...] | None = None
+    """The open tasks as they were written, where this slice opened all of them and bound none to a person."""
 
 
 @cache
@@ -236,6 +238,7 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
 
 def _advanced(stage: Stage, written: Row) -> Advanced:
     result = stage.result
+    open_tokens = {wait["token"] for wait in result.snapshot.waits if wait["kind"] == WaitKind.TASK}
     return Advanced(
         instance_id=stage.loaded.instance_id,
         status=result.status,
@@ -243,8 +246,15 @@ def _advanced(stage: Stage, written: Row) -> Advanced:
         kept=result.kept,
         began=_began(stage),
         written=written,
-        has_tasks=any(wait["kind"] == WaitKind.TASK for wait in result.snapshot.waits),
+        has_tasks=bool(open_tokens),
+        new_tasks=_new_tasks(stage, open_tokens),
     )
+
+
+def _new_tasks(stage: Stage, open_tokens: set[int]) -> tuple[Row, ...] | None:
+    rows = [row for row in stage.batch.rows["new_tasks"] if row["instance_id"] == stage.instance_id]
+    known = {row["token"] for row in rows} == open_tokens and not any(row["assignee_name"] for row in rows)
+    return tuple(rows) if known else None
 
 
 def _began(stage: Stage) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Start instances and end them by hand."""
 
+import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -9,6 +10,7 @@ from django.db import transaction
 from engine import access, coordinator
 from engine.admission import hold_limits, is_limited, queue_instance
 from engine.audit import Act, database_now, record
+from engine.commit import Row
 from engine.coordinator import Advanced
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid
@@ -17,11 +19,13 @@ from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus, Result
 from engine.models import Instance, RuntimeState, Task, TemplateVersion
-from engine.projection import Delivery
+from engine.projection import NEVER, Delivery
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.ids import uuid7
 
 MAX_REFERENCE = 200
+Noun = TypeVar("Noun", Instance, Task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +56,37 @@ def start_instance(
     advanced = coordinator.start(
         actor=actor, version=chosen, template=template, values=values, reference=reference, now=found.now
     )
-    born = Instance(template=chosen.template, version=chosen, tenant=chosen.tenant)
-    return StartedInstance(instance_after(born, advanced), tasks_after(actor, advanced))
+    born = instance_after(Instance(template=chosen.template, version=chosen, tenant=chosen.tenant), advanced)
+    return StartedInstance(born, tasks_after(actor, born, advanced))
 
 
 def instance_after(instance: Instance, advanced: Advanced) -> Instance:
     """Bring an instance in hand up to the slice just written, without asking for it again."""
-    for name, value in advanced.written.items():
-        setattr(instance, name, Instance._meta.get_field(name).to_python(value))
-    instance._state.adding = False
-    instance._state.db = "default"
-    return instance
+    return _filled(instance, advanced.written)
 
 
-def tasks_after(actor: Actor, advanced: Advanced) -> tuple[Task, ...]:
-    """Return the open tasks that the actor sees after a slice, urgent first; where none is open nobody need look."""
-    return next_tasks(actor, advanced.instance_id) if advanced.has_tasks else ()
+def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[Task, ...]:
+    """Return the open tasks that the actor sees after a slice, urgent first; those just written need not be asked for."""
+    if not advanced.has_tasks:
+        return ()
+    if advanced.new_tasks is None or actor.level < TO_SEE_TENANT:
+        return next_tasks(actor, advanced.instance_id)
+    rows = json.loads(json.dumps(advanced.new_tasks, default=str))
+    tasks = [_filled(Task(instance=instance, version=instance.version, assignee=None), row) for row in rows]
+    return tuple(sorted(tasks, key=lambda task: (-task.priority, task.due_at or NEVER, task.pk)))
+
+
+def _filled(noun: Noun, written: Row) -> Noun:
+    """Fill an object with the columns that were written, as if it had been read."""
+    for name, value in written.items():
+        if name in COLUMNS[type(noun)]:
+            setattr(noun, name, COLUMNS[type(noun)][name].to_python(value))
+    noun._state.adding = False
+    noun._state.db = "default"
+    return noun
+
+
+COLUMNS = {model: {field.attname: field for field in model._meta.concrete_fields} for model in (Instance, Task)}
 
 
 def _queue(actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> StartedInstance:

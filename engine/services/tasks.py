@@ -202,7 +202,7 @@ def complete_task(
     batch = Batch()
     advanced = coordinator.deliver_held(_claimed(batch, held), [delivery], actor, batch)
     instance = instance_after(task.instance, advanced)
-    return CompletedTask(_task_after(batch, held), instance, tasks_after(actor, advanced))
+    return CompletedTask(_task_after(batch, held), instance, tasks_after(actor, instance, advanced))
 
 
 def _claimed(batch: Batch, held: HeldTask) -> Loaded:

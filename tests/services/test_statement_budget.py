@@ -9,13 +9,25 @@ from benchmarks.statements import counted
 from benchmarks.workflows import W1
 from engine.errors import NotFound, Refused
 from engine.models import Audit, Instance, Task
-from engine.services.instances import StartedInstance, start_instance
+from engine.services.instances import StartedInstance, next_tasks, start_instance
 from engine.services.tasks import CompletedTask, claim_task, complete_task
 from tests.cast import Cast
 from tests.workflows import TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Membership, User
 
+SEVERAL = """
+workflow: several
+title: Several at once
+steps:
+  - id: all
+    parallel:
+      branches:
+        a: [{id: first, task: {title: First}}]
+        b: [{id: dated, task: {title: Dated, due: P1D}}]
+        c: [{id: urgent, task: {title: Urgent, priority: high}}]
+        d: [{id: last, task: {title: Last}}]
+"""
 ANSWER: dict[str, Any] = {"outcome": "approve", "values": {"note": "ok"}}
 
 
@@ -76,6 +88,8 @@ def test_answers_are_what_the_database_holds(gwen: Actor, uri: Actor, ada: Actor
     begun = start(uri)
     assert _fields(begun.instance) == _fields(Instance.objects.get(pk=begun.instance.pk))
     task = only_task(begun.instance)
+    for opened in start(gwen).tasks:
+        assert _fields(opened) == _fields(Task.objects.get(pk=opened.pk))
     claimed = claim_task(actor=ada, task_id=task.pk)
     assert _fields(claimed) == _fields(Task.objects.get(pk=task.pk))
     assert claimed.assignee == User.objects.get(username="ada")
@@ -86,6 +100,13 @@ def test_answers_are_what_the_database_holds(gwen: Actor, uri: Actor, ada: Actor
 
 def _fields(row: models.Model) -> dict[str, Any]:
     return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+
+
+def test_new_tasks_come_in_the_order_of_the_inbox(gwen: Actor) -> None:
+    activated(gwen, SEVERAL)
+    begun = start_instance(actor=gwen, template="several", input={})
+    assert [task.step for task in begun.tasks] == ["urgent", "dated", "first", "last"]
+    assert list(begun.tasks) == list(next_tasks(gwen, begun.instance.pk))
 
 
 def test_who_was_demoted_since_they_came_in_acts_at_the_level_they_have_now(gwen: Actor, ada: Actor) -> None:
