@@ -12,6 +12,7 @@ from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.periods import parse_period
 from engine.kernel.signals import NamedSignal, SignalType
+from engine.kernel.transitions import InstanceStatus
 from engine.models import Event, SignalReceipt
 from engine.outbox import announce_on_commit
 from engine.projection import Delivery
@@ -55,6 +56,8 @@ def send_signal(
         raise Conflict(
             f"This instance is {instance.status}; nobody waits there.", code="status", status=instance.status
         )
+    if instance.status == InstanceStatus.QUEUED:
+        raise Conflict("This instance is queued and has not begun.", code="status", status=instance.status)
     record(instance, Act("send_signal", new={"name": name}), actor=actor)
     happening = NamedSignal(name, None, payload)
     delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, receipt_id, actor, queued=False)

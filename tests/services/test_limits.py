@@ -8,6 +8,7 @@ from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, Instance
 from engine.services.instances import StartedInstance, cancel_instance, start_instance
+from engine.services.signals import send_signal
 from engine.services.tasks import complete_task
 from tests.cast import Cast
 from tests.races.crowd import at_once
@@ -72,6 +73,16 @@ def test_a_queued_instance_can_be_cancelled(committed_cast: Cast) -> None:
     activated(cast.actor("gwen"), LIMITED)
     instances = [started(ada, "limited") for _ in range(3)]
     assert cancel_instance(actor=ada, instance_id=instances[2].pk, reason="not needed").status == "cancelled"
+
+
+def test_a_signal_does_not_begin_what_is_queued(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), LIMITED)
+    instances = [started(ada, "limited") for _ in range(3)]
+    with pytest.raises(Conflict, match="queued") as refusal:
+        send_signal(actor=ada, instance_id=instances[2].pk, name="go")
+    assert refusal.value.code == "status"
+    assert statuses() == ["running", "running", "queued"]
 
 
 def test_parallel_starts_never_exceed_the_limit(committed_cast: Cast) -> None:
