@@ -48,6 +48,11 @@ BROKEN: dict[str, str] = {
       SELECT i.id FROM wf_instances i JOIN wf_waits w ON w.instance_id = i.id
       WHERE {OURS} AND w.kind IN ('timer', 'retry', 'call')
       AND NOT EXISTS (SELECT FROM wf_signals s WHERE s.instance_id = i.id AND s.waiting_token = w.token)""",
+    "what was never admitted ran": f"""
+      SELECT i.id FROM wf_instances i JOIN wf_audit a ON a.subject_id = i.id
+      WHERE {OURS} AND a.action = 'start_workflow' AND a.new->>'queued' = 'true'
+      AND NOT EXISTS (SELECT FROM wf_audit b WHERE b.subject_id = i.id AND b.action = 'admit_workflow')
+      AND EXISTS (SELECT FROM wf_step_runs r WHERE r.instance_id = i.id)""",
     "what is over still waits": f"""
       SELECT i.id FROM wf_instances i JOIN wf_waits w ON w.instance_id = i.id WHERE {OURS} AND {ENDED}""",
     "what is over has an open task": f"""
@@ -181,6 +186,16 @@ def _limits(world: World) -> Iterator[str]:
             yield f"{waiting[name]} of {name} wait though there is room"
 
 
+def _turns(world: World) -> Iterator[str]:
+    """See that nobody was admitted before somebody who came first."""
+    first: dict[str, UUID] = {}
+    for instance in world.glance.instances:
+        if instance.status == "queued" and not instance.is_child:
+            first.setdefault(instance.template, instance.id)
+        elif instance.status in ADMITTED and instance.template in first and not instance.is_child:
+            yield f"{instance.id} was admitted before {first[instance.template]}, which came first"
+
+
 def _needs(world: World) -> Iterator[str]:
     """See that no step began before what it needs had succeeded."""
     for instance in world.glance.instances:
@@ -270,4 +285,4 @@ def _opens(door: Callable[[Actor, Any], Any], actor: Actor, id_: Any) -> bool:
     return True
 
 
-RULES = (_tables, _moves, _versions, _limits, _needs, _attempts, _calls, _strangers, _audit)
+RULES = (_tables, _moves, _versions, _limits, _turns, _needs, _attempts, _calls, _strangers, _audit)

@@ -219,6 +219,8 @@ class Book:
     """The last status of every instance."""
     retries: dict[str, int] = field(default_factory=dict)
     """How often an operator had an instance's step tried again."""
+    sent: dict[str, object] = field(default_factory=dict)
+    """The answer to the one signal that was sent to an instance."""
     kills: int = 0
     copies: int = 0
 

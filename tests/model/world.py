@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from django.db import connection
+from django.db.models.expressions import RawSQL
 
-from engine.dispatch.boundaries import KILL_AT, Boundary
+from engine.dispatch.boundaries import Boundary, arm
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.models import Audit, Instance, Schedule, Signal, Task
@@ -45,6 +46,11 @@ ANSWERS: dict[type[WorkflowError], Answer] = {
 }
 
 _numbers = count(1)
+
+
+def _in_order(instance_id: str) -> RawSQL:
+    """Say which instance came first: ids of one millisecond come in any order, and chance must be repeatable."""
+    return RawSQL(f"(SELECT min(a.id) FROM wf_audit a WHERE a.subject_id = {instance_id})", [])
 
 
 def found(people: dict[str, tuple[int, tuple[str, ...]]]) -> tuple[Tenant, dict[str, User]]:
@@ -175,12 +181,14 @@ class World:
 
     def instances(self, *statuses: str) -> list[Instance]:
         """Return the tenant's instances in these statuses, oldest first."""
-        rows = Instance.objects.filter(tenant_id=self.tenant.pk).select_related("template").order_by("id")
+        rows = Instance.objects.filter(tenant_id=self.tenant.pk).select_related("template")
+        rows = rows.annotate(place=_in_order("wf_instances.id")).order_by("place")
         return list(rows.filter(status__in=statuses) if statuses else rows)
 
     def tasks(self) -> list[Task]:
         """Return all tasks, those still open first."""
-        tasks = Task.objects.filter(tenant_id=self.tenant.pk).select_related("assignee", "instance").order_by("id")
+        tasks = Task.objects.filter(tenant_id=self.tenant.pk).select_related("assignee", "instance")
+        tasks = tasks.annotate(place=_in_order("wf_tasks.instance_id")).order_by("place", "token")
         return sorted(tasks, key=lambda task: task.status not in ("open", "claimed"))
 
     def schedules(self) -> list[Schedule]:
@@ -196,7 +204,9 @@ class World:
 
     def due_ahead(self, instances: Iterable[Instance] | None = None) -> list[Signal]:
         """Return the queued signals that time alone brings, soonest first."""
-        signals = Signal.objects.filter(tenant_id=self.tenant.pk, due_at__lt=NEVER).order_by("due_at", "id")
+        signals = Signal.objects.filter(tenant_id=self.tenant.pk, due_at__lt=NEVER)
+        signals = signals.annotate(place=_in_order("wf_signals.instance_id"))
+        signals = signals.order_by("due_at", "place", "type", "waiting_token")
         return list(signals if instances is None else signals.filter(instance__in=instances))
 
     def offer(self, task: Task) -> Offer:
@@ -232,7 +242,7 @@ def _answer(act: Callable[[Actor], Result], actor: Actor) -> tuple[Any, Answer]:
 
 def _drain_in_child(boundary: Boundary) -> None:
     """Work in a forked process and never come back from it."""
-    os.environ[KILL_AT] = boundary
+    arm(boundary)
     try:
         drain()
         os._exit(0)
