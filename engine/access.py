@@ -291,8 +291,13 @@ def person_named(actor: Actor, name: str) -> User:
 
 
 def people_to_give(actor: Actor, task: Task) -> QuerySet[User]:
-    """Return the people to whom a task can be given: the rule of `refuse_given` as a filter."""
-    people = visible_people(actor).filter(is_active=True, level__gte=task.min_level)
+    """Return the people to whom the actor can give a task: the rule of `refuse_given` as a filter."""
+    return people_fit_for(task).filter(pk__in=visible_people(actor).values("pk"))
+
+
+def people_fit_for(task: Task) -> QuerySet[User]:
+    """Return the people who may do a task, whoever holds it now."""
+    people = User.objects.filter(tenant_id=task.tenant_id, is_active=True, level__gte=task.min_level)
     people = people.exclude(username__in=[*task.excluded, *task.answered_by])
     if task.familiar:
         people = people.filter(username__in=task.familiar)

@@ -41,6 +41,7 @@ from engine.outward import addresses_of, children_of, newborn, send_outward
 from engine.projection import Delivery, Loaded, Stage, project
 from engine.rates import admitting
 from engine.routing import hold_addresses
+from engine.task_effects import carry_out_task_effects
 from engine.transactional import Performer
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.ids import uuid7
@@ -227,7 +228,7 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     """Write the batch, bring signals to other instances, and announce everything when the transaction commits."""
     hold_addresses(addresses_of(stages))
     write(batch)
-    sent = send_outward(stages)
+    sent = carry_out_task_effects(stages) + send_outward(stages)
     sent += sum(admit_next(*freed, stages[0].now) for freed in sorted(_freed(stages)))
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])

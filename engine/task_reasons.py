@@ -78,6 +78,11 @@ def refuse_given(person: Actor, task: Task) -> WorkflowError | None:
     return next((reason.about(person.name.capitalize()).error for reason in rules if reason.error), None)
 
 
+def refuse_person(person: Actor, task: Task) -> WorkflowError | None:
+    """Return the rule about the person that forbids to give them a task, whoever it is offered to, or None."""
+    return next((reason.error for reason in _fitness(person, task) if reason.error), None)
+
+
 def _reasons(actor: Actor, task: Task, offered: bool | None = None) -> Iterator[Reason]:
     yield _status_reason(task)
     yield from _fitness(actor, task)

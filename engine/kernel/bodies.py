@@ -16,6 +16,8 @@ def bodies(step: dict[str, Json], kind: str) -> list[tuple[str, list[dict[str, J
     found += [(key, step[key]) for key in ("then", "else", "on_timeout", "finally", "undo") if key in step]
     for key in ("on_error", "on", "reminders"):
         found += [(f"{key}.{place}", handler["steps"]) for place, handler in enumerate(step.get(key, ()))]
+    for place, escalation in enumerate(inside.get("escalate", ()) if kind == "task" else ()):
+        found += [(f"escalate.{place}", escalation["steps"])] if "steps" in escalation else []
     return found
 
 

@@ -156,7 +156,33 @@ class CancelChild:
     token: int
 
 
-Effect = Emit | StartChild | CancelChild | MakeCallLater
+@dataclass(frozen=True, slots=True)
+class TellPeople:
+    """A letter about an open task, to the people, roles and addresses named; to those asked where none is."""
+
+    token: int
+    step: str
+    why: str
+    """notify, remind or escalate."""
+    key: str
+    to: tuple[str, ...] = ()
+    subject: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTask:
+    """What an escalation makes of an open task: another priority, more people asked, somebody whose it is."""
+
+    token: int
+    step: str
+    priority: str | None = None
+    roles: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    assignee: str | None = None
+
+
+Effect = Emit | StartChild | CancelChild | MakeCallLater | TellPeople | ChangeTask
 
 
 @dataclass(frozen=True, slots=True)

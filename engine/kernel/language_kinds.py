@@ -7,6 +7,7 @@ from engine.kernel.language import (
     JOINED,
     REFERENCE,
     STEPS,
+    WHOLE,
     Field,
     Shape,
     condition,
@@ -20,6 +21,28 @@ from engine.kernel.language import (
     words,
 )
 
+LETTER = {"subject": Field("textvalue"), "text": Field("textvalue")}
+NOTIFY = Shape("notify", {"to": value(), **LETTER}, short="to")
+REMIND = Shape(
+    "remind",
+    {"after": duration(), "every": duration(), "times": WHOLE, "to": value(), **LETTER},
+    short="after",
+    one_of=("after", "every"),
+)
+ESCALATE = Shape(
+    "escalate",
+    {
+        "after": duration(required=True),
+        "notify": value(),
+        **LETTER,
+        "priority": Field("textvalue"),
+        "roles": Field("principals"),
+        "users": Field("principals"),
+        "assignee": value(),
+        "interrupting": Field("bool"),
+        "steps": STEPS,
+    },
+)
 TASK = Shape(
     "task",
     {
@@ -41,11 +64,11 @@ TASK = Shape(
         "priority": Field("textvalue"),
         "sla": value(),
         "calendar": Field("calendar"),
-        "remind": value(),
-        "escalate": value(),
+        "remind": list_of(inner(REMIND)),
+        "escalate": list_of(inner(ESCALATE)),
         "not_same_as": Field("refs"),
         "same_as": Field("refs"),
-        "assign_by": value(),
+        "assign_by": enum("offer", "random", "round_robin", "least_loaded", "skill", "manager_of"),
         "complete_when": condition(names=JOINED),
         "wip_limit": value(),
         "allow": list_of(enum("skip")),
@@ -54,7 +77,7 @@ TASK = Shape(
         "attachments": value(),
         "checklist": value(),
         "on_expire": map_of(value()),
-        "notify": value(),
+        "notify": inner(NOTIFY),
     },
 )
 HTTP = Shape(

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.kernel.effects import Closing
+from engine.kernel.escalating import FAMILIES, ring_task
 from engine.kernel.finishing import (
     deadline,
     end_handled,
@@ -32,12 +33,16 @@ def ring(machine: Machine, frame: Frame, leaf: Frame) -> None:
     spec = _spec(machine, frame, role)
     if "every" in spec:
         _set_again(machine, frame, leaf, spec)
-    call_handler(machine, frame, role, {})
+    if role.split(".")[0] in FAMILIES:
+        ring_task(machine, frame, role, spec)
+    if role in machine.step_of(frame).lists:
+        call_handler(machine, frame, role, {})
 
 
 def _spec(machine: Machine, frame: Frame, role: str) -> Mapping[str, Any]:
     family, place = role.split(".")
-    found: Mapping[str, Any] = machine.step_of(frame).spec[family][int(place)]
+    step = machine.step_of(frame)
+    found: Mapping[str, Any] = (step.body if family in FAMILIES else step.spec)[family][int(place)]
     return found
 
 

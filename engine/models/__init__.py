@@ -13,7 +13,7 @@ from engine.models.setup import BusinessCalendar, Rate, Secret
 from engine.models.signal import DeadLetter, Signal, SignalReceipt
 from engine.models.step_run import StepRun
 from engine.models.task import PRIORITIES, Task, TaskCandidate, TaskEvent
-from engine.models.task_work import TaskComment, TaskDraft
+from engine.models.task_work import TaskAttachment, TaskComment, TaskDraft, Turn
 from engine.models.template import Template, TemplateVersion
 from engine.models.wait import Wait
 
@@ -40,11 +40,13 @@ __all__ = [
     "SignalReceipt",
     "StepRun",
     "Task",
+    "TaskAttachment",
     "TaskCandidate",
     "TaskComment",
     "TaskDraft",
     "TaskEvent",
     "Template",
     "TemplateVersion",
+    "Turn",
     "Wait",
 ]

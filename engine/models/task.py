@@ -59,6 +59,10 @@ class Task(IdRow):
         help_text="Who has answered, where several people do.",
     )
     extra = models.JSONField(default=dict)
+    ticked = models.JSONField(
+        default=list, db_default=Value([], output_field=models.JSONField()), help_text="Points of the checklist done."
+    )
+    sla_at = models.DateTimeField(null=True, blank=True)
     assignee = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, related_name="tasks", db_constraint=False
     )

@@ -1,10 +1,11 @@
-"""What people leave on a task while it is open: the answer they have begun, and what they say about it."""
+"""What belongs to a task beside its row: answers begun, what is said about it, files, and whose turn it is."""
 
 from django.db import models
 
 from engine.models.base import IdRow, OrderedJSONField
 from engine.models.instance import Instance
 from engine.models.task import Task
+from engine.models.template import Template
 
 
 class TaskDraft(IdRow):
@@ -48,3 +49,40 @@ class TaskComment(IdRow):
 
     def __str__(self) -> str:
         return f"comment by {self.author_name}"
+
+
+class TaskAttachment(IdRow):
+    """A file that somebody added to a task. What is in it lies in the data folder under the row's id, never its own name."""
+
+    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="attachments", db_constraint=False)
+    name = models.CharField(max_length=200)
+    content_type = models.CharField(max_length=100)
+    size = models.PositiveBigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    added_by_id = models.UUIDField(null=True)
+    added_by_name = models.CharField(max_length=100)
+    added_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "wf_task_attachments"
+        ordering = ("id",)
+        indexes = (models.Index(fields=("task", "id"), name="task_attachments_by_task"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Turn(IdRow):
+    """Who was last given a task of a step, so that the next one's turn is known; its lock lets choices follow each other."""
+
+    template = models.ForeignKey(Template, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    step = models.CharField(max_length=100)
+    person_name = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        db_table = "wf_turns"
+        constraints = (models.UniqueConstraint(fields=("template", "step"), name="one_turn_a_step"),)
+
+    def __str__(self) -> str:
+        return f"{self.step}: {self.person_name}"

@@ -8,7 +8,7 @@ from tests.api.conftest import Callers
 from tests.api.scene import Scene, set_scene
 from tests.cast import Cast
 
-NO_DRAFT = {"values": {}, "outcome": "", "comment": "", "saved_by": None, "saved_at": None}
+NO_DRAFT = {"values": {}, "outcome": "", "comment": "", "saved_by": "", "saved_at": None}
 
 
 @pytest.fixture

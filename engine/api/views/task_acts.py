@@ -37,7 +37,7 @@ class DraftView(ApiView):
     def get(self, request: Request, task_id: UUID) -> Response:
         """Show the answer begun; where there is none, an empty one that nobody saved."""
         found = drafts.draft_for(actor=self.actor, task_id=task_id)
-        return Response(TaskDraftSerializer(found or TaskDraft(saved_by_name=None)).data)
+        return Response(TaskDraftSerializer(found or TaskDraft()).data)
 
     @once
     def post(self, request: Request, task_id: UUID) -> Response:

@@ -8,6 +8,7 @@ from engine.kernel.effects import Closing, MakeCall, Slice, StepRun, Wait, WaitK
 from engine.kernel.interpreter import advance
 from engine.kernel.program import Definition
 from engine.kernel.signals import Happening, InstanceFacts, Json
+from engine.kernel.simulator.people import choose_assignee
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, TaskStatus
 
@@ -82,7 +83,8 @@ class Instance:
         for wait in found.opened:
             self.waits[wait.token] = wait
             if wait.task is not None:
-                self.tasks[wait.token] = Task(wait, wait.task.assignee)
+                chosen = wait.task.assignee or choose_assignee(self.world, self, wait)
+                self.tasks[wait.token] = Task(wait, chosen)
 
     def _close_task(self, token: int, how: Closing) -> None:
         task = self.tasks[token]

@@ -1,11 +1,18 @@
 """Say who may act on a task in a simulation, by the rules of the language: level, candidate, four eyes."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from engine.kernel.effects import OpenTask, Outcome
+from engine.kernel.choosing import choose
+from engine.kernel.effects import OpenTask, Outcome, Wait
 from engine.kernel.forms import check_values
 from engine.kernel.signals import Json
+
+if TYPE_CHECKING:
+    from engine.kernel.simulator.instance import Instance
+    from engine.kernel.simulator.world import World
 
 USUAL_LEVEL = 4
 
@@ -56,6 +63,24 @@ def may_act(task: OpenTask, assignee: str | None, person: Person) -> bool:
     except Refused:
         return False
     return True
+
+
+def choose_assignee(world: "World", instance: "Instance", wait: Wait) -> str | None:
+    """Choose whose a new task is, where its author lets the platform choose: one of the cast who may do it."""
+    task = wait.task
+    assert task is not None
+    fitting = [person.name for person in world.people.values() if may_act(task, None, person)]
+    place = (instance.definition.name, wait.step)
+    way, last = str(task.extra.get("assign_by", "offer")), world.last_given.get(place)
+    chosen = choose(way, fitting, loads=_loads(world), last=last, draw=lambda number: wait.token % number)
+    if chosen is not None:
+        world.last_given[place] = chosen
+    return chosen
+
+
+def _loads(world: "World") -> Counter[str]:
+    held = (task.claimed_by or task.assignee for one in world.instances for task in one.open_tasks())
+    return Counter(name for name in held if name is not None)
 
 
 def checked_answer(task: OpenTask, given: Mapping[str, Json]) -> tuple[str, dict[str, Json], str | None]:

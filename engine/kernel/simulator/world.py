@@ -4,12 +4,24 @@ import json
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from engine.kernel.calendars import Calendar
-from engine.kernel.effects import CancelChild, Effect, Emit, MakeCallLater, StartChild, Wait, WaitKind
+from engine.kernel.effects import (
+    CancelChild,
+    ChangeTask,
+    Effect,
+    Emit,
+    MakeCallLater,
+    OpenTask,
+    StartChild,
+    TellPeople,
+    Wait,
+    WaitKind,
+)
 from engine.kernel.errors import error_names
 from engine.kernel.forms import check_values
 from engine.kernel.periods import parse_moment, parse_period, spell_moment
@@ -32,6 +44,7 @@ from engine.kernel.simulator.instance import Instance, names_of
 from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Turns, calendars_of
 from engine.kernel.simulator.people import Person, Refused, read_people
 from engine.kernel.snapshot import Snapshot
+from engine.kernel.transitions import TaskStatus
 from engine.kernel.triggers import event_start
 
 MONDAY = "2030-01-07T09:00:00Z"
@@ -51,6 +64,7 @@ class World:
         self.budget = Budget(self.lending)
         self.calendars = calendars_of(test)
         self.turns = Turns()
+        self.last_given: dict[tuple[str, str], str] = {}
         self.test = test
         self.now: datetime = parse_moment(str(test.get("at") or MONDAY))
         self.people = read_people(test.get("people") or {})
@@ -243,6 +257,17 @@ class World:
         instance.calls[effect.step] += 1
         instance.requests.append((effect.step, effect.call))
 
+    def _tell(self, instance: Instance, effect: TellPeople) -> None:
+        record = {"notice": effect.step, "key": effect.why, "payload": {"to": list(effect.to)} if effect.to else None}
+        instance.emitted.append({name: value for name, value in record.items() if value is not None})
+
+    def _change(self, instance: Instance, effect: ChangeTask) -> None:
+        task = instance.tasks[effect.token]
+        assert task.wait.task is not None
+        task.wait = replace(task.wait, task=change_task(task.wait.task, effect))
+        if effect.assignee is not None:
+            task.assignee, task.claimed_by, task.status = effect.assignee, None, TaskStatus.OPEN
+
     # signals
 
     def signal(self, name: str, key: str, payload: Json, ttl: str | None = None) -> int:
@@ -326,9 +351,21 @@ def _answered_http(token: int, answer: Mapping[str, Json]) -> Happening:
     return CallFailed(token, "transport" if again else "business", f"http_{status}", f"the answer was {status}", value)
 
 
+def change_task(task: OpenTask, change: ChangeTask) -> OpenTask:
+    """Give a task as an escalation leaves it."""
+    return replace(
+        task,
+        priority=change.priority or task.priority,
+        roles=tuple(dict.fromkeys((*task.roles, *change.roles))),
+        users=tuple(dict.fromkeys((*task.users, *change.users))),
+    )
+
+
 _EFFECTS: Mapping[type, Any] = {
     StartChild: World._start_child,
     CancelChild: World._cancel_child,
     Emit: World._emit,
     MakeCallLater: World._send_call,
+    TellPeople: World._tell,
+    ChangeTask: World._change,
 }

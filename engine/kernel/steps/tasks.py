@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.kernel.effects import Closing, OpenTask, Outcome, WaitKind
 from engine.kernel.errors import expression_error
+from engine.kernel.escalating import watch_task
 from engine.kernel.machine import COMPLETED, Machine, moment_of
 from engine.kernel.opening import later_at_work
 from engine.kernel.periods import is_period, spell_moment
@@ -18,7 +19,8 @@ from engine.kernel.steps.table import KINDS, Kind
 
 def _task(machine: Machine, frame: Frame, step: Step) -> None:
     """Open a human task and wait."""
-    machine.wait(frame, WaitKind.TASK, task=describe_task(machine, frame, step))
+    leaf = machine.wait(frame, WaitKind.TASK, task=describe_task(machine, frame, step))
+    watch_task(machine, frame, leaf, step.body)
 
 
 def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
@@ -48,7 +50,7 @@ def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
     )
 
 
-_EXTRA = frozenset(["allow", "draft"])
+_EXTRA = frozenset(["allow", "draft", "assign_by"])
 """Attributes that only the inbox reads; they hold no expressions."""
 
 

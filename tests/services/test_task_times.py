@@ -1,0 +1,127 @@
+"""Tasks that find their person, write letters and escalate, all of it by durable timers."""
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+
+from engine import access, task_effects
+from engine.dispatch.drain import drain
+from engine.models import Instance, Signal, Task, TaskEvent
+from engine.services.tasks import claim_task, complete_task
+from tests.cast import Cast
+from tests.workflows import activated, only_task, started
+from workflowplatform.accounts.actor import Actor
+
+SHARED = """
+workflow: shared
+title: Shared
+steps:
+  - id: work
+    task: {{title: Work, assign_by: {way}, users: [ada, adam, gwen, uri], not_same_as: [start]}}
+"""
+
+
+def holders(actor: Actor, times: int) -> list[str | None]:
+    """Start as many and return whose the tasks are."""
+    tasks = [only_task(started(actor, "shared")) for _ in range(times)]
+    return [task.assignee.username if task.assignee else None for task in tasks]
+
+
+def test_round_robin_goes_through_those_who_may_act(gwen: Actor) -> None:
+    activated(gwen, SHARED.format(way="round_robin"))
+    assert holders(gwen, 5) == ["ada", "adam", "ada", "adam", "ada"]
+
+
+def test_least_loaded_gets_the_next_one(gwen: Actor, ada: Actor) -> None:
+    activated(gwen, SHARED.format(way="least_loaded"))
+    assert Counter(holders(gwen, 4)) == {"ada": 2, "adam": 2}
+    done = access.tasks_mine(ada).first()
+    assert done is not None
+    complete_task(actor=ada, task_id=done.pk)
+    assert holders(gwen, 1) == ["ada"]
+
+
+def test_random_follows_the_draw_that_is_lent(gwen: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    activated(gwen, SHARED.format(way="random"))
+    monkeypatch.setattr(task_effects, "draw", lambda number: number - 1)
+    assert holders(gwen, 1) == ["adam"]
+
+
+def test_where_nobody_fits_the_task_is_offered(gwen: Actor, uri: Actor) -> None:
+    activated(gwen, SHARED.format(way="round_robin").replace("ada, adam, gwen, uri", "uri"))
+    assert holders(gwen, 1) == [None]
+
+
+LATE = """
+workflow: late
+title: Late
+steps:
+  - id: answer
+    task:
+      title: Answer
+      roles: [support]
+      not_same_as: [start]
+      notify: true
+      remind: [{after: PT1H, to: [ada, "boss@acme.example"], subject: Please}]
+      escalate:
+        - {after: P1D, notify: [management], priority: high, roles: [management]}
+        - {after: P2D, assignee: adam}
+        - {after: P3D, assignee: gwen}
+        - {after: P4D, interrupting: true, steps: [{id: sorry, set: {sorry: true}}]}
+"""
+
+
+@pytest.fixture
+def late(committed_cast: Cast) -> Task:
+    """Give a task with every kind of timer, its first letter sent."""
+    gwen = committed_cast.actor("gwen")
+    activated(gwen, LATE)
+    task = only_task(started(gwen, "late"))
+    drain()
+    return task
+
+
+def let_pass(instance: Instance, **time: float) -> None:
+    """Bring everything due that falls due within this time, as if it had passed."""
+    signals = Signal.objects.filter(instance=instance)
+    for signal in signals.order_by("due_at"):
+        Signal.objects.filter(pk=signal.pk).update(due_at=signal.due_at - timedelta(**time))
+    drain()
+
+
+def test_letters_reminders_and_escalations_come_one_after_the_other(committed_cast: Cast, late: Task) -> None:
+    assert [(letter.to, letter.subject) for letter in mail.outbox] == [(["ada@acme.example"], "New task: Answer")]
+    let_pass(late.instance, hours=1)
+    assert sorted((letter.to[0], letter.subject) for letter in mail.outbox[1:]) == [
+        ("ada@acme.example", "Please"),
+        ("boss@acme.example", "Please"),
+    ]
+    ada, adam = committed_cast.actor("ada"), committed_cast.actor("adam")
+    claim_task(actor=ada, task_id=late.pk)
+    let_pass(late.instance, hours=23)
+    late.refresh_from_db()
+    assert (late.priority_name, late.effective_roles, late.assignee_id) == (
+        "high",
+        ["support", "management"],
+        ada.person_id,
+    )
+    assert mail.outbox[-1].to == ["adam@acme.example"]
+    let_pass(late.instance, days=1)
+    late.refresh_from_db()
+    assert (late.status, late.assignee_id) == ("open", adam.person_id)
+    let_pass(late.instance, days=1)
+    late.refresh_from_db()
+    assert late.assignee_id == adam.person_id, "four eyes: Gwen started it"
+    let_pass(late.instance, days=1)
+    late.refresh_from_db()
+    late.instance.refresh_from_db()
+    assert (late.status, late.instance.status, late.instance.state) == ("cancelled", "completed", {"sorry": True})
+    kinds = Counter(TaskEvent.objects.filter(task=late).values_list("kind", flat=True))
+    assert (kinds["reminded"], kinds["escalated"]) == (2, 3)
+
+
+def test_an_answered_task_sends_no_more_letters(committed_cast: Cast, late: Task) -> None:
+    complete_task(actor=committed_cast.actor("ada"), task_id=late.pk)
+    assert not Signal.objects.filter(instance=late.instance).exists()
