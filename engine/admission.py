@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from engine.audit import Act, record
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
+from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
 from engine.routing import queue_signal
 from workflowplatform.accounts.actor import Actor, engine_actor
@@ -105,4 +106,5 @@ def queue_instance(instance: Instance, *, actor: Actor) -> Instance:
         updated_at=instance.started_at,
     )
     record(instance, Act("start_workflow", new={"input": instance.input, "queued": True}), actor=actor)
+    tell_queued()
     return instance

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from time import perf_counter
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from django.conf import settings
 from django.db import connection
 
 from engine.errors import VersionConflict
+from engine.metrics import tell_conflict
 
 Row = dict[str, Any]
 
@@ -107,6 +109,7 @@ class Batch:
     """Rows to write, by part. Empty when made; projection fills it, `write` empties it into the database."""
 
     rows: dict[str, list[Row]] = field(default_factory=lambda: {part: [] for part in PARTS})
+    began_at: float = field(default_factory=perf_counter)
 
     def add(self, part: str, row: Row) -> None:
         self.rows[part].append(row)
@@ -130,6 +133,7 @@ def _require_all_moved(batch: Batch, moved: list[UUID]) -> None:
     wanted = {str(row["instance_id"]) for row in batch.rows["runtimes"]}
     missing = wanted - {str(instance_id) for instance_id in moved}
     if missing:
+        tell_conflict(len(missing))
         raise VersionConflict("Another slice was committed first.", instances=sorted(missing))
 
 

@@ -35,6 +35,7 @@ from engine.kernel.interpreter import advance
 from engine.kernel.signals import Continue, Happening, InstanceFacts, Lent, Started, TaskCompleted
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import InstanceStatus
+from engine.metrics import tell_batch
 from engine.models import TemplateVersion
 from engine.outbox import announce_on_commit
 from engine.outward import addresses_of, children_of, newborn, send_outward
@@ -233,6 +234,7 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)
+    tell_batch(batch.rows, _ends(stages), sent=sent, began_at=batch.began_at)
     written = {row["id"]: row for part in ("new_instances", "instances") for row in batch.rows[part]}
     return [_advanced(stage, written[stage.instance_id]) for stage in stages]
 
@@ -260,6 +262,11 @@ def _new_tasks(stage: Stage, open_tokens: set[int]) -> tuple[Row, ...] | None:
 
 def _began(stage: Stage) -> tuple[str, ...]:
     return tuple(entry.kind for entry in stage.result.trace if entry.began)
+
+
+def _ends(stages: Sequence[Stage]) -> list[str]:
+    """Return the last status of each instance that ends in these slices."""
+    return [stage.result.status for stage in stages if stage.ends]
 
 
 def _freed(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:

@@ -162,6 +162,8 @@ SESSION_COOKIE_SECURE = _secure
 CSRF_COOKIE_SECURE = _secure
 SESSION_COOKIE_HTTPONLY = True
 SECURE_SSL_REDIRECT = _secure and flag("SECURE_SSL_REDIRECT", True)
+SECURE_REDIRECT_EXEMPT = [r"^metrics$"]
+"""A Prometheus on this machine asks over plain HTTP."""
 SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure
 SECURE_HSTS_PRELOAD = _secure
@@ -206,6 +208,8 @@ WORKFLOW_SLICE_SECONDS = float(os.environ.get("WORKFLOW_SLICE_SECONDS", "0.05"))
 """A slice that takes longer stops early and goes on by an InternalContinue."""
 WORKFLOW_DIAGRAMS = flag("WORKFLOW_DIAGRAMS", True)
 """Whether workers lay out diagrams; without it pages and REST show the outline."""
+WORKFLOW_METRICS_DIR = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or str(DATA_DIR / "metrics")
+"""Where the processes of this host keep their figures."""
 WORKFLOW_STARTUP_VALIDATION = os.environ.get("WORKFLOW_STARTUP_VALIDATION", "warn")
 """What follows where an active version does not fit this release: `strict` refuses to start, `warn` marks it unavailable."""
 WORKFLOW_PREPARE = flag("WORKFLOW_PREPARE", True)

@@ -4,10 +4,13 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from engine.api.views.metrics import MetricsView
+
 urlpatterns = [
     path("", RedirectView.as_view(url="/inbox/", permanent=False)),
     path("inbox/", include("tasks_inbox.urls")),
     path("accounts/", include("workflowplatform.accounts.urls")),
     path("admin/", admin.site.urls),
     path("api/v1/", include("engine.api.urls")),
+    path("metrics", MetricsView.as_view()),
 ]

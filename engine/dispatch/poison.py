@@ -17,6 +17,7 @@ from engine.dispatch.due import Malformed
 from engine.kernel.errors import KernelError
 from engine.kernel.snapshot import UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus
+from engine.metrics import tell_dead
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, TemplateVersion
 from engine.projection import NEVER
 from workflowplatform.accounts.actor import engine_actor
@@ -50,6 +51,7 @@ def bury(signal: Signal, error: Exception) -> None:
         node=coordinator.node(), at=now,
     )  # fmt: skip
     signal.delete()
+    tell_dead()
     instance = Instance.objects.get(pk=signal.instance_id)
     if instance.is_over or instance.status == InstanceStatus.INCIDENT:
         return

@@ -94,9 +94,13 @@ class Stage:
         return self.loaded.state_version == 0
 
     @property
+    def ends(self) -> bool:
+        """Tell whether the instance's life ends in this slice."""
+        return self.result.status in TERMINAL_INSTANCE and self.loaded.status not in TERMINAL_INSTANCE
+
+    @property
     def frees_slot(self) -> bool:
-        ended = self.result.status in TERMINAL_INSTANCE and self.loaded.status not in TERMINAL_INSTANCE
-        return ended and self.loaded.limited and self.loaded.parent_token is None
+        return self.ends and self.loaded.limited and self.loaded.parent_token is None
 
     @property
     def reference(self) -> str | None:

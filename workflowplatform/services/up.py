@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -114,6 +115,7 @@ def _run(household: Household, data: paths.DataFolder, options: argparse.Namespa
         services = embedded.start_missing(os.environ)
         running.write_record(data, **embedded.addresses)
         product = Product(household, data, os.environ | embedded.addresses | _own_settings(data))
+        shutil.rmtree(data.root / "metrics", ignore_errors=True)
         product.finish("migrations", product.manage("migrate", "--no-input", "--verbosity", "0"))
         if os.environ.get("WORKFLOW_STARTUP_VALIDATION") == "strict":
             product.finish("the templates", product.manage("validate_templates"))

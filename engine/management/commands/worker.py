@@ -5,17 +5,21 @@ import signal
 import socket
 import sys
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from prometheus_client import start_http_server
 
 from engine.dispatch.rq import make_worker
+from engine.metrics import registry
 from engine.startup import Unfit, start_up
 from workflowplatform.services.processes import STOPS, die_with
 
 BACK_OFF_SECONDS = 1.0
+METRICS = -1
+"""The place of the process that serves figures."""
 
 
 class Command(BaseCommand):
@@ -24,6 +28,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many (default: one a core)")
         parser.add_argument("--name", default=socket.gethostname(), help="what this node is called")
+        parser.add_argument(
+            "--metrics", type=_address, metavar="HOST:PORT", help="let a Prometheus read this host's figures here"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -31,15 +38,23 @@ class Command(BaseCommand):
         except Unfit as unfit:
             raise CommandError(str(unfit)) from None
         connections.close_all()
-        Supervisor(options["name"], max(1, options["processes"])).run()
+        Supervisor(options["name"], max(1, options["processes"]), options["metrics"]).run()
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not (host and colon and port.isdigit()):
+        raise ArgumentTypeError(f"{text} is no address: write HOST:PORT")
+    return host, int(port)
 
 
 class Supervisor:
     """Keep a number of workers alive: fork them from one warm parent, replace the dead, stop all on request."""
 
-    def __init__(self, name: str, processes: int) -> None:
+    def __init__(self, name: str, processes: int, metrics: tuple[str, int] | None = None) -> None:
         self.name = name
         self.processes = processes
+        self.metrics = metrics
         self.children: dict[int, int] = {}
         self.stopping = False
 
@@ -49,6 +64,8 @@ class Supervisor:
             signal.signal(asked, self._stop)
         for place in range(self.processes):
             self._fork(place)
+        if self.metrics:
+            self._fork(METRICS)
         while self.children:
             self._replace_one()
 
@@ -71,6 +88,8 @@ class Supervisor:
         for asked in STOPS:
             signal.signal(asked, signal.SIG_DFL)
         die_with(parent, signal.SIGTERM)()
+        if self.metrics and place == METRICS:
+            serve_metrics(*self.metrics)
         work(f"{self.name}.{place}.{os.getpid()}")
 
     def _replace_one(self) -> None:
@@ -83,6 +102,18 @@ class Supervisor:
         if not self.stopping:
             time.sleep(BACK_OFF_SECONDS)
             self._fork(place)
+
+
+def serve_metrics(host: str, port: int) -> None:
+    """Be the process that adds up the figures of all others here, and never return into the parent's code."""
+    try:
+        start_http_server(port, host, registry())
+        while True:
+            signal.pause()
+    except BaseException:  # noqa: BLE001  as in `work`
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(1)
 
 
 def work(name: str) -> None:
