@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from django.db import connection, transaction
+from django.db import connection
 
 from engine.kernel.signals import Json
 from engine.models import IdempotencyKey
 from engine.services.instances import StartedInstance
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_NUMBER = 64
@@ -35,7 +36,7 @@ def fresh_number() -> str:
     return uuid4().hex
 
 
-@transaction.atomic
+@in_one_transaction
 def begin_once(
     *, actor: Actor, template: str, number: str, values: Mapping[str, Json], begin: Callable[[], StartedInstance]
 ) -> Begun:

@@ -9,10 +9,10 @@ changed nothing and may be tried again.
 import hashlib
 import json
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.renderers import JSONRenderer
@@ -23,6 +23,7 @@ from engine.api.errors import KeyUsedBefore
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import IdempotencyKey
+from engine.transactions import do_in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 HEADER = "Idempotency-Key"
@@ -36,13 +37,16 @@ def once(handler: Handler) -> Callable[..., HttpResponseBase]:
 
     @wraps(handler)
     def handle(view: Any, request: Request, **kwargs: Any) -> HttpResponseBase:
-        with transaction.atomic():
-            key = _key_of(request)
-            if key is None:
-                return handler(view, request, **kwargs)
-            return _answer(view.actor, request, key, lambda: handler(view, request, **kwargs))
+        return do_in_one_transaction(partial(_handle, handler, view, request, kwargs))
 
     return handle
+
+
+def _handle(handler: Handler, view: Any, request: Request, kwargs: dict[str, Any]) -> HttpResponseBase:
+    key = _key_of(request)
+    if key is None:
+        return handler(view, request, **kwargs)
+    return _answer(view.actor, request, key, lambda: handler(view, request, **kwargs))
 
 
 def _key_of(request: Request) -> str | None:

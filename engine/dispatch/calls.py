@@ -27,8 +27,9 @@ from engine.models import Effect, Instance, Signal, SignalReceipt
 from engine.projection import STANDING_STILL, Delivery, Loaded
 from engine.secrets import UnreadableSecret, secrets_for_call
 from engine.transactional import run_transactional
+from engine.transactions import in_one_transaction
 from engine.transports.base import CallResult, Failed, Succeeded, make_call
-from workflowplatform.accounts.actor import engine_actor
+from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.accounts.models import Tenant
 
 log = structlog.get_logger(__name__)
@@ -152,13 +153,17 @@ def _deliver_result(intent: Intent, result: CallResult) -> None:
     actor = engine_actor(intent.tenant_id)
     happening = _result_happening(intent.token, result)
     delivery = Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
-    with transaction.atomic():
-        transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
-        reached_steps(coordinator.deliver(instance_id=intent.instance_id, deliveries=[delivery], actor=actor).began)
-        reached(Boundary.BEFORE_COMMIT)
+    _commit_result(intent.instance_id, delivery, actor)
 
 
-@transaction.atomic
+@in_one_transaction
+def _commit_result(instance_id: UUID, delivery: Delivery, actor: Actor) -> None:
+    transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
+    reached_steps(coordinator.deliver(instance_id=instance_id, deliveries=[delivery], actor=actor).began)
+    reached(Boundary.BEFORE_COMMIT)
+
+
+@in_one_transaction
 def _note_result(intent: Intent, result: CallResult) -> None:
     """Keep what became of a call that nobody waits for; nothing follows from it."""
     now = database_now()

@@ -4,11 +4,11 @@ from datetime import timedelta
 from uuid import UUID
 
 import structlog
-from django.db import OperationalError
 
 from engine.audit import database_now
 from engine.models import Schedule
 from engine.services.schedules import due_schedules, fire_due_slots
+from engine.transactions import is_connection_lost
 
 log = structlog.get_logger(__name__)
 
@@ -23,9 +23,9 @@ def fire_schedules() -> int:
 def _fire(schedule_id: UUID) -> int:
     try:
         return fire_due_slots(schedule_id=schedule_id)
-    except OperationalError:
-        raise
     except Exception:
+        if is_connection_lost():
+            raise
         log.exception("a schedule could not be fired, looking again in a minute", schedule=str(schedule_id))
         Schedule.objects.filter(pk=schedule_id).update(look_at=database_now() + PUT_OFF)
         return 0

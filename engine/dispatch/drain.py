@@ -18,7 +18,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from engine import coordinator
@@ -30,6 +30,7 @@ from engine.dispatch.poison import count_attempt
 from engine.kernel.signals import SignalType
 from engine.models import Signal
 from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from engine.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
 from workflowplatform.accounts.actor import engine_actor
 
 log = structlog.get_logger(__name__)
@@ -88,9 +89,9 @@ def drain_once(drained: Drained) -> bool:
     batch = settings.WORKFLOW_DRAIN_BATCH
     try:
         intents, count = _take(batch)
-    except OperationalError:
-        raise
     except Exception:
+        if is_connection_lost():
+            raise
         log.exception("batch failed, taking its instances one by one")
         intents, count = _take_one_by_one(drained)
         count = max(count, 1)
@@ -100,7 +101,7 @@ def drain_once(drained: Drained) -> bool:
     return bool(count or intents)
 
 
-@transaction.atomic
+@in_one_transaction
 def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
     """Claim, apply and commit one batch; return the calls that it took on and the number of signals applied."""
     claimed = _claim(batch) if only is None else coordinator.lock([only])
@@ -163,8 +164,11 @@ def _take_one_by_one(drained: Drained) -> tuple[list[Intent], int]:
         try:
             taken, applied = _take(1, only=instance_id)
         except Exception as error:
+            if is_connection_lost():
+                raise
             log.exception("signals of one instance failed", instance=str(instance_id))
-            count_attempt(instance_id, error)
+            if not (is_by_chance(error) or is_waited_out(error)):
+                count_attempt(instance_id, error)
             drained.failed += 1
             continue
         intents += taken

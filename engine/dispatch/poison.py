@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 
 from engine import coordinator
 from engine.audit import Act, database_now, record
@@ -20,10 +19,11 @@ from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_dead
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, TemplateVersion
 from engine.projection import NEVER
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import engine_actor
 
 
-@transaction.atomic
+@in_one_transaction
 def count_attempt(instance_id: UUID, error: Exception) -> None:
     """Count a failed attempt in its own transaction; what is beyond hope becomes a dead letter."""
     if not coordinator.lock([instance_id]):

@@ -13,6 +13,7 @@ from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
 from engine.services.tasks import claim_instance, claim_task, note_act, refuse_shared, tell_engine
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
@@ -21,7 +22,7 @@ MOST_TRIES = 20
 TRY_CLAIM = "SELECT 1 FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY UPDATE SKIP LOCKED"
 
 
-@transaction.atomic
+@in_one_transaction
 def assign_task(*, actor: Actor, task_id: UUID, person: str | None, reason: str = "") -> Task:
     """Bind an open task to somebody, whoever had it before; None offers it to all candidates again. Level 4."""
     task = claim_instance(actor, task_id)
@@ -74,7 +75,7 @@ def _move_offer(task: Task, before: User | None, person: User | None) -> None:
         offer.save(force_insert=True)
 
 
-@transaction.atomic
+@in_one_transaction
 def take_next_task(*, actor: Actor, template: str | None = None, role: str | None = None) -> Task | None:
     """Claim the most urgent task that the actor may take, or None where there is none.
 

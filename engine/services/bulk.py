@@ -12,6 +12,7 @@ from engine.kernel.forms import FieldError
 from engine.models import Task
 from engine.services.assigning import assign_task
 from engine.services.tasks import claim_task, hold_active, release_task
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 MOST_TASKS = 200
@@ -31,7 +32,7 @@ class BulkResult:
         return self.task is not None
 
 
-@transaction.atomic
+@in_one_transaction
 def act_on_tasks(
     *, actor: Actor, action: str, task_ids: Sequence[UUID], person: str | None = None, reason: str = ""
 ) -> list[BulkResult]:

@@ -2,19 +2,18 @@
 
 from uuid import UUID
 
-from django.db import transaction
-
 from engine.audit import database_now
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import TaskComment
 from engine.services.tasks import claim_instance, note_act
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_COMMENT = 10_000
 
 
-@transaction.atomic
+@in_one_transaction
 def comment_task(*, actor: Actor, task_id: UUID, text: str) -> TaskComment:
     """Say something about a task that one sees, open or over."""
     task = claim_instance(actor, task_id)

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from engine import access
@@ -15,6 +14,7 @@ from engine.diagram.outline import outline_svg, outline_text
 from engine.diagram.states import states_of
 from engine.errors import NotFound
 from engine.models import Diagram, Instance, TemplateVersion
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 CLAIMED = "claimed"
@@ -60,7 +60,7 @@ def geometry_of(version: TemplateVersion) -> Geometry | None:
     return found.geometry if found else None
 
 
-@transaction.atomic
+@in_one_transaction
 def claim_undrawn(limit: int) -> list[TemplateVersion]:
     """Take versions that nobody has laid out; others leave them alone for a while."""
     fresh = Q(made_with=MADE_WITH) | Q(made_with=CLAIMED, made_at__gt=database_now() - CLAIM)

@@ -4,20 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from engine import access
 from engine.audit import database_now
 from engine.errors import Invalid, Refused
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import Task, TaskDraft
 from engine.services.tasks import claim_instance, refuse_act, refuse_foreign
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_COMMENT = 10_000
 
 
-@transaction.atomic
+@in_one_transaction
 def save_task_draft(
     *, actor: Actor, task_id: UUID, values: Mapping[str, Any], outcome: str = "", comment: str = ""
 ) -> TaskDraft:
@@ -34,7 +33,7 @@ def save_task_draft(
     return draft
 
 
-@transaction.atomic
+@in_one_transaction
 def discard_task_draft(*, actor: Actor, task_id: UUID) -> None:
     """Throw away what was typed; the form begins anew."""
     task = _task(actor, task_id)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
 from engine import access, coordinator
 from engine.audit import database_now
@@ -12,6 +12,7 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import Event
 from engine.outward import listeners
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -25,7 +26,7 @@ class AcceptedEvent:
     started: tuple[UUID, ...]
 
 
-@transaction.atomic
+@in_one_transaction
 def accept_event(
     *, actor: Actor, name: str, external_id: str, payload: Any = None, key: str | None = None
 ) -> AcceptedEvent:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db import transaction
-
 from engine import access, coordinator
 from engine.admission import hold_limits, is_limited, queue_instance
 from engine.audit import Act, database_now, record
@@ -20,6 +18,7 @@ from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus, Result
 from engine.models import Instance, RuntimeState, Task, TemplateVersion
 from engine.projection import NEVER, Delivery
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.ids import uuid7
@@ -36,7 +35,7 @@ class StartedInstance:
     tasks: tuple[Task, ...]
 
 
-@transaction.atomic
+@in_one_transaction
 def start_instance(
     *,
     actor: Actor,
@@ -133,7 +132,7 @@ def next_tasks(actor: Actor, instance_id: UUID) -> tuple[Task, ...]:
     return tuple(access.tasks_team(actor).filter(instance_id=instance_id))
 
 
-@transaction.atomic
+@in_one_transaction
 def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance:
     """End an instance as cancelled: every wait and open task is withdrawn in the same commit."""
     instance = access.instance_to_operate(actor, instance_id)

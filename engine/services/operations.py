@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import F
 
 from engine import access, coordinator
@@ -22,6 +21,7 @@ from engine.models import DeadLetter, Instance, RuntimeState, Signal, SignalRece
 from engine.outbox import announce_on_commit
 from engine.projection import NEVER, Delivery
 from engine.services.instances import instance_now
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
@@ -42,7 +42,7 @@ def _require_status(instance: Instance, allowed: Sequence[InstanceStatus], act: 
         raise Conflict(message, code="status", status=instance.status)
 
 
-@transaction.atomic
+@in_one_transaction
 def suspend_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> Instance:
     """Let nothing happen to an instance until it is resumed; its timers keep their time."""
     instance = _claimed(actor, instance_id)
@@ -53,7 +53,7 @@ def suspend_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> In
     return instance_now(instance.pk)
 
 
-@transaction.atomic
+@in_one_transaction
 def resume_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> Instance:
     """Let a suspended instance go on; what fell due meanwhile is delivered now. One with an error is an incident again."""
     instance = _claimed(actor, instance_id)
@@ -81,7 +81,7 @@ def _free_signals(instance: Instance) -> None:
     announce_on_commit(list(dues), database_now())
 
 
-@transaction.atomic
+@in_one_transaction
 def retry_step(*, actor: Actor, instance_id: UUID, step: str | None = None, reason: str = "") -> Instance:
     """Run the failed step of an incident again, from where it stands."""
     instance = _claimed(actor, instance_id)
@@ -90,7 +90,7 @@ def retry_step(*, actor: Actor, instance_id: UUID, step: str | None = None, reas
     return _repair(actor, instance, StepRetried(run=_failed_run(instance, step)))
 
 
-@transaction.atomic
+@in_one_transaction
 def skip_step(*, actor: Actor, instance_id: UUID, reason: str, step: str | None = None, output: Any = None) -> Instance:
     """Pass over the failed step of an incident, with the output that it should have had."""
     instance = _claimed(actor, instance_id)
@@ -133,7 +133,7 @@ def letter_of(actor: Actor, letter_id: UUID) -> DeadLetter:
     return letter
 
 
-@transaction.atomic
+@in_one_transaction
 def replay_dead_letter(*, actor: Actor, letter_id: UUID) -> Instance:
     """Put a dead letter back into the queue, with fresh attempts; its instance goes on."""
     letter = letter_of(actor, letter_id)
@@ -170,7 +170,7 @@ def _requeue(letter: DeadLetter) -> None:
     )
 
 
-@transaction.atomic
+@in_one_transaction
 def discard_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> Instance:
     """Give a dead letter up. The instance stays an incident: retry, skip or cancel what waited for it."""
     letter = letter_of(actor, letter_id)

@@ -3,8 +3,6 @@
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
-
 from engine import access, coordinator
 from engine.audit import database_now
 from engine.errors import Conflict, Invalid, Refused
@@ -15,6 +13,7 @@ from engine.models import Task
 from engine.projection import Delivery
 from engine.services.instances import instance_now, next_tasks
 from engine.services.tasks import CompletedTask, claim_instance, hold_active, note_act, refuse_act, refuse_suspended
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
@@ -22,7 +21,7 @@ from workflowplatform.ids import uuid7
 CAN_BE_SUSPENDED = (TaskStatus.OPEN, TaskStatus.CLAIMED)
 
 
-@transaction.atomic
+@in_one_transaction
 def suspend_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Hold a task back: nobody can act on it until it is resumed. Its timers go on. Level 4."""
     task = claim_instance(actor, task_id)
@@ -32,7 +31,7 @@ def suspend_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     return _move(actor, task, TaskStatus.SUSPENDED, "suspended", reason)
 
 
-@transaction.atomic
+@in_one_transaction
 def resume_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Let a suspended task go on as it was: claimed by whoever held it, else open. Level 4."""
     task = claim_instance(actor, task_id)
@@ -50,7 +49,7 @@ def _move(actor: Actor, task: Task, status: TaskStatus, kind: str, reason: str) 
     return access.task_of(actor, task.pk)
 
 
-@transaction.atomic
+@in_one_transaction
 def snooze_task(*, actor: Actor, task_id: UUID, until: datetime | None) -> Task:
     """Put a task of one's own off until a moment; None brings it back to one's list now."""
     task = claim_instance(actor, task_id)
@@ -71,7 +70,7 @@ def _shown(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-@transaction.atomic
+@in_one_transaction
 def skip_task(*, actor: Actor, task_id: UUID, reason: str) -> CompletedTask:
     """Pass over a task where its author allows that; the case goes on without a result of it."""
     hold_active(actor)

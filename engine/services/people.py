@@ -22,6 +22,7 @@ from engine.audit import Act, record
 from engine.errors import Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
 from engine.services.tasks import release_all_of
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.mails import invitation_link, send_invitation
@@ -39,7 +40,7 @@ Row = TypeVar("Row", Tenant, User)
 # Tenants and roles
 
 
-@transaction.atomic
+@in_one_transaction
 def create_tenant(*, actor: Actor | None, name: str, title: str = "") -> Tenant:
     """Found a tenant with its default roles."""
     if actor is not None:
@@ -52,7 +53,7 @@ def create_tenant(*, actor: Actor | None, name: str, title: str = "") -> Tenant:
     return tenant
 
 
-@transaction.atomic
+@in_one_transaction
 def change_tenant(
     *,
     actor: Actor | None,
@@ -77,7 +78,7 @@ def _refuse_unfit_origins(origins: Iterable[str]) -> None:
         raise Invalid(words, [FieldError("http_allow", "origin", words)])
 
 
-@transaction.atomic
+@in_one_transaction
 def choose_tenant(*, actor: Actor, tenant: Tenant) -> Actor:
     """Enter a tenant as level 6, or go home; the crossing stands in the entered tenant's chain."""
     if tenant.pk != actor.home_tenant_id:
@@ -86,7 +87,7 @@ def choose_tenant(*, actor: Actor, tenant: Tenant) -> Actor:
     return actor.within(tenant)
 
 
-@transaction.atomic
+@in_one_transaction
 def create_role(*, actor: Actor | None, tenant: Tenant, name: str, title: str = "") -> Role:
     """Add a role by which work can be offered."""
     acting = _manager(actor, tenant)
@@ -96,7 +97,7 @@ def create_role(*, actor: Actor | None, tenant: Tenant, name: str, title: str = 
     return role
 
 
-@transaction.atomic
+@in_one_transaction
 def rename_role(*, actor: Actor, role: Role, title: str) -> Role:
     """Change the words people read for a role; its name, which templates use, stays."""
     acting = _manager(actor, role.tenant)
@@ -110,7 +111,7 @@ def rename_role(*, actor: Actor, role: Role, title: str) -> Role:
 # People
 
 
-@transaction.atomic
+@in_one_transaction
 def create_person(
     *,
     actor: Actor | None,
@@ -135,7 +136,7 @@ def create_person(
     return person
 
 
-@transaction.atomic
+@in_one_transaction
 def invite_person(*, actor: Actor | None, person: User, base_url: str) -> User:
     """Send somebody a link by which they choose a password; `base_url` is where the door that invites stands."""
     acting, person = _to_manage(actor, person)
@@ -160,14 +161,14 @@ def _send(person: User, base_url: str) -> None:
         log.exception("invitation not sent", extra={"person": str(person.pk)})
 
 
-@transaction.atomic
+@in_one_transaction
 def change_details(*, actor: Actor, person: User, full_name: str, email: str) -> User:
     """Change how somebody is called and where mails go."""
     acting, person = _to_manage(actor, person)
     return _change(person, "change_details", {"full_name": full_name, "email": email}, actor=acting)
 
 
-@transaction.atomic
+@in_one_transaction
 def change_level(*, actor: Actor | None, person: User, level: int) -> User:
     """Raise or lower somebody's level, never above the actor's own, and never the actor's own."""
     acting, person = _to_manage(actor, person)
@@ -178,7 +179,7 @@ def change_level(*, actor: Actor | None, person: User, level: int) -> User:
     return _change(person, "change_level", {"level": level}, actor=acting)
 
 
-@transaction.atomic
+@in_one_transaction
 def grant_role(*, actor: Actor | None, person: User, role: str) -> User:
     """Give somebody a role of their tenant."""
     acting, person = _to_manage(actor, person)
@@ -189,7 +190,7 @@ def grant_role(*, actor: Actor | None, person: User, role: str) -> User:
     return person
 
 
-@transaction.atomic
+@in_one_transaction
 def revoke_role(*, actor: Actor | None, person: User, role: str) -> User:
     """Take a role from somebody; what they have claimed stays theirs."""
     acting, person = _to_manage(actor, person)
@@ -199,7 +200,7 @@ def revoke_role(*, actor: Actor | None, person: User, role: str) -> User:
     return person
 
 
-@transaction.atomic
+@in_one_transaction
 def deactivate_person(*, actor: Actor | None, person: User) -> User:
     """Shut somebody out: sessions end, tokens are revoked, claimed tasks go back to everybody who may take them."""
     acting, person = _to_manage(actor, person)
@@ -215,7 +216,7 @@ def deactivate_person(*, actor: Actor | None, person: User) -> User:
     return person
 
 
-@transaction.atomic
+@in_one_transaction
 def reactivate_person(*, actor: Actor | None, person: User) -> User:
     """Let somebody in again, with the password they had; tokens and old sessions do not come back."""
     acting, person = _to_manage(actor, person)
@@ -227,7 +228,7 @@ def reactivate_person(*, actor: Actor | None, person: User) -> User:
 # Tokens
 
 
-@transaction.atomic
+@in_one_transaction
 def create_token(
     *,
     actor: Actor | None,
@@ -251,7 +252,7 @@ def create_token(
     return token, plain
 
 
-@transaction.atomic
+@in_one_transaction
 def revoke_token(*, actor: Actor | None, token: Token) -> None:
     """End a token at once."""
     acting, person = _to_manage(actor, token.user, self_too=True)

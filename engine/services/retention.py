@@ -34,6 +34,7 @@ from engine.models import (
     Signal,
     Template,
 )
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
 from workflowplatform.accounts.models import Tenant
@@ -109,7 +110,7 @@ Progress = Callable[[Purged], None]
 # Rules
 
 
-@transaction.atomic
+@in_one_transaction
 def set_retention(*, actor: Actor, template: str | None = None, **windows: str) -> RetentionRule:
     """Say how long ended work is kept: of one template, or of all that have no rule of their own."""
     access.require_level(actor, TO_AUTHOR, "set how long work is kept")
@@ -141,7 +142,7 @@ def list_retention(*, actor: Actor) -> list[RetentionRule]:
     return list(RetentionRule.objects.filter(tenant_id=actor.tenant_id).select_related("template"))
 
 
-@transaction.atomic
+@in_one_transaction
 def keep_instance(*, actor: Actor, instance_id: UUID, until: datetime | None, reason: str = "") -> None:
     """Keep an instance at least until a moment, whatever the rules say; None lets the rules decide again."""
     instance = access.instance_to_operate(actor, instance_id)

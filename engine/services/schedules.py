@@ -24,6 +24,7 @@ from engine.models import Instance, Schedule, ScheduleFire, Template, TemplateVe
 from engine.outbox import announce_on_commit
 from engine.routing import queue_signal
 from engine.services.instances import start_instance
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
@@ -37,7 +38,7 @@ WAITING_LOOK = timedelta(seconds=1)
 SETTINGS = ("cron", "time_zone", "dst", "calendar", "overlap", "catch_up", "window", "input", "once_at")
 
 
-@transaction.atomic
+@in_one_transaction
 def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule:
     """Let the clock start a template: by `cron`, or once at `once_at`. The actor owns it, and acts by it."""
     access.require_level(actor, TO_OPERATE, "schedule workflows")
@@ -128,19 +129,19 @@ def schedule_to_change(actor: Actor, schedule_id: UUID) -> Schedule:
     return Schedule.objects.select_for_update(no_key=True).select_related("template").get(pk=schedule.pk)
 
 
-@transaction.atomic
+@in_one_transaction
 def pause_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
     """Hold a schedule; its slots wait for the catch-up rule."""
     return _move(actor, schedule_id, "active", "paused", "pause_schedule")
 
 
-@transaction.atomic
+@in_one_transaction
 def resume_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
     """Let a paused schedule go on; what was missed follows its catch-up rule."""
     return _move(actor, schedule_id, "paused", "active", "resume_schedule")
 
 
-@transaction.atomic
+@in_one_transaction
 def cancel_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
     """End a schedule for good."""
     schedule = schedule_to_change(actor, schedule_id)
@@ -221,7 +222,7 @@ def due_schedules() -> list[UUID]:
     return list(due.order_by("look_at").values_list("pk", flat=True)[:50])
 
 
-@transaction.atomic
+@in_one_transaction
 def fire_due_slots(*, schedule_id: UUID) -> int:
     """Settle every slot that is due; return how many instances that started. Whoever comes second finds nothing to do."""
     locked = Schedule.objects.select_for_update(no_key=True, skip_locked=True, of=("self",)).select_related("template")

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 
 from engine import access
@@ -13,6 +12,7 @@ from engine.kernel.calendars import Calendar, CalendarError
 from engine.kernel.forms import FieldError
 from engine.models import BusinessCalendar, Secret
 from engine.secrets import encrypt
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
 from workflowplatform.accounts.models import Tenant
@@ -38,7 +38,7 @@ def list_calendars(*, actor: Actor) -> QuerySet[BusinessCalendar]:
     return BusinessCalendar.objects.filter(tenant_id=actor.tenant_id)
 
 
-@transaction.atomic
+@in_one_transaction
 def put_secret(*, actor: Actor, name: str, value: str) -> Secret:
     """Write a secret, new or anew. Its value can never be read back, only used by calls."""
     access.require_level(actor, TO_AUTHOR, "write secrets")
@@ -52,7 +52,7 @@ def put_secret(*, actor: Actor, name: str, value: str) -> Secret:
     return secret
 
 
-@transaction.atomic
+@in_one_transaction
 def delete_secret(*, actor: Actor, name: str) -> None:
     """Forget a secret; calls that use it fail from now on."""
     access.require_level(actor, TO_AUTHOR, "delete secrets")
@@ -62,7 +62,7 @@ def delete_secret(*, actor: Actor, name: str) -> None:
     _note(actor, "delete_secret", name)
 
 
-@transaction.atomic
+@in_one_transaction
 def put_calendar(*, actor: Actor, name: str, content: Any, title: str = "") -> BusinessCalendar:
     """Write a business calendar, new or anew."""
     access.require_level(actor, TO_AUTHOR, "write calendars")

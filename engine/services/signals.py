@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
-from django.db import transaction
-
 from engine import access, coordinator
 from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid
@@ -17,6 +15,7 @@ from engine.models import Event, SignalReceipt
 from engine.outbox import announce_on_commit
 from engine.projection import Delivery
 from engine.routing import Address, hold_addresses, route
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
@@ -40,7 +39,7 @@ class Broadcast:
     kept: bool
 
 
-@transaction.atomic
+@in_one_transaction
 def send_signal(
     *, actor: Actor, instance_id: UUID, name: str, payload: Any = None, signal_id: UUID | str | None = None
 ) -> Sent:
@@ -89,7 +88,7 @@ def _refuse_bad(name: str, payload: Any) -> None:
         raise Invalid("The signal cannot be read.", errors)
 
 
-@transaction.atomic
+@in_one_transaction
 def send_keyed_signal(
     *,
     actor: Actor,

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
 from engine import access, coordinator
 from engine.audit import Act, Chain, append, database_now, record
@@ -25,6 +25,7 @@ from engine.models import Instance, Task, TaskEvent
 from engine.projection import Delivery, Loaded
 from engine.projection.tasks import task_event
 from engine.services.instances import instance_after, tasks_after
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
@@ -63,7 +64,7 @@ def hold_active(actor: Actor) -> None:
         raise Refused("Your account is not active any more.", code="level")
 
 
-@transaction.atomic
+@in_one_transaction
 def claim_task(*, actor: Actor, task_id: UUID) -> Task:
     """Bind an open task to the actor. Claiming what one holds already changes nothing."""
     held = hold_task(actor, task_id)
@@ -105,7 +106,7 @@ def tell_engine(actor: Actor, task: Task, happening: TaskClaimed | TaskReleased)
         coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
 
 
-@transaction.atomic
+@in_one_transaction
 def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Give a claimed task back to all who may take it: one's own, or from level 4 on anybody's."""
     task = claim_instance(actor, task_id)
@@ -182,7 +183,7 @@ def refuse_foreign(actor: Actor) -> None:
         )
 
 
-@transaction.atomic
+@in_one_transaction
 def complete_task(
     *,
     actor: Actor,

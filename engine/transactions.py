@@ -1,0 +1,81 @@
+"""Do an act in one transaction, and again when the database asks for that.
+
+Two transactions that wait for each other, or that could not have run one after the other, are no fault of anybody: PostgreSQL
+ends one of them and keeps nothing of it. Whoever opened the outermost transaction does the whole act again, a little later; an
+act inside another's transaction leaves that to it.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import ParamSpec, TypeVar
+
+import psycopg
+import structlog
+from django.db import Error, OperationalError, connection, transaction
+
+log = structlog.get_logger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_TRIES = 5
+FIRST_PAUSE = 0.02
+"""Seconds; each pause is up to twice the one before."""
+
+BY_CHANCE = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+"""What goes away by itself when the same is done again."""
+
+
+def is_by_chance(error: BaseException) -> bool:
+    """Tell whether the database ended a transaction only because of others that ran beside it."""
+    return isinstance(error.__cause__, BY_CHANCE)
+
+
+def is_waited_out(error: BaseException) -> bool:
+    """Tell whether somebody else held a lock for too long."""
+    return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
+
+
+def is_connection_lost() -> bool:
+    """Tell whether the server is gone, rather than one statement refused."""
+    return connection.connection is None or bool(connection.connection.closed)
+
+
+def in_one_transaction(act: Callable[P, T]) -> Callable[P, T]:
+    """Make each call of a verb one transaction, done again after a deadlock or a serialization failure."""
+
+    @wraps(act)
+    def done(*args: P.args, **kwargs: P.kwargs) -> T:
+        return do_in_one_transaction(partial(act, *args, **kwargs))
+
+    return done
+
+
+def do_in_one_transaction(act: Callable[[], T]) -> T:
+    """Do it in one transaction; inside another's it is part of that."""
+    if connection.in_atomic_block:
+        with transaction.atomic():
+            return act()
+    for number in range(1, MOST_TRIES):
+        committed: list[bool] = []
+        try:
+            return _try(act, committed)
+        except OperationalError as error:
+            if committed or not is_by_chance(error):
+                raise
+            log.info("the database ended a transaction, doing it again", error=_name(error), number=number)
+            time.sleep(random.uniform(0, FIRST_PAUSE * 2**number))  # noqa: S311  spreads twins, keeps no secret
+    return _try(act, [])
+
+
+def _try(act: Callable[[], T], committed: list[bool]) -> T:
+    """Do it once, and note when it is committed: what fails after that must not be taken for the act."""
+    with transaction.atomic():
+        transaction.on_commit(lambda: committed.append(True))
+        return act()
+
+
+def _name(error: Error) -> str:
+    return type(error.__cause__).__name__
