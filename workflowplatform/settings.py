@@ -213,5 +213,8 @@ WORKFLOW_METRICS_DIR = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or str(DATA_DI
 WORKFLOW_STARTUP_VALIDATION = os.environ.get("WORKFLOW_STARTUP_VALIDATION", "warn")
 """What follows where an active version does not fit this release: `strict` refuses to start, `warn` marks it unavailable."""
 WORKFLOW_PREPARE = flag("WORKFLOW_PREPARE", True)
+WORKFLOW_POOLED = flag("WORKFLOW_POOLED", not WORKFLOW_PREPARE)
+"""Behind a pooler in transaction mode a cursor kept by the server would be looked for in another session."""
+DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = WORKFLOW_POOLED
 
 LOGGING = logging_settings(level=os.environ.get("LOG_LEVEL", "INFO"), for_people=LOOPBACK_ONLY or DEBUG)
