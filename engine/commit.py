@@ -46,7 +46,7 @@ TASK = (
     "status text, name text, type text, route text, title text, description text, instructions text, payload json, "
     "form json, outcomes json, columns json, comment_rule text, effective_roles jsonb, users jsonb, min_level smallint, "
     "excluded jsonb, familiar jsonb, extra jsonb, owner text, business_reference text, priority smallint, due_at timestamptz, "
-    "follow_up_at timestamptz, created_at timestamptz, completed_by_name text, comment text"
+    "follow_up_at timestamptz, sla_at timestamptz, created_at timestamptz, completed_by_name text, comment text"
 )
 
 PARTS: dict[str, str] = {

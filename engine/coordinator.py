@@ -256,8 +256,12 @@ def _advanced(stage: Stage, written: Row) -> Advanced:
 
 def _new_tasks(stage: Stage, open_tokens: set[int]) -> tuple[Row, ...] | None:
     rows = [row for row in stage.batch.rows["new_tasks"] if row["instance_id"] == stage.instance_id]
-    known = {row["token"] for row in rows} == open_tokens and not any(row["assignee_name"] for row in rows)
+    known = {row["token"] for row in rows} == open_tokens and not any(_finds_person(row) for row in rows)
     return tuple(rows) if known else None
+
+
+def _finds_person(row: Row) -> bool:
+    return bool(row["assignee_name"] or "assign_by" in row["extra"])
 
 
 def _began(stage: Stage) -> tuple[str, ...]:

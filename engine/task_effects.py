@@ -92,6 +92,9 @@ def _change(stage: Stage, effect: ChangeTask) -> None:
     task = _open_task(stage, effect.token)
     if task is None:
         return
+    if effect.late:
+        _note(stage, task, "late", {"promised": task.sla_at.isoformat() if task.sla_at else None})
+        return
     if effect.priority in PRIORITIES:
         task.priority = PRIORITIES.index(effect.priority)
     task.effective_roles = list(dict.fromkeys([*task.effective_roles, *effect.roles]))

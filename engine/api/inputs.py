@@ -110,6 +110,14 @@ class CompleteBody(Body):
     outcome = Text(required=False, allow_null=True, max_length=100)
     values = Values(required=False, default=dict)
     comment = Text(required=False, allow_blank=True, default="", max_length=10_000)
+    ticked = serializers.ListField(child=Text(max_length=100), required=False, default=list, max_length=200)
+
+
+class TickBody(Body):
+    """One point of a checklist."""
+
+    point = Text(max_length=100)
+    done = Flag(required=False, default=True)
 
 
 class ReasonBody(Body):

@@ -50,6 +50,7 @@ task_routes = [
     path("complete/", tasks.CompleteView.as_view(), name="complete"),
     path("assign/", task_acts.AssignView.as_view(), name="assign"),
     path("draft/", task_acts.DraftView.as_view(), name="draft"),
+    path("tick/", task_acts.TickView.as_view(), name="tick"),
     path("comment/", task_acts.CommentView.as_view(), name="comment"),
     path("suspend/", task_acts.SuspendView.as_view(), name="suspend-task"),
     path("resume/", task_acts.ResumeView.as_view(), name="resume-task"),

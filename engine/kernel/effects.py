@@ -71,6 +71,8 @@ class OpenTask:
     priority: str = "normal"
     due_at: datetime | None = None
     follow_up_at: datetime | None = None
+    sla_at: datetime | None = None
+    """By when it is promised to be done; that it was not is noted."""
     excluded: tuple[str, ...] = ()
     familiar: tuple[str, ...] = ()
     extra: Mapping[str, Json] = field(default_factory=dict)
@@ -180,6 +182,8 @@ class ChangeTask:
     roles: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     assignee: str | None = None
+    late: bool = False
+    """Whether the promised time has passed."""
 
 
 Effect = Emit | StartChild | CancelChild | MakeCallLater | TellPeople | ChangeTask

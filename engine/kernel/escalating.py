@@ -5,9 +5,10 @@ branch. Both are side waits: they die with the task.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from engine.kernel.effects import ChangeTask, TellPeople, WaitKind
+from engine.kernel.effects import ChangeTask, Closing, TellPeople, WaitKind
 from engine.kernel.errors import expression_error
 from engine.kernel.machine import Machine
 from engine.kernel.scope import Names
@@ -18,13 +19,25 @@ from engine.kernel.watching import open_timer
 FAMILIES = ("remind", "escalate")
 
 
-def watch_task(machine: Machine, frame: Frame, leaf: Frame, task: Mapping[str, Any]) -> None:
+def watch_task(
+    machine: Machine, frame: Frame, leaf: Frame, task: Mapping[str, Any], promised_at: datetime | None
+) -> None:
     """Send the letter that a task is there, and open its timers."""
+    if promised_at is not None:
+        machine.wait(frame, WaitKind.TIMER, due=promised_at, role="sla", side=True)
     if "notify" in task:
         tell(machine, frame, leaf, "notify", task["notify"])
     for family in FAMILIES:
         for place, spec in enumerate(task.get(family, ())):
             open_timer(machine, frame, f"{family}.{place}", spec, machine.now, 1)
+
+
+def ring_promise(machine: Machine, frame: Frame, leaf: Frame) -> None:
+    """Note that the time has passed by which the task was promised to be done."""
+    machine.close(leaf, Closing.ANSWERED)
+    task = _task_leaf(machine, frame)
+    if task is not None:
+        machine.effects.append(ChangeTask(task.n, machine.step_of(frame).id, late=True))
 
 
 def ring_task(machine: Machine, frame: Frame, role: str, spec: Mapping[str, Any]) -> None:

@@ -43,6 +43,11 @@ ESCALATE = Shape(
         "steps": STEPS,
     },
 )
+CHECK = Shape(
+    "check",
+    {"title": Field("textvalue", required=True), "id": Field("name"), "required": Field("bool", default=True)},
+    short="title",
+)
 TASK = Shape(
     "task",
     {
@@ -62,7 +67,7 @@ TASK = Shape(
         "due": Field("when_due"),
         "follow_up": Field("when_due"),
         "priority": Field("textvalue"),
-        "sla": value(),
+        "sla": Field("when_due"),
         "calendar": Field("calendar"),
         "remind": list_of(inner(REMIND)),
         "escalate": list_of(inner(ESCALATE)),
@@ -70,12 +75,12 @@ TASK = Shape(
         "same_as": Field("refs"),
         "assign_by": enum("offer", "random", "round_robin", "least_loaded", "skill", "manager_of"),
         "complete_when": condition(names=JOINED),
-        "wip_limit": value(),
+        "wip_limit": WHOLE,
         "allow": list_of(enum("skip")),
         "comment": enum("never", "optional", "on_reject", "always", default="optional"),
         "draft": Field("bool"),
         "attachments": value(),
-        "checklist": value(),
+        "checklist": list_of(inner(CHECK)),
         "on_expire": map_of(value()),
         "notify": inner(NOTIFY),
     },

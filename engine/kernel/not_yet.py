@@ -11,10 +11,7 @@ _TRANSPORT = "there is no transport for it yet"
 
 NOT_YET: Mapping[str, str] = {
     "call.graphql": _TRANSPORT,
-    "task.sla": _INBOX,
     "task.assign_by=skill": _INBOX,
     "task.assign_by=manager_of": _INBOX,
-    "task.wip_limit": _INBOX,
     "task.attachments": _INBOX,
-    "task.checklist": _INBOX,
 }

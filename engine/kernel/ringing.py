@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.kernel.effects import Closing
-from engine.kernel.escalating import FAMILIES, ring_task
+from engine.kernel.escalating import FAMILIES, ring_promise, ring_task
 from engine.kernel.finishing import (
     deadline,
     end_handled,
@@ -112,6 +112,7 @@ DUE: Mapping[str, Callable[[Machine, Frame, Frame], None]] = {
     "retry": retry_now,
     "throttle": ask_again,
     "rate_limit": ask_again,
+    "sla": ring_promise,
 }
 """What a leaf with a role does when its time has come; handlers and reminders ring."""
 

@@ -131,6 +131,15 @@ class Task(IdRow):
         return bool(self.extra.get("several"))
 
     @property
+    def checklist(self) -> list[dict[str, Any]]:
+        """Give the points to be done: `{id, title, required}`."""
+        return list(self.extra.get("checklist") or ())
+
+    @property
+    def ticked_ids(self) -> set[str]:
+        return {tick["id"] for tick in self.ticked}
+
+    @property
     def keeps_drafts(self) -> bool:
         return bool(self.extra.get("draft", True))
 

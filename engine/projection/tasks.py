@@ -23,7 +23,7 @@ TASK_STATUS_OF = {
 
 PLAIN = (
     "type", "route", "title", "description", "instructions", "payload", "form", "columns", "users",
-    "min_level", "excluded", "familiar", "extra", "due_at", "follow_up_at",
+    "min_level", "excluded", "familiar", "extra", "due_at", "follow_up_at", "sla_at",
 )  # fmt: skip
 """What a task row takes over from the kernel's task under the same name."""
 

@@ -4,7 +4,7 @@ Every act first takes the instance's claim (its runtime row), so that it never r
 who was first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -74,6 +74,7 @@ def claim_task(*, actor: Actor, task_id: UUID) -> Task:
         return task
     refuse_foreign(actor)
     refuse_shared(task)
+    _refuse_over_limit(actor, task)
     batch = Batch()
     claim(batch, held)
     write(batch)
@@ -175,6 +176,22 @@ def refuse_shared(task: Task) -> None:
         raise Conflict("Several people answer this task; it is nobody's alone.", code="status", status=task.status)
 
 
+def _refuse_over_limit(actor: Actor, task: Task) -> None:
+    """Refuse a claim by somebody who holds as many tasks of this step as its author lets one person hold."""
+    most = task.extra.get("wip_limit")
+    if most is None:
+        return
+    template_id = task.instance.template_id
+    with connection.cursor() as cursor:
+        key = f"wip|{actor.person_id}|{template_id}|{task.step}"
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+    held = Task.objects.filter(status=TaskStatus.CLAIMED, assignee_id=actor.person_id, step=task.step)
+    number = held.filter(version__template_id=template_id).count()
+    if number >= most:
+        message = f"You hold {number} of these already; finish or release one first."
+        raise Conflict(message, code="wip_limit", limit=most)
+
+
 def refuse_foreign(actor: Actor) -> None:
     """Keep who works in another tenant from holding a task there."""
     if actor.crosses or actor.person_id is None:
@@ -191,14 +208,19 @@ def complete_task(
     outcome: str | None = None,
     values: Mapping[str, Any] | None = None,
     comment: str = "",
+    ticked: Sequence[str] = (),
 ) -> CompletedTask:
-    """Answer a task and let the instance go on, up to its next wait. An open one is claimed in the same act."""
+    """Answer a task and let the instance go on, up to its next wait. An open one is claimed in the same act.
+
+    `ticked` are points of the checklist that are done as of now, beside those ticked before.
+    """
     held = hold_task(actor, task_id)
     actor, task = held.actor, held.task
     _refuse_answered(actor, task)
     refuse_act(actor, task, offered=held.offered)
     refuse_suspended(task.instance)
     answer = _checked_answer(actor, task, outcome, dict(values or {}), comment)
+    _require_checklist(task, answer.outcome, ticked)
     delivery = Delivery(answer, SignalType.TASK_COMPLETED, uuid7(), actor, token=task.token, queued=False)
     batch = Batch()
     advanced = coordinator.deliver_held(_claimed(batch, held), [delivery], actor, batch)
@@ -262,6 +284,20 @@ def _checked_answer(
     return TaskCompleted(
         token=task.token, outcome=chosen["name"], by=actor.name, values=checked, comment=comment or None
     )
+
+
+def _require_checklist(task: Task, outcome: str, ticked: Sequence[str]) -> None:
+    """Refuse an answer that leaves points of the checklist undone, unless it rejects."""
+    if not task.checklist or (task.outcome_named(outcome) or {}).get("reject"):
+        return
+    done = {*ticked, *task.ticked_ids}
+    missing = [point for point in task.checklist if point["required"] and point["id"] not in done]
+    if missing:
+        message = "Tick what is done: the checklist is not complete."
+        errors = [
+            FieldError(f"checklist.{point['id']}", "unticked", f"Not done yet: {point['title']}") for point in missing
+        ]
+        raise Invalid(message, errors)
 
 
 def _within(field: str, error: FieldError) -> FieldError:

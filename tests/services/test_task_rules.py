@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from engine import access
-from engine.errors import Refused, WorkflowError
+from engine.errors import Invalid, Refused, WorkflowError
 from engine.models import TaskEvent
 from engine.services.assigning import assign_task
+from engine.services.checklists import tick_point
 from engine.services.drafts import draft_for, save_task_draft
 from engine.services.tasks import claim_task, complete_task
 from tests.workflows import activated, only_task, started
@@ -88,3 +89,45 @@ def test_each_of_several_keeps_a_draft_of_their_own(gwen: Actor, ada: Actor, ada
     found = draft_for(actor=adam, task_id=vote.pk)
     assert found is not None
     assert found.comment == "by adam"
+
+
+POINTS = """
+workflow: points
+title: Points
+steps:
+  - id: pack
+    task:
+      title: Pack
+      outcomes: {packed: {title: Packed}, broken: {title: Broken, reject: true}}
+      checklist: [Count, {id: label, title: Label}, {id: gift, title: Gift, required: false}]
+      wip_limit: 1
+"""
+
+
+def test_a_checklist_is_ticked_before_the_answer_whoever_ticks(gwen: Actor, ada: Actor, adam: Actor) -> None:
+    activated(gwen, POINTS)
+    task = only_task(started(gwen, "points"))
+    tick_point(actor=ada, task_id=task.pk, point="label")
+    with pytest.raises(Invalid) as missing:
+        complete_task(actor=adam, task_id=task.pk, outcome="packed")
+    assert [error.path for error in missing.value.errors] == ["checklist.point_1"]
+    tick_point(actor=ada, task_id=task.pk, point="label", done=False)
+    assert refused(complete_task, actor=adam, task_id=task.pk, outcome="packed", ticked=["point_1"]) == "invalid"
+    assert refused(tick_point, actor=ada, task_id=task.pk, point="nowhere") == "invalid"
+    tick_point(actor=ada, task_id=task.pk, point="label")
+    assert complete_task(actor=adam, task_id=task.pk, outcome="packed", ticked=["point_1"]).task.status == "completed"
+
+
+def test_a_rejection_needs_no_ticks(gwen: Actor, ada: Actor) -> None:
+    activated(gwen, POINTS)
+    task = only_task(started(gwen, "points"))
+    assert complete_task(actor=ada, task_id=task.pk, outcome="broken").task.outcome == "broken"
+
+
+def test_nobody_holds_more_than_the_author_allows(gwen: Actor, ada: Actor, adam: Actor) -> None:
+    activated(gwen, POINTS)
+    first, second = (only_task(started(gwen, "points")) for _ in range(2))
+    claim_task(actor=ada, task_id=first.pk)
+    assert refused(claim_task, actor=ada, task_id=second.pk) == "wip_limit"
+    assert claim_task(actor=ada, task_id=first.pk).status == "claimed"
+    assert claim_task(actor=adam, task_id=second.pk).status == "claimed"

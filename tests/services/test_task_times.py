@@ -64,6 +64,7 @@ steps:
       roles: [support]
       not_same_as: [start]
       notify: true
+      sla: PT2H
       remind: [{after: PT1H, to: [ada, "boss@acme.example"], subject: Please}]
       escalate:
         - {after: P1D, notify: [management], priority: high, roles: [management]}
@@ -119,7 +120,7 @@ def test_letters_reminders_and_escalations_come_one_after_the_other(committed_ca
     late.instance.refresh_from_db()
     assert (late.status, late.instance.status, late.instance.state) == ("cancelled", "completed", {"sorry": True})
     kinds = Counter(TaskEvent.objects.filter(task=late).values_list("kind", flat=True))
-    assert (kinds["reminded"], kinds["escalated"]) == (2, 3)
+    assert (kinds["reminded"], kinds["escalated"], kinds["late"]) == (2, 3, 1)
 
 
 def test_an_answered_task_sends_no_more_letters(committed_cast: Cast, late: Task) -> None:

@@ -15,6 +15,7 @@ from engine.api.inputs import (
     ReasonBody,
     SnoozeBody,
     TaskDraftBody,
+    TickBody,
     read_body,
 )
 from engine.api.once import once
@@ -22,7 +23,7 @@ from engine.api.serializers import BulkResultSerializer, CommentSerializer, Task
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.models import TaskDraft
-from engine.services import assigning, bulk, comments, drafts, pausing
+from engine.services import assigning, bulk, checklists, comments, drafts, pausing
 
 
 class AssignView(ApiView):
@@ -62,6 +63,14 @@ class CommentView(ApiView):
         body = read_body(request, CommentBody)
         said = comments.comment_task(actor=self.actor, task_id=task_id, **body)
         return Response(CommentSerializer(said).data, status=201)
+
+
+class TickView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Say that a point of the checklist is done, or not after all."""
+        body = read_body(request, TickBody)
+        return Response(TaskSerializer(checklists.tick_point(actor=self.actor, task_id=task_id, **body)).data)
 
 
 class SuspendView(ApiView):

@@ -64,6 +64,21 @@ def _refuse(task: Task, name: str) -> None:
         raise Refused("claimed", f"{task.claimed_by} has claimed it")
 
 
+def _refuse_over_limit(world: World, instance: Instance, task: Task, name: str) -> None:
+    """Refuse a claim by somebody who holds as many tasks of this step as its author lets one person hold."""
+    assert task.wait.task is not None
+    most = task.wait.task.extra.get("wip_limit")
+    same = [one for one in world.instances if one.definition.name == instance.definition.name]
+    held = [
+        other
+        for one in same
+        for other in one.open_tasks()
+        if (other.claimed_by, other.wait.step) == (name, task.wait.step)
+    ]
+    if most is not None and len(held) >= most:
+        raise Refused("wip_limit", f"{name} holds {len(held)} already")
+
+
 def _refuse_shared(task: OpenTask) -> None:
     if task.extra.get("several"):
         raise Refused("status", "several people answer this task; it is nobody's alone")
@@ -81,6 +96,7 @@ def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> Non
     assert task.wait.task is not None
     refuse_actor(task.wait.task, task.assignee, person)
     _refuse_shared(task.wait.task)
+    _refuse_over_limit(play.world, instance, task, person.name)
     task.claimed_by, task.status = person.name, TaskStatus.CLAIMED
     play.world.send(instance, TaskClaimed(task.wait.token, person.name))
 

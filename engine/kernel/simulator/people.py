@@ -86,6 +86,7 @@ def _loads(world: "World") -> Counter[str]:
 def checked_answer(task: OpenTask, given: Mapping[str, Json]) -> tuple[str, dict[str, Json], str | None]:
     """Split an answer into outcome, values and comment; refuse one that the task would not take."""
     values = dict(given)
+    _refuse_unticked(task, values)
     comment = values.pop("comment", None)
     outcome = _outcome(task, values.pop("outcome", task.outcomes[0].name))
     filled, problems = check_values(dict(task.form) or None, {**_prefilled(task), **values})
@@ -94,6 +95,21 @@ def checked_answer(task: OpenTask, given: Mapping[str, Json]) -> tuple[str, dict
     if comment in (None, "") and _comment_needed(task, outcome):
         raise Refused("comment_required", "a comment is needed")
     return outcome.name, filled, comment
+
+
+def _refuse_unticked(task: OpenTask, values: dict[str, Json]) -> None:
+    """Refuse an answer that leaves points of the checklist undone; unless a test says which are ticked, all are."""
+    points = task.extra.get("checklist")
+    ticked = values.pop("ticked", None) if points else None
+    missing = [
+        point["id"] for point in points or () if point["required"] and ticked is not None and point["id"] not in ticked
+    ]
+    if missing and not _rejects(task, values.get("outcome")):
+        raise Refused("invalid", f"not done yet: {', '.join(missing)}", tuple(f"checklist.{name}" for name in missing))
+
+
+def _rejects(task: OpenTask, name: Json) -> bool:
+    return any(outcome.reject for outcome in task.outcomes if outcome.name == name)
 
 
 def _outcome(task: OpenTask, name: Json) -> Outcome:

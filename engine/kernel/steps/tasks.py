@@ -20,7 +20,8 @@ from engine.kernel.steps.table import KINDS, Kind
 def _task(machine: Machine, frame: Frame, step: Step) -> None:
     """Open a human task and wait."""
     leaf = machine.wait(frame, WaitKind.TASK, task=describe_task(machine, frame, step))
-    watch_task(machine, frame, leaf, step.body)
+    opened = machine.opened[leaf.n].task
+    watch_task(machine, frame, leaf, step.body, opened.sla_at if opened else None)
 
 
 def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
@@ -46,17 +47,26 @@ def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
         follow_up_at=_due(machine, task, "follow_up", names),
         excluded=_who_did(machine, names, task.get("not_same_as", ())),
         familiar=_who_did(machine, names, task.get("same_as", ())),
-        extra=_extra(task),
+        sla_at=_due(machine, task, "sla", names),
+        extra=_extra(task, names),
     )
 
 
-_EXTRA = frozenset(["allow", "draft", "assign_by"])
+_EXTRA = frozenset(["allow", "draft", "assign_by", "wip_limit"])
 """Attributes that only the inbox reads; they hold no expressions."""
 
 
-def _extra(task: Mapping[str, Any]) -> dict[str, Json]:
+def _extra(task: Mapping[str, Any], names: Names) -> dict[str, Json]:
     found = {key: copied(value) for key, value in task.items() if key in _EXTRA}
+    if "checklist" in task:
+        found["checklist"] = [_check(place, point, names) for place, point in enumerate(task["checklist"])]
     return {**found, "several": True} if "complete_when" in task else found
+
+
+def _check(place: int, point: Mapping[str, Any], names: Names) -> dict[str, Json]:
+    """Give a point of a checklist; without an id it goes by its place."""
+    title = _text(point, "title", names)
+    return {"id": point.get("id") or f"point_{place + 1}", "title": title, "required": point["required"]}
 
 
 def _computed(spec: Mapping[str, Any], key: str, names: Names) -> Json:
