@@ -2,13 +2,15 @@
 
 The interpreter returns one `Slice`. Whoever commits it writes the rows; nothing here knows how. Rows to insert and
 delete in `wf_waits` are `opened` and `closed`; every wait of kind timer, retry and call also needs its delayed
-signal, by `SIGNAL_OF_WAIT`.
+signal, by `SIGNAL_OF_WAIT`. What a slice says many times over (runs, changes, closed waits) is a named tuple: as
+immutable as the frozen dataclasses beside it, and made in a fifth of the time.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from engine.kernel.signals import Json, SignalType
 from engine.kernel.snapshot import Snapshot
@@ -111,8 +113,7 @@ class Wait:
     call: MakeCall | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedWait:
+class ClosedWait(NamedTuple):
     token: int
     kind: WaitKind
     how: Closing
@@ -199,8 +200,7 @@ class ErrorRecord:
     cause: Json = None
 
 
-@dataclass(frozen=True, slots=True)
-class StepRun:
+class StepRun(NamedTuple):
     """One entry of the trace: the step run `run`, attempt `attempt`, has now this status. A run's last entry wins."""
 
     run: int
@@ -220,8 +220,7 @@ class StepRun:
     """Why it was skipped, withdrawn or tried again, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A write to business state: top-level key, before and after (absent is None), and the run that wrote it."""
 
     run: int

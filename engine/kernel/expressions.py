@@ -51,8 +51,8 @@ class Scope(Protocol):
     def lookup(self, root: str) -> Json:
         """Give the value of a root name, or MISSING."""
 
-    def activation(self, environment: Any) -> Any:
-        """Give the library's form of all names."""
+    def activation(self, environment: Any, reads: "Reads") -> Any:
+        """Give the library's form of the names that an expression reads, as `bind` makes it."""
 
 
 class ExpressionRefused(ValueError):
@@ -74,6 +74,22 @@ class Reference:
     """Inside has() or get(), where a missing part is no error."""
 
 
+Reads = tuple[tuple[str, tuple[str, ...]], ...]
+"""Roots that an expression looks at, each with the keys that it takes out of it; no keys: it needs the whole."""
+
+
+def bind(environment: Any, reads: Reads, scope: Scope) -> Any:
+    """Give the library what an expression reads and no more: it converts every value it is handed, to the bottom."""
+    names = {}
+    for root, keys in reads:
+        value = scope.lookup(root)
+        if keys and isinstance(value, dict):
+            value = {key: value[key] for key in keys if key in value}
+        if value is not MISSING:
+            names[root] = value
+    return environment.Activation(names)
+
+
 @lru_cache(maxsize=256)
 def environment(extra: frozenset[str]) -> Any:
     """Make the library's environment: the language's names plus an author's own loop names."""
@@ -84,11 +100,12 @@ def environment(extra: frozenset[str]) -> Any:
 class Expression:
     """One compiled expression."""
 
-    __slots__ = ("_environment", "_path", "_program", "roots", "text")
+    __slots__ = ("_environment", "_path", "_program", "_reads", "roots", "text")
 
     def __init__(self, text: str, extra: frozenset[str] = frozenset()) -> None:
         self.text = text
         self.roots = frozenset(reference.root for reference in check_text(text))
+        self._reads = read_names(text)
         self._environment = environment(extra)
         self._program = compile_program(text, extra)
         bare = _PATH.fullmatch(text.strip()) and text.strip() not in _LITERALS
@@ -109,7 +126,7 @@ class Expression:
 
     def _evaluate(self, scope: Scope) -> Any:
         try:
-            found = self._program.eval(scope.activation(self._environment))
+            found = self._program.eval(scope.activation(self._environment, self._reads))
         except RuntimeError as problem:
             raise expression_error(f"`{_short(self.text)}`: {_sentence(str(problem))}") from None
         if found.type() == cel.Type.ERROR:
@@ -161,6 +178,12 @@ def check_text(text: str) -> tuple[Reference, ...]:
     return scan.references()
 
 
+@lru_cache(maxsize=8192)
+def read_names(text: str) -> Reads:
+    """Say which roots an expression looks at, and which keys it takes out of each."""
+    return _Scan(text).reads()
+
+
 @dataclass(frozen=True, slots=True)
 class _Token:
     kind: str
@@ -185,8 +208,18 @@ class _Scan:
 
     def references(self) -> tuple[Reference, ...]:
         """Give the names used, own names of macros left out."""
-        found = [reference for place in range(len(self.tokens) - 1) for reference in self._look(place)]
-        return tuple(reference for reference in found if reference.root not in self.own)
+        return tuple(reference for reference in self._names() if reference.root not in self.own)
+
+    def reads(self) -> Reads:
+        """Give the roots looked at with the keys taken; a macro's own name counts too, it may hide a root."""
+        keys: dict[str, set[str] | None] = {}
+        for found in self._names():
+            known = keys.setdefault(found.root, set())
+            keys[found.root] = {*known, found.path[0]} if found.path and known is not None else None
+        return tuple((root, tuple(sorted(taken or ()))) for root, taken in sorted(keys.items()))
+
+    def _names(self) -> list[Reference]:
+        return [reference for place in range(len(self.tokens) - 1) for reference in self._look(place)]
 
     def _look(self, place: int) -> list[Reference]:
         token = self.tokens[place]
@@ -201,7 +234,11 @@ class _Scan:
         return []
 
     def _after_dot(self, place: int) -> bool:
-        return place > 0 and self.tokens[place - 1].text == "."
+        """Tell whether a name is a part of what stands before it; a dot with nothing before it begins a root."""
+        return place > 1 and self.tokens[place - 1].text == "." and self._ends_value(self.tokens[place - 2])
+
+    def _ends_value(self, token: _Token) -> bool:
+        return token.text in (")", "]", "}") or (token.kind != "other" and token.text != "in")
 
     def _enter(self, place: int) -> None:
         before = self.tokens[place - 1] if place else None

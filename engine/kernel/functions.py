@@ -213,7 +213,11 @@ def as_text(value: Json) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return _spelled(value)
+
+
+_spelled = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+"""Kept, because json.dumps makes a new encoder for every call that differs from its defaults."""
 
 
 def _listed(value: Json) -> list[Json]:

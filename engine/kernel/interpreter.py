@@ -60,6 +60,9 @@ class _Rules:
     happened = staticmethod(happened)
 
 
+RULES = _Rules()
+
+
 def advance(
     definition: Definition,
     snapshot: Snapshot | None,
@@ -68,10 +71,10 @@ def advance(
     lent: Lent,
 ) -> Slice:
     """Apply happenings to a case and run it to its next waits."""
-    first = Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(lent.now), reference=facts.reference)
-    machine = Machine(definition, snapshot or first, facts, lent, _Rules())
+    snapshot = snapshot or _before_the_first(facts, lent)
+    machine = Machine(definition, snapshot, facts, lent, RULES)
     if machine.queue:
-        machine.now = parse_moment((snapshot or first).now)
+        machine.now = parse_moment(snapshot.now)
     pending = bool(machine.queue or machine.emits)
     more = _run(machine, lent) if pending else False
     applied: list[bool] = []
@@ -83,7 +86,12 @@ def advance(
         applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
         kept.append(len(machine.early) > early)
         more = _run(machine, lent) or more
+    machine.forget_names()  # names and machine hold each other: let go, or every slice waits for the garbage collector
     return _slice(machine, tuple(applied), tuple(kept), more)
+
+
+def _before_the_first(facts: InstanceFacts, lent: Lent) -> Snapshot:
+    return Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(lent.now), reference=facts.reference)
 
 
 def _run(machine: Machine, lent: Lent) -> bool:

@@ -9,7 +9,7 @@ finishing.py and watching.py, each in a table.
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -30,7 +30,6 @@ from engine.kernel.errors import StepError, error_names, error_record
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import Definition
 from engine.kernel.scope import Names
-from engine.kernel.secrets import mark
 from engine.kernel.signals import InstanceFacts, Json, Lent
 from engine.kernel.snapshot import Frame, Snapshot, copied
 from engine.kernel.transitions import InstanceStatus, StepStatus
@@ -106,7 +105,6 @@ class Machine(Tree):
         self.now = lent.now
         self._names: dict[int, Names] = {}
         self._names_at: dict[int, Names] = {}
-        self._fixed: dict[str, Json] | None = None
         self._load(snapshot)
         self.output: Json = None
         self.error: ErrorRecord | None = None
@@ -159,32 +157,9 @@ class Machine(Tree):
 
     # names
 
-    def fixed_names(self) -> dict[str, Json]:
-        """Give the names that all places share."""
-        if self._fixed is None:
-            facts = self.facts
-            instance = {
-                "id": facts.id,
-                "reference": self.reference,
-                "started_by": facts.started_by,
-                "started_at": spell_moment(facts.started_at),
-                "template": facts.template,
-                "version": facts.version,
-            }
-            secrets = {name: mark(name) for name in self.definition.canonical["requires"]["secrets"]}
-            self._fixed = {
-                "secret": secrets,
-                "start": self.start,
-                "now": self.now,
-                "instance": instance,
-                **self.received,
-            }
-        return self._fixed
-
     def touch(self) -> None:
         """Let expressions see what was just written."""
         self.version += 1
-        self._fixed = None
 
     def names(self, frame: Frame) -> Names:
         """Give the names at a frame."""
@@ -271,7 +246,7 @@ class Machine(Tree):
     def note_input(self, frame: Frame, value: Json) -> None:
         """Say what a step was begun with, in the entry that tells of its beginning."""
         if self.trace and self.trace[-1].run == frame.n:
-            self.trace[-1] = replace(self.trace[-1], input=value)
+            self.trace[-1] = self.trace[-1]._replace(input=value)
 
     def write_result(self, frame: Frame, name: str, value: Json) -> None:
         """Keep a result in the nearest frame above that has its own, else in the case."""
@@ -284,13 +259,17 @@ class Machine(Tree):
             self.touch()
 
     def _results_of(self, frame: Frame) -> dict[str, Json]:
-        above = (found.results for found in self.upward(frame) if found is not frame)
-        return next((results for results in above if results is not None), self.results)
+        for found in self.upward(frame):
+            if found.results is not None and found is not frame:
+                return found.results
+        return self.results
 
     def state_of(self, frame: Frame) -> dict[str, Json]:
         """Give the state that a step at this frame writes to."""
-        own = (found.state for found in self.upward(frame))
-        return next((state for state in own if state is not None), self.state)
+        for found in self.upward(frame):
+            if found.state is not None:
+                return found.state
+        return self.state
 
     # ends
 

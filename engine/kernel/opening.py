@@ -244,7 +244,8 @@ def end_line(machine: Machine, line: Frame) -> None:
 
 def lingering(machine: Machine, frame: Frame) -> bool:
     """Tell whether something fired earlier still runs in a scope."""
-    return any(machine.frames[number].role in LINGERS for number in machine.children[frame.n])
+    below = machine.children[frame.n]
+    return bool(below) and any(machine.frames[number].role in LINGERS for number in below)
 
 
 LINGERS = frozenset({"linger", "beside"})

@@ -1,12 +1,16 @@
 """Give expressions their names.
 
 State and results belong to the case; a frame may lay its own over them (items, handlers, scopes). Reading goes
-outward from the frame. The library's form of the names is built once and kept until something is written.
+outward from the frame. Only what an expression reads is looked up and handed to the library.
 """
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from engine.kernel.expressions import Reads, bind
 from engine.kernel.functions import MISSING
+from engine.kernel.periods import spell_moment
+from engine.kernel.secrets import mark
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
 
@@ -15,44 +19,80 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """The names at one place of the case."""
+    """The names at one place of the case. What was looked up is kept until something is written."""
 
-    __slots__ = ("_activation", "_layers", "_machine", "_names", "_version")
+    __slots__ = ("_bound", "_known", "_layers", "_machine", "_version")
 
     def __init__(self, machine: "Machine", layers: list[Frame]) -> None:
         self._machine = machine
         self._layers = layers
         self._version = -1
-        self._names: dict[str, Json] = {}
-        self._activation: Any = None
+        self._known: dict[str, Json] = {}
+        self._bound: dict[Reads, Any] = {}
 
     def lookup(self, root: str) -> Json:
         """Give the value of a root name, or MISSING."""
-        return self._current().get(root, MISSING)
+        self._look_again()
+        if root not in self._known:
+            self._known[root] = self._find(root)
+        return self._known[root]
 
-    def activation(self, environment: Any) -> Any:
-        """Give the library's form of all names."""
-        names = self._current()
-        if self._activation is None:
-            self._activation = environment.Activation(names)
-        return self._activation
+    def activation(self, environment: Any, reads: Reads) -> Any:
+        """Give the library's form of the names that an expression reads; expressions that read alike share it."""
+        self._look_again()
+        found = self._bound.get(reads)
+        if found is None:
+            found = self._bound[reads] = bind(environment, reads, self)
+        return found
 
-    def _current(self) -> dict[str, Json]:
+    def _look_again(self) -> None:
         if self._version != self._machine.version:
             self._version = self._machine.version
-            self._names = self._build()
-            self._activation = None
-        return self._names
+            self._known.clear()
+            self._bound.clear()
 
-    def _build(self) -> dict[str, Json]:
-        machine = self._machine
-        names = dict(machine.fixed_names())
-        names["state"] = laid_over(machine.state, [layer.state for layer in self._layers])
-        names["result"] = laid_over(machine.results, [layer.results for layer in self._layers])
-        names["status"] = machine.step_status
-        for layer in reversed(self._layers):
-            names.update(layer.env or {})
-        return names
+    def _find(self, root: str) -> Json:
+        for layer in self._layers:
+            if layer.env is not None and root in layer.env:
+                return layer.env[root]
+        found = ROOTS.get(root)
+        return self._machine.received.get(root, MISSING) if found is None else found(self._machine, self._layers)
+
+
+def _state(machine: "Machine", layers: list[Frame]) -> Json:
+    return laid_over(machine.state, [layer.state for layer in layers])
+
+
+def _result(machine: "Machine", layers: list[Frame]) -> Json:
+    return laid_over(machine.results, [layer.results for layer in layers])
+
+
+def _instance(machine: "Machine", _layers: list[Frame]) -> Json:
+    facts = machine.facts
+    return {
+        "id": facts.id,
+        "reference": machine.reference,
+        "started_by": facts.started_by,
+        "started_at": spell_moment(facts.started_at),
+        "template": facts.template,
+        "version": facts.version,
+    }
+
+
+def _secret(machine: "Machine", _layers: list[Frame]) -> Json:
+    return {name: mark(name) for name in machine.definition.canonical["requires"]["secrets"]}
+
+
+ROOTS: Mapping[str, Callable[["Machine", list[Frame]], Json]] = {
+    "state": _state,
+    "result": _result,
+    "instance": _instance,
+    "secret": _secret,
+    "start": lambda machine, layers: machine.start,
+    "now": lambda machine, layers: machine.now,
+    "status": lambda machine, layers: machine.step_status,
+}
+"""Where the names come from that every place has; the others were received or belong to a frame."""
 
 
 def laid_over(under: dict[str, Json], layers: list[dict[str, Json] | None]) -> dict[str, Json]:
@@ -79,6 +119,6 @@ class With:
         """Give the value of a root name, or MISSING."""
         return self._more[root] if root in self._more else self._under.lookup(root)
 
-    def activation(self, environment: Any) -> Any:
-        """Give the library's form of all names."""
-        return environment.Activation({**self._under._current(), **self._more})
+    def activation(self, environment: Any, reads: Reads) -> Any:
+        """Give the library's form of the names that an expression reads."""
+        return bind(environment, reads, self)

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.kernel.errors import StepError
+from engine.kernel.expressions import Reads, bind
 from engine.kernel.functions import MISSING, as_text
 from engine.kernel.program import Definition
 from engine.kernel.signals import Json
@@ -29,8 +30,8 @@ class _Names:
     def lookup(self, root: str) -> Json:
         return self._names.get(root, MISSING)
 
-    def activation(self, environment: Any) -> Any:
-        return environment.Activation(self._names)
+    def activation(self, environment: Any, reads: Reads) -> Any:
+        return bind(environment, reads, self)
 
 
 def event_start(definition: Definition, name: str, payload: Json, now: datetime) -> EventStart | None:

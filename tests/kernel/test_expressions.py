@@ -13,7 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.kernel.errors import StepError
-from engine.kernel.expressions import Expression, ExpressionRefused, check_text, own_names
+from engine.kernel.expressions import (
+    Expression,
+    ExpressionRefused,
+    Reads,
+    bind,
+    check_text,
+    compile_program,
+    environment,
+    own_names,
+    read_names,
+)
 from engine.kernel.functions import MISSING, extensions
 from engine.kernel.interpolation import compile_value, pieces
 from tests.kernel.play import MONDAY, Case
@@ -44,8 +54,8 @@ class Names:
     def lookup(self, root: str) -> Any:
         return self.names.get(root, MISSING)
 
-    def activation(self, environment: Any) -> Any:
-        return environment.Activation(self.names)
+    def activation(self, environment: Any, reads: Reads) -> Any:
+        return bind(environment, reads, self)
 
 
 def value(text: str, **names: Any) -> Any:
@@ -210,6 +220,61 @@ def test_names_are_found_with_their_paths_and_guards() -> None:
         ("start", ("list",), False),
         ("item", (), False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("state.n >= 0 && start.amount > 3", (("start", ("amount",)), ("state", ("n",)))),
+        ("state.a.b + state.c", (("state", ("a", "c")),)),
+        ("has(result.review.note) || get(state, 'a', 1) == 1", (("result", ("review",)), ("state", ()))),
+        ("state['a'] + state.a", (("state", ()),)),
+        ("state.exists(k, k == item)", (("item", ()), ("k", ()), ("state", ()))),
+        ("state.rows.map(state, state.n)", (("state", ()),)),
+        (".state.n + 1 in .start.list", (("start", ("list",)), ("state", ("n",)))),
+        ("result.state.n + '.start'.size()", (("result", ("state",)),)),
+        ("1 + 1", ()),
+    ],
+)
+def test_expression_is_bound_only_to_what_it_names(text: str, wanted: Any) -> None:
+    assert read_names(text) == wanted
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "x", "é"]) | st.floats(-9, 9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=12,
+)
+NARROW = (
+    "state.a", "state.a.b", "state.b.c.a", "start.a + state.a", "has(state.a) ? state.a : start", "state == start",
+    "get(state, 'a.b', start.c)", "state.a.map(x, x)", "has(state.a.b) && state.a.b == start.a", "[state.a, .start.b]",
+    "state.exists(k, k == 'a')", "'b' in state && state.b != null", "state['a']", "size(state) + size(start.a)",
+)  # fmt: skip
+
+
+def _outcome(text: str, act: Any) -> Any:
+    """Give what an expression yields, or only that it fails."""
+    try:
+        return json.dumps(act(), sort_keys=True)
+    except StepError:
+        return f"{text} fails"
+
+
+def _given_everything(text: str, names: dict[str, Any]) -> Any:
+    """Compute an expression with the library alone, every name bound whole."""
+    found = compile_program(text).eval(environment(frozenset()).Activation(names))
+    if found.type() == cel.Type.ERROR:
+        raise StepError("expression", "expression", str(found.value()))
+    return found.plain_value()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.dictionaries(st.sampled_from("abc"), PLAIN, max_size=3), st.dictionaries(st.sampled_from("abc"), PLAIN))
+def test_narrow_binding_and_bare_paths_mean_what_the_library_means(state: Any, start: Any) -> None:
+    for text in NARROW:
+        names = {"state": state, "start": start}
+        narrow = _outcome(text, lambda text=text, names=names: value(text, **names))
+        assert narrow == _outcome(text, lambda text=text, names=names: _given_everything(text, names))
 
 
 @pytest.mark.parametrize(

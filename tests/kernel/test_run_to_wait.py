@@ -1,5 +1,7 @@
 """A case runs until every live branch waits, and goes on from there."""
 
+import gc
+
 import pytest
 
 from engine.kernel.errors import KernelError
@@ -346,6 +348,17 @@ def test_long_automatic_case_stops_early_and_goes_on() -> None:
         case.send(Continue(), max_steps=10)
         rounds += 1
     assert (case.status, case.state, rounds) == ("completed", {"x": 29}, 3)
+
+
+def test_slice_leaves_nothing_to_the_garbage_collector() -> None:
+    case = Case(APPROVAL, {"amount": 12})
+    gc.collect()
+    gc.disable()
+    try:
+        case.complete("review", "approve")
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_unknown_happening_is_a_broken_invariant() -> None:
