@@ -29,14 +29,22 @@ def can_still_come(net: "Net", frozen: set[str]) -> set[str]:
 
 def _could_run(net: "Net", name: str, coming: set[str]) -> bool:
     join, entries = net.join(name), net.entries(name)
-    there = [edge for edge in entries if net.tokens.get(edge) or edge in coming or edge in net.rounds.get(name, ())]
-    if not any(net.tokens.get(edge) or edge in coming for edge in entries):
+    there = {edge for edge in entries if net.tokens.get(edge) or edge in coming}
+    if not there:
         return False
-    if join in ("each", "or", "any"):
+    if join in ("each", "or"):
         return True
     if join == "all":
         return all(_enough(net, edge, coming) for edge in entries)
-    return len(there) >= min(int(join), len(entries))
+    wanted = min(1 if join == "any" else int(join), len(entries))
+    return _round_could_run(set(net.rounds.get(name, ())), set(entries), there, wanted)
+
+
+def _round_could_run(came: set[str], entries: set[str], there: set[str], wanted: int) -> bool:
+    """Tell whether a counting join could run: in its open round, or after the entries that this one still lacks."""
+    if len(came) < wanted:
+        return len(came | there) >= wanted
+    return entries - came <= there and len(there) >= wanted
 
 
 def _enough(net: "Net", edge: str, coming: set[str]) -> bool:
