@@ -22,14 +22,16 @@ from engine.kernel.language_kinds import TRANSPORTS
 from engine.kernel.reading import Reading, Use
 from engine.kernel.source import Node
 from engine.kernel.validator_flow import (
+    check_constants,
     check_graphs,
     check_locks,
-    check_nets,
     check_offers,
-    check_people,
     check_reach,
     check_results,
+    check_tags,
 )
+from engine.kernel.validator_nets import check_nets
+from engine.kernel.validator_people import check_members, check_people
 from engine.kernel.validator_tables import check_tables
 
 
@@ -45,6 +47,8 @@ class TenantFacts:
     people: frozenset[str] = frozenset()
     calendars: frozenset[str] = frozenset()
     decorators: frozenset[str] = frozenset()
+    members: frozenset[tuple[str, str]] = frozenset()
+    """Who holds which role, as pairs of role and person; none at all: it is not known."""
 
 
 def check(reading: Reading, facts: TenantFacts | None) -> None:
@@ -53,6 +57,7 @@ def check(reading: Reading, facts: TenantFacts | None) -> None:
         run(reading)
     if facts is not None:
         _check_tenant(reading, facts)
+        check_members(reading, _by_role(facts))
 
 
 def _check_expressions(reading: Reading) -> None:
@@ -186,6 +191,13 @@ def _check_division(reading: Reading) -> None:
             reading.warn(use.node, "integer_division", text, use.path, "double(a) / double(b)")
 
 
+def _by_role(facts: TenantFacts) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for role, person in facts.members:
+        found.setdefault(role, set()).add(person)
+    return {role: frozenset(people) for role, people in found.items()}
+
+
 def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
     known = (
         ("unknown_role", "role", reading.roles, facts.roles),
@@ -213,6 +225,8 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     check_nets,
     check_offers,
     check_reach,
+    check_constants,
+    check_tags,
     check_locks,
     check_people,
     check_results,

@@ -1,4 +1,4 @@
-"""Check how steps hang together: graphs, nets, offers, locks, what can be reached, whose result may be absent."""
+"""Check how steps hang together: graphs, offers, loops, locks, what can be reached, whose result may be absent."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ def check_graphs(reading: Reading) -> None:
         if parent is not None and parent.kind in ("graph", "any_order") and is_body(parent, steps):
             _check_needs(reading, by_id)
         else:
-            _refuse_keys(reading, steps, ("needs",), "graph or any_order")
+            refuse_keys(reading, steps, ("needs",), "graph or any_order")
 
 
 def _check_needs(reading: Reading, by_id: dict[str, Outline]) -> None:
@@ -45,10 +45,23 @@ def _check_needs(reading: Reading, by_id: dict[str, Outline]) -> None:
             if one not in by_id and one in reading.steps:
                 text = f"`{name}` may only need steps of the same list, not `{one}`"
                 reading.error(by_id[name].node, "unknown_need", text, by_id[name].path, did_you_mean(one, by_id))
+    for step in by_id.values():
+        _check_contradiction(reading, step)
     circle = find_circle(needs)
     if circle:
         step = by_id[circle[0]]
         reading.error(step.node, "circle", f"these steps need each other: {' → '.join(circle)}", step.path)
+
+
+def _check_contradiction(reading: Reading, step: Outline) -> None:
+    """Refuse needs that no end of the needed step can satisfy together."""
+    wanted: dict[str, set[str]] = {}
+    for need in step.spec.get("needs", ()):
+        wanted.setdefault(need["step"], set()).add(need["on"])
+    for name, ends in wanted.items():
+        if {"success", "failure"} <= ends and step.spec.get("join", "all") == "all":
+            text = f"`{step.id}` never runs: `{name}` cannot both succeed and fail"
+            reading.error(step.node, "join_never", text, step.path, "join: or")
 
 
 def find_circle(edges: Mapping[str, list[str]]) -> list[str]:
@@ -73,61 +86,12 @@ def find_circle(edges: Mapping[str, list[str]]) -> list[str]:
     return []
 
 
-def _refuse_keys(reading: Reading, steps: list[Outline], keys: tuple[str, ...], where: str) -> None:
+def refuse_keys(reading: Reading, steps: list[Outline], keys: tuple[str, ...], where: str) -> None:
+    """Refuse keys that only mean something in another container."""
     for step in steps:
         for key in keys:
             if key in step.spec:
                 reading.error(step.node, "out_of_place", f"`{key}` only stands in a {where}", step.path)
-
-
-def check_nets(reading: Reading) -> None:
-    """Look at the edges of nets: where they lead, and where two meet without a join."""
-    for steps in siblings(reading).values():
-        parent = reading.steps.get(steps[0].parent)
-        if parent is not None and parent.kind == "net" and is_body(parent, steps):
-            _check_net(reading, parent, steps)
-        else:
-            _refuse_keys(reading, steps, ("next", "split"), "net")
-
-
-def _check_net(reading: Reading, parent: Outline, steps: list[Outline]) -> None:
-    ids = [step.id for step in steps]
-    edges = {step.id: [edge["to"] for edge in step.spec.get("next", ())] for step in steps}
-    start = (parent.spec.get("net") or {}).get("start") or ids[0]
-    for step in steps:
-        for target in edges[step.id]:
-            if target not in edges:
-                reading.error(
-                    step.node,
-                    "unknown_step",
-                    f"`{target}` is no step of this net",
-                    step.path,
-                    did_you_mean(target, ids),
-                )
-        entries = sum(step.id in targets for targets in edges.values()) + (step.id == start)
-        if entries > 1 and "join" not in step.spec:
-            text = f"{entries} edges lead to `{step.id}`: say how they come together"
-            reading.error(step.node, "no_join", text, step.path, "join: each, all, any, or, or a number")
-        if step.id not in _reached(edges, start):
-            reading.warn(step.node, "unreachable", f"no edge leads to `{step.id}`", step.path)
-    _warn_of_circling_joins(reading, steps, edges)
-
-
-def _reached(edges: Mapping[str, list[str]], start: str) -> set[str]:
-    seen, pending = {start}, [start]
-    while pending:
-        fresh = [one for one in edges.get(pending.pop(), ()) if one not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return seen
-
-
-def _warn_of_circling_joins(reading: Reading, steps: list[Outline], edges: Mapping[str, list[str]]) -> None:
-    joins = [step for step in steps if step.spec.get("join") == "or"]
-    for step in joins:
-        others = [one for one in joins if one is not step]
-        if any(step.id in _reached(edges, one.id) and one.id in _reached(edges, step.id) for one in others):
-            reading.warn(step.node, "or_joins_circle", f"`{step.id}` and another OR-join wait on one circle", step.path)
 
 
 def check_offers(reading: Reading) -> None:
@@ -165,6 +129,53 @@ def check_reach(reading: Reading) -> None:
                 break
 
 
+def check_constants(reading: Reading) -> None:
+    """Warn of conditions that never hold, of loops that only their limit ends, and of joins that want too many."""
+    for step in reading.steps.values():
+        if _is(step.spec.get("when"), "false") or (_is(step.spec.get("if"), "false") and step.spec.get("then")):
+            reading.warn(
+                step.node, "unreachable", f"`{step.id}` never comes to pass: its condition is false", step.path
+            )
+        if step.kind == "repeat" and _never_ends(reading, step):
+            text = f"only its limit ends this loop: after {step.spec['repeat']['max']} rounds the step fails"
+            reading.warn(step.node, "endless_loop", text, step.path, "a condition that changes, or an exit")
+        if step.kind == "parallel":
+            _check_branches(reading, step)
+
+
+def _is(condition: object, word: str) -> bool:
+    return isinstance(condition, str) and condition.strip() == word
+
+
+def _never_ends(reading: Reading, step: Outline) -> bool:
+    loop = step.spec.get("repeat")
+    if not isinstance(loop, dict) or not (_is(loop.get("while"), "true") or _is(loop.get("until"), "false")):
+        return False
+    inside = [one for one in reading.steps.values() if step in _above(reading, one)]
+    return not any(one.kind in ENDING or one.kind == "cancel" for one in inside)
+
+
+def _check_branches(reading: Reading, step: Outline) -> None:
+    spec = step.spec.get("parallel")
+    join = spec.get("join") if isinstance(spec, dict) else None
+    branches = spec.get("branches") if isinstance(spec, dict) else None
+    if isinstance(join, int) and branches and join > len(branches):
+        text = f"`join: {join}` means all here: there are only {len(branches)} branches"
+        reading.warn(step.node, "join_above", text, step.path)
+
+
+def check_tags(reading: Reading) -> None:
+    """Warn of a `cancel` by a tag that no step has."""
+    known = {tag for step in reading.steps.values() for tag in step.spec.get("tags", ())}
+    for step in reading.steps.values():
+        wanted = step.spec.get("cancel")
+        for tag in wanted.get("tags", ()) if isinstance(wanted, dict) else ():
+            if tag not in known:
+                reading.warn(
+                    step.node, "unknown_tag", f"no step has the tag `{tag}`", step.path, did_you_mean(tag, known)
+                )
+
+
 def _always_ends(step: Outline) -> bool:
     if "when" in step.spec or "on_error" in step.spec or "allow_failure" in step.spec:
         return False
@@ -195,26 +206,6 @@ def _above(reading: Reading, step: Outline) -> Iterator[Outline]:
     while found is not None:
         yield found
         found = reading.steps.get(found.parent)
-
-
-def check_people(reading: Reading) -> None:
-    """Refuse rules that nobody can satisfy, and warn of tasks that their person may not do."""
-    for step in reading.steps.values():
-        task = step.spec.get("task")
-        if isinstance(task, dict) and isinstance(task.get("assignee"), str):
-            _check_assignee(reading, step, task)
-
-
-def _check_assignee(reading: Reading, step: Outline, task: Mapping[str, Any]) -> None:
-    assignee = task["assignee"].replace(" ", "")
-    for other in task.get("not_same_as", ()):
-        whose = "${instance.started_by}" if other == "start" else f"${{result.{other}.by}}"
-        if assignee == whose:
-            text = f"`{step.id}` is given to the very person that `not_same_as` excludes"
-            reading.error(step.node, "four_eyes", text, step.path)
-    if assignee == "${instance.started_by}" and task.get("min_level", 4) > reading.starter_level:
-        text = f"who starts may be of level {reading.starter_level}, but this task asks for {task.get('min_level', 4)}"
-        reading.warn(step.node, "starter_level", text, step.path, f"min_level: {reading.starter_level}")
 
 
 _HAS = re.compile(r"has\(\s*result\.(\w+)|get\(\s*result\s*,\s*'(\w+)")

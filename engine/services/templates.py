@@ -21,7 +21,7 @@ from engine.services.schedules import cancel_schedules_of, declare_schedule, hol
 from engine.services.stored_tests import red_tests, workflows_around
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
-from workflowplatform.accounts.models import Role, User
+from workflowplatform.accounts.models import Membership, Role, User
 
 
 def tenant_facts(actor: Actor) -> TenantFacts:
@@ -37,6 +37,11 @@ def tenant_facts(actor: Actor) -> TenantFacts:
         functions=frozenset(registered_functions()),
         calendars=frozenset(BusinessCalendar.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
         decorators=frozenset(registered_decorators()),
+        members=frozenset(
+            Membership.objects.filter(tenant_id=actor.tenant_id, user__is_active=True).values_list(
+                "role__name", "user__username"
+            )
+        ),
         secrets=frozenset(Secret.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
     )
 

@@ -1,21 +1,27 @@
 """What an author is told: every finding with its code and its place, all at once."""
 
+import ast
 import io
 import json
+import re
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from engine.kernel.language import ATTRIBUTES, HEAD
+from engine.kernel import validator
+from engine.kernel.language import ATTRIBUTES
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.normalizer import TenantFacts, normalize
 from engine.kernel.not_yet import NOT_YET
 from tests.kernel.test_cases import SOURCES
 
 STEPS = "workflow: x\nsteps:\n"
+NET = STEPS + "  - net:\n      steps:\n"
 BAD = [
     ("", "documents", 1),
     ("workflow: x", "missing_key", 1),
@@ -79,10 +85,81 @@ BAD = [
         "table_overlap",
         3,
     ),
+    (
+        STEPS + "  - {id: a, task: {title: A, users: [ann]}}\n  - {task: {title: B, assignee: ann, not_same_as: [a]}}",
+        "four_eyes",
+        4,
+    ),
+    (
+        STEPS + "  - {id: a, task: {title: A, users: [ann, bob]}}\n"
+        "  - {id: b, task: {title: B, users: [ann, bob], not_same_as: [a]}}\n"
+        "  - {task: {title: C, users: [ann, bob], not_same_as: [a, b]}}",
+        "four_eyes",
+        5,
+    ),
+    (STEPS + "  - {task: {title: A, users: ['${instance.started_by}'], not_same_as: [start]}}", "four_eyes", 3),
+    (
+        STEPS + "  - {id: a, task: {title: A}}\n  - {task: {title: B, same_as: [a], not_same_as: [a]}}",
+        "four_eyes",
+        4,
+    ),
+    (
+        STEPS + "  - graph:\n      - {id: a, call: {python: f}}\n"
+        "      - {id: b, set: {x: 1}, needs: [a, {step: a, on: failure}]}",
+        "join_never",
+        5,
+    ),
+    (
+        NET + "        - {id: a, task: {title: A}, next: [{to: b, when: start.x}, c]}\n"
+        "        - {id: b, task: {title: B}, next: [d]}\n"
+        "        - {id: c, task: {title: C}, next: [d]}\n"
+        "        - {id: d, set: {x: 1}, join: all}",
+        "join_never",
+        8,
+    ),
+    (
+        NET
+        + "        - {id: a, task: {title: A}, join: all, next: [b]}\n        - {id: b, task: {title: B}, next: [a]}",
+        "join_never",
+        5,
+    ),
+    (
+        NET + "        - {id: a, task: {title: A}, next: [b]}\n"
+        "        - {id: b, set: {x: 1}, join: each, next: [c]}\n"
+        "        - {id: c, set: {x: 2}, next: [b]}",
+        "endless_loop",
+        6,
+    ),
+    (NET + "        - {id: a, set: {x: 1}, next: [nobody]}", "unknown_step", 5),
+    (STEPS + "  - {set: {a..b: 1}}", "bad_key", 3),
+    (STEPS + "  - {set: {a: '${secret.key}'}}", "secret_here", 3),
+    (STEPS + "  - decide: {inputs: {a: 1}, rows: [{when: {b: 1}, then: 1}], default: 2}", "unknown_input", 3),
+    ("workflow: x\nsteps: [{set: {a: b\x00}}]", "bad_character", 2),
     (STEPS + "  - {for_each: {each: [1], as: state, steps: []}}", "reserved_name", 3),
+    ("x" * 2_100_000, "too_long", 1),
+    ("workflow: x\nsteps: [{set: {a: " + "[" * 200 + "]" * 200 + "}}]", "too_deep", 2),
     (STEPS + "  - {fail: {code: " + "x" * 101 + "}}", "too_long", 3),
 ]
 WARNED = [
+    (STEPS + "  - repeat: {while: 'true', steps: [{set: {a: 1}}]}", "endless_loop", 3),
+    (STEPS + "  - repeat: {until: 'false', steps: [{task: {title: A}}]}", "endless_loop", 3),
+    (STEPS + "  - parallel: {branches: {a: [{task: {title: A}}], b: [{task: {title: B}}]}, join: 3}", "join_above", 3),
+    (
+        NET + "        - {id: a, task: {title: A}, next: [b]}\n        - {id: b, set: {x: 1}, join: 2}",
+        "join_above",
+        6,
+    ),
+    (NET + "        - {id: a, task: {title: A}}\n        - {id: b, set: {x: 1}}", "unreachable", 6),
+    (STEPS + "  - {when: 'false', task: {title: A}}", "unreachable", 3),
+    (STEPS + "  - {if: 'false', then: [{task: {title: A}}]}", "unreachable", 3),
+    (STEPS + "  - {id: a, tags: [late], task: {title: A}}\n  - {cancel: {tags: [lato]}}", "unknown_tag", 4),
+    (
+        NET + "        - {id: a, task: {title: A}, join: or, next: [b]}\n"
+        "        - {id: b, task: {title: B}, next: [a, c]}\n"
+        "        - {id: c, task: {title: C}, join: or, next: [c, a]}",
+        "or_joins_circle",
+        5,
+    ),
     (STEPS + "  - {id: a, when: start.x, task: {title: A}}\n  - {set: {x: '${result.a.by}'}}", "maybe_absent", 4),
     (STEPS + "  - {complete: DONE}\n  - {set: {x: 1}}", "unreachable", 4),
     (STEPS + "  - {any_order: [{set: {x: 1}}, {task: {title: A}}]}", "no_wait_first", 3),
@@ -116,6 +193,29 @@ def test_doubt_is_a_warning_and_the_template_still_stands(source: str, code: str
     assert found.canonical is not None
 
 
+CODED = frozenset({"error", "warn", "_refuse", "SourceRefused", "Finding"})
+ELSEWHERE = {"not_yet": "test_what_is_not_yet_executed_is_refused_at_its_line"}
+
+
+def test_every_code_that_the_checks_can_give_has_its_case() -> None:
+    given: set[str] = set()
+    for path in Path(validator.__file__).parent.glob("*.py"):
+        if path.stem.startswith(("reading", "validator", "source", "quick_source", "normalizer")):
+            given |= set(_codes_in(ast.parse(path.read_text())))
+    tried = {code for _, code, _ in [*BAD, *WARNED]}
+    assert len(given) > 40
+    assert given - tried - set(ELSEWHERE) == set()
+
+
+def _codes_in(tree: ast.AST) -> Iterator[str]:
+    """Find the codes written in calls that make findings: their first word in small letters."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        words = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        if name in CODED and words and re.fullmatch(r"[a-z_]+", words[0]):
+            yield words[0]
+
+
 def test_all_findings_come_at_once_in_the_order_of_the_document() -> None:
     found = normalize(STEPS + "  - {wait: {for: 1}}\n  - {set: {a: '${b}'}}\n  - {taks: 1}\n")
     assert [finding.line for finding in found.findings] == [3, 4, 5]
@@ -144,17 +244,42 @@ def test_tenant_lacks_what_the_template_requires() -> None:
     }  # fmt: skip
 
 
-def test_what_is_not_yet_executed_is_refused_at_its_line() -> None:
-    for construct in NOT_YET:
-        owner, key = construct.split(".", 1)
-        assert owner in ("head", "kind", "step", "name", "task", "call", "wait", "retry", "limits", "finally") or key
-    known = (
-        {f"kind.{kind}" for kind in KINDS}
-        | {f"step.{key}" for key in ATTRIBUTES}
-        | {f"head.{key}" for key in HEAD.fields}
-    )
-    strange = [one for one in NOT_YET if one.split(".")[0] in ("kind", "step", "head") and "=" not in one]
-    assert set(strange) <= known
+SIGNED = """\
+workflow: x
+steps:
+  - {id: write, task: {title: A, roles: [board]}}
+  - {id: sign, task: {title: B, roles: [board], not_same_as: [write]}}
+"""
+
+
+def test_four_eyes_that_nobody_in_the_tenant_can_satisfy_today_are_a_warning() -> None:
+    for people, expected in (("a", [("four_eyes", "warning", 4)]), ("ab", []), ("", [])):
+        members = frozenset(("board", person) for person in people)
+        found = normalize(SIGNED, TenantFacts(roles=frozenset({"board"}), members=members))
+        assert [(one.code, one.severity, one.line) for one in found.findings] == expected
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        ("{call: {http: {method: GET, url: '${secret.key}'}}}", "unknown_secret"),
+        ("{workflow: {name: nobody}}", "unknown_workflow"),
+        ("{wait: {for: P1D, calendar: office}}", "unknown_calendar"),
+        ("{set: {a: 1}, decorators: [loud]}", "unknown_decorator"),
+    ],
+)
+def test_what_the_tenant_lacks_is_an_error_at_its_line(step: str, code: str) -> None:
+    found = normalize(f"{STEPS}  - {step}", TenantFacts())
+    assert [(one.code, one.line) for one in found.findings] == [(code, 3)]
+
+
+@pytest.mark.parametrize("construct", NOT_YET)
+def test_what_is_not_yet_executed_is_refused_at_its_line(construct: str) -> None:
+    owner, key = construct.split(".", 1)
+    key, _, word = key.partition("=")
+    step = {"task": {"title": "A", key: word or 1}} if owner == "task" else {owner: {key: word or 1}}
+    found = normalize(f"{STEPS}  - {json.dumps(step)}")
+    assert ("not_yet", 3) in [(one.code, one.line) for one in found.findings]
 
 
 def test_defaults_are_written_out_and_every_step_has_id_and_path() -> None:
