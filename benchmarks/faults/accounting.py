@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import django_rq
 from django.db import connection
 
 from benchmarks.faults.ledger import read_ledger
@@ -193,3 +194,9 @@ def _ask_outside(tenant_id: UUID, account: Account, ledger: Path, killed: set[in
         for key, count in calls.items()
         if count > intended[key] + excused[key]
     ]
+
+
+def lost_wake_ups(tenant_id: UUID) -> int:
+    """Count signals that are due while no job is there to tell a worker: it would find them only by its own look."""
+    due = _rows("SELECT FROM wf_signals WHERE tenant_id = %(tenant)s AND due_at <= clock_timestamp()", tenant_id)
+    return 0 if django_rq.get_queue("default").count else len(due)

@@ -10,19 +10,17 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import cycle
 from pathlib import Path
 from uuid import UUID
 
-import django_rq
 from django.db import connection
 
-from benchmarks.faults.accounting import Account, Pattern, learn_pattern, settle
+from benchmarks.faults.accounting import Account, Pattern, learn_pattern, lost_wake_ups, settle
 from benchmarks.faults.nursery import Nursery, nursery
 from benchmarks.faults.trial import Outcome, Trial
-from benchmarks.faults.workload import SOURCES, STARTED
+from benchmarks.faults.workload import SOURCES, SOWER, STARTED
 from engine.dispatch.boundaries import Boundary
 from engine.services.instances import start_instance
 from engine.services.people import create_person, create_tenant
@@ -35,6 +33,10 @@ PATIENCE_SECONDS = 120.0
 NEAR = """
 SELECT count(DISTINCT instance_id) FROM wf_signals
 WHERE tenant_id = %s AND due_at < clock_timestamp() + interval '2 seconds'
+"""
+UNSOWN = """
+SELECT count(*) FROM wf_instances i JOIN wf_templates t ON t.id = i.template_id
+WHERE i.tenant_id = %s AND t.name = %s AND i.status = 'running'
 """
 PROGRESS = """
 SELECT count(*) FILTER (WHERE i.ended_at IS NULL), count(*), coalesce(sum(r.state_version), 0)
@@ -57,6 +59,8 @@ class Plan:
     longest_life: float
     at_random: float
     """Which part of the workers dies of a kill from outside."""
+    sows: bool
+    """Whether workers start most of the instances."""
 
 
 @dataclass(slots=True)
@@ -81,6 +85,8 @@ class Campaign:
     hits: Counter[Boundary] = field(default_factory=Counter)
     started: list[UUID] = field(default_factory=list)
     instances: int = 0
+    moves: int = 0
+    moved_at: float = field(default_factory=time.monotonic)
 
     @property
     def is_done(self) -> bool:
@@ -90,25 +96,31 @@ class Campaign:
 
     def rage(self) -> None:
         """Keep workers dying and instances coming until the plan is fulfilled."""
-        names = cycle(STARTED)
         while not self.is_done:
-            self._feed(names)
+            self._feed()
             while len(self.alive) < self.plan.workers:
                 self._fork()
             self._reap(0.05)
             self._kill_the_old()
 
-    def _feed(self, names: Iterator[str]) -> None:
-        """Start a few instances wherever too few have something to do."""
-        if _number(NEAR, self.actor.tenant_id) < self.plan.at_hand:
-            for _ in STARTED:
-                self.started.append(start_instance(actor=self.actor, template=next(names), input={}).instance.pk)
-        self.instances = _progress(self.actor.tenant_id)[1]
+    def _feed(self) -> None:
+        """Start a few instances, or one that starts many, wherever too few have something to do."""
+        if _number(NEAR, self.actor.tenant_id) < self.plan.at_hand and _number(UNSOWN, self.actor.tenant_id, SOWER) < 2:
+            self.start((SOWER,) if self.plan.sows else STARTED)
+        _, self.instances, moves = _progress(self.actor.tenant_id)
+        if moves != self.moves:
+            self.moves, self.moved_at = moves, time.monotonic()
+
+    def start(self, names: Iterable[str]) -> None:
+        """Start an instance of each, and remember that it was answered."""
+        for name in names:
+            self.started.append(start_instance(actor=self.actor, template=name, input={}).instance.pk)
 
     def _fork(self) -> None:
         boundary = None if self.chance.random() < self.plan.at_random else self._least_met()
-        life = self.chance.uniform(0.1, self._patience()) if boundary is None else self.plan.longest_life
-        pid = self.nursery.fork(boundary, self.chance.randint(1, 2) if self.hits[boundary or Boundary.CLAIMED] else 1)
+        longest = self._longest_life()
+        life = self.chance.uniform(0.1, longest) if boundary is None else longest
+        pid = self.nursery.fork(boundary, self.chance.randint(1, 3) if self.hits[boundary or Boundary.CLAIMED] else 1)
         self.alive[pid] = Life(boundary, time.monotonic() + life)
 
     def _least_met(self) -> Boundary:
@@ -116,10 +128,11 @@ class Campaign:
         awaited = Counter(life.boundary for life in self.alive.values())
         return min(Boundary, key=lambda boundary: (self.hits[boundary] + awaited[boundary], self.chance.random()))
 
-    def _patience(self) -> float:
-        """Let workers live longer where the kills are ahead of the work."""
-        ahead = len(self.killed) / self.plan.kills > self.instances / self.plan.instances
-        return self.plan.longest_life if ahead else self.plan.longest_life / 4
+    def _longest_life(self) -> float:
+        """Let workers live longer where kills are ahead of the work, or so many of them that nothing moves."""
+        killed, done = len(self.killed) / self.plan.kills, self.instances / self.plan.instances
+        pace = min(max(killed / max(done, 0.001), 0.25), 5.0)
+        return self.plan.longest_life * pace + 2 * (time.monotonic() - self.moved_at)
 
     def _reap(self, seconds: float) -> None:
         for pid, code in self.nursery.collect(seconds).items():
@@ -181,11 +194,11 @@ def _progress(tenant_id: UUID) -> tuple[int, int, int]:
     return running, all_of_them, moves
 
 
-def _found_tenant() -> Actor:
-    """Make a tenant of the trial's own, with every workflow active."""
+def found_tenant(sources: Iterable[str]) -> Actor:
+    """Make a tenant of the trial's own, with these workflows active."""
     tenant = create_tenant(actor=None, name="faults", title="Faults")
     actor = actor_of(create_person(actor=None, tenant=tenant, name="fay", level=5))
-    for source in SOURCES.values():
+    for source in sources:
         draft = save_draft(actor=actor, source=source)
         activate_version(actor=actor, name=draft.template.name, number=draft.number)
     return actor
@@ -193,8 +206,7 @@ def _found_tenant() -> Actor:
 
 def _run_pattern(campaign: Campaign) -> Pattern:
     """Run one instance of everything undisturbed."""
-    for name in STARTED:
-        campaign.started.append(start_instance(actor=campaign.actor, template=name, input={}).instance.pk)
+    campaign.start((SOWER,) if campaign.plan.sows else STARTED)
     campaign.finish()
     return learn_pattern(campaign.actor.tenant_id)
 
@@ -205,7 +217,7 @@ def kill_workers(plan: Plan) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="wf-faults-") as folder:
         ledger = Path(folder) / "ledger"
         with nursery(str(ledger)) as workers:
-            campaign = Campaign(plan, _found_tenant(), workers)
+            campaign = Campaign(plan, found_tenant(SOURCES.values()), workers)
             workers.warm()
             pattern = _run_pattern(campaign)
             campaign.rage()
@@ -242,24 +254,20 @@ def _outcome(campaign: Campaign, account: Account, seconds: float) -> Outcome:
     return Outcome(figures, tuple(faults))
 
 
-def lost_wake_ups(tenant_id: UUID) -> int:
-    """Count signals that are due while no job is there to tell a worker: it would find them only by its own look."""
-    due = _number("SELECT count(*) FROM wf_signals WHERE tenant_id = %s AND due_at <= clock_timestamp()", tenant_id)
-    return 0 if django_rq.get_queue("default").count else due
-
-
 def run(size: int) -> Outcome:
     """Kill one worker for every ten instances, and at least enough for every boundary."""
     if size < 1_000:
-        return kill_workers(Plan(size, len(Boundary), workers=4, at_hand=30, longest_life=10.0, at_random=0.1))
-    return kill_workers(Plan(size, size // 10, workers=8, at_hand=200, longest_life=4.0, at_random=0.4))
+        return kill_workers(
+            Plan(size, len(Boundary), workers=3, at_hand=6, longest_life=10.0, at_random=0.1, sows=False)
+        )
+    return kill_workers(Plan(size, size // 10, workers=8, at_hand=150, longest_life=3.0, at_random=0.4, sows=True))
 
 
 TRIALS = (
     Trial(
         name="kills",
         proves="kill -9 of workers at every boundary and at random: nothing lost, doubled or stuck",
-        short=60,
+        short=40,
         long=10_000,
         run=run,
     ),

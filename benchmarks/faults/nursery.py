@@ -110,6 +110,8 @@ def _environment(ledger: str) -> dict[str, str]:
         "REDIS_URL": settings.REDIS_URL,
         "WORKFLOW_FUNCTIONS": ",".join({*settings.WORKFLOW_FUNCTIONS, "benchmarks.faults.ledger"}),
         "WORKFLOW_DISPATCHER": "rq",
+        "WORKFLOW_WAKE_SECONDS": "0.5",  # what a killed worker left is looked for by the others after that long
+        "WORKFLOW_DIAGRAMS": "0",
         "LOG_LEVEL": "ERROR",
         LEDGER: ledger,
     }

@@ -120,6 +120,19 @@ steps:
   - {id: done, complete: DONE}
 """
 
+_SOWN = ("timer", "call", "retry", "parallel", "family", "task", "automatic")
+
+SEED = f"""
+workflow: fault-seed
+title: Start all the others, five times
+steps:
+  - {{id: begin, wait: {{for: PT0.01S}}}}
+  - id: rounds
+    repeat:
+      times: 5
+      steps: [{", ".join(f"{{id: sow_{name}, continue_with: {{name: fault-{name}}}}}" for name in _SOWN)}]
+"""
+
 SOURCES = {
     "fault-timer": TIMER,
     "fault-call": CALL,
@@ -129,8 +142,12 @@ SOURCES = {
     "fault-family": FAMILY,
     "fault-task": TASK,
     "fault-automatic": AUTOMATIC,
+    "fault-seed": SEED,
 }
 """By name, in the order in which they must be activated."""
 
-STARTED = tuple(name for name in SOURCES if name != "fault-child")
-"""What a trial starts by itself."""
+STARTED = tuple(f"fault-{name}" for name in _SOWN)
+"""What a trial starts by itself, one by one."""
+
+SOWER = "fault-seed"
+"""What starts all of them by the dozen, through workers."""
