@@ -114,10 +114,13 @@ def test_with_a_tenant_its_roles_are_looked_at(cast: Cast, tmp_path: Path) -> No
     assert "unknown_role" in run_dirty("validate", file, "--tenant", "acme")
 
 
-def test_a_tool_that_comes_later_says_so_with_exit_code_2() -> None:
-    with pytest.raises(CommandError, match="not there yet") as refusal:
-        run("diagram", "x.yaml")
-    assert refusal.value.returncode == 2
+def test_a_diagram_is_written_where_it_is_wanted(good: str, tmp_path: Path) -> None:
+    run("diagram", good, "-o", str(tmp_path / "x.svg"))
+    picture = (tmp_path / "x.svg").read_text()
+    assert picture.startswith("<svg ")
+    assert 'data-step="greet"' in picture
+    with pytest.raises(CommandError, match="cannot be written"):
+        run("diagram", good, "-o", str(tmp_path / "missing" / "x.svg"))
 
 
 # test

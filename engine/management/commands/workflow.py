@@ -1,13 +1,18 @@
-"""manage.py workflow validate|test|simulate|import|export …: the author's tools."""
+"""manage.py workflow validate|test|simulate|import|export|diagram …: the author's tools."""
 
 import json
-from argparse import REMAINDER, ArgumentParser, _SubParsersAction
+from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from engine import access
+from engine.diagram.drawing import draw
+from engine.diagram.flow import flow_of
+from engine.diagram.layout import LayoutFailed, lay_out
+from engine.diagram.outline import outline_text
 from engine.errors import NotFound, Unprocessable, WorkflowError
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.definition import compile_definition
@@ -32,31 +37,29 @@ from engine.services.stored_tests import lending_of, play_tests, workflows_aroun
 from engine.services.templates import activate_version, save_draft, tenant_facts
 from workflowplatform.accounts.actor import Actor, operator_actor
 
-FOUND, LATER = 1, 2
-"""Exit codes: something was found, so that it is not clean; the tool is not there yet."""
-FILES_ONLY = frozenset({"validate", "test", "simulate"})
+FOUND = 1
+"""The exit code when something was found, so that it is not clean."""
+FILES_ONLY = frozenset({"validate", "test", "simulate", "diagram"})
 """What needs no database unless a tenant is named."""
 SHAPES: Mapping[str, type] = {"answers": dict, "calls": dict, "signals": list}
 """What an option of simulate must be; a start may be anything, the workflow judges it."""
 
 
 class Command(SeedingCommand):
-    help = "Validate, test, simulate, import and export workflow documents."
+    help = "Validate, test, simulate, import, export and draw workflow documents."
     found = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        acts = parser.add_subparsers(dest="act", required=True, metavar="validate|test|simulate|import|export")
+        acts = parser.add_subparsers(dest="act", required=True, metavar="validate|test|simulate|import|export|diagram")
         _add_validate(acts)
         _add_test(acts)
         _add_simulate(acts)
         _add_import(acts)
         _add_export(acts)
-        acts.add_parser("diagram", help="comes later").add_argument("words", nargs=REMAINDER)
+        _add_diagram(acts)
 
     def handle(self, *args: Any, **options: Any) -> str | None:
         """Look at files without a database; everything else in one transaction."""
-        if options["act"] == "diagram":
-            raise CommandError("workflow diagram is not there yet; validate is.", returncode=LATER)
         self.found = False
         without_database = options["act"] in FILES_ONLY and options.get("tenant") is None
         answer = self.seed(**options) if without_database else super().handle(*args, **options)
@@ -71,6 +74,7 @@ class Command(SeedingCommand):
             "simulate": self.simulate,
             "import": self.bring_in,
             "export": self.export,
+            "diagram": self.diagram,
         }
         return acts[options["act"]](**options)
 
@@ -155,6 +159,47 @@ class Command(SeedingCommand):
         actor = _actor(options)
         version = _chosen(actor, options["name"], options["number"])
         return FORMATS["json" if options["json"] else options["format"]](version)
+
+    # diagram
+
+    def diagram(self, **options: Any) -> str | None:
+        """Draw a file's first workflow, or a template's version, at once."""
+        canonical = _canonical_named(options) if options["tenant"] else _canonical_in(_files([options["what"]])[0])
+        try:
+            geometry = lay_out(flow_of(canonical))
+        except LayoutFailed as problem:
+            raise CommandError(f"{problem} The steps in words: manage.py workflow simulate.") from problem
+        text = as_json(geometry) if options["json"] else draw(geometry, outline=outline_text(canonical))
+        if options["output"] is None:
+            return text
+        try:
+            Path(options["output"]).write_text(text + "\n", encoding="utf-8")
+        except OSError as problem:
+            raise CommandError(f"{options['output']} cannot be written: {problem.strerror}.") from problem
+        self.say(f"{options['output']}: {len(geometry['nodes'])} nodes.")
+        return None
+
+
+def _canonical_in(file: str) -> dict[str, Any]:
+    main = read_workflows([file])[0]
+    if main.definition is None:
+        raise CommandError("\n".join(finding_line(main.file, finding) for finding in main.findings))
+    return dict(main.definition.canonical)
+
+
+def _canonical_named(options: Mapping[str, Any]) -> dict[str, Any]:
+    version = _chosen(operator_actor(tenant_named(options["tenant"]).pk), options["what"], None)
+    if version.canonical is None:
+        raise WorkflowError("This draft has errors and therefore no diagram.")
+    return dict(version.canonical)
+
+
+def _add_diagram(acts: "_SubParsersAction[Any]") -> None:
+    diagram = acts.add_parser("diagram", help="draw a file's workflow, or a tenant's template, as SVG")
+    diagram.add_argument("what", metavar="FILE|NAME")
+    diagram.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: print it)")
+    diagram.add_argument("--tenant", help="whose template NAME means (default: the gallery's)")
+    _add_json(diagram)
 
 
 def _add_validate(acts: "_SubParsersAction[Any]") -> None:
