@@ -119,7 +119,7 @@ class Campaign:
     def _fork(self) -> None:
         boundary = None if self.chance.random() < self.plan.at_random else self._least_met()
         longest = self._longest_life()
-        life = self.chance.uniform(0.1, longest) if boundary is None else longest
+        life = self.chance.uniform(0.1, longest) if boundary is None else 3 * longest
         pid = self.nursery.fork(boundary, self.chance.randint(1, 3) if self.hits[boundary or Boundary.CLAIMED] else 1)
         self.alive[pid] = Life(boundary, time.monotonic() + life)
 

@@ -51,19 +51,12 @@ STEPS = {
 }  # fmt: skip
 """The boundary of each step kind."""
 
-KILL_AT = "WORKFLOW_KILL_AT"
-"""Set by fault tests only: the boundary at which this process ends itself as if by kill -9."""
-
 _passes_left: dict[str, int] = {}
 
 
 def arm(boundary: str, passes: int = 1) -> None:
-    """Let this process die at a boundary, when it passes it for so many times. For fault tests only."""
+    """Let this process end itself as if by kill -9 when it passes a boundary for so many times. For fault trials only."""
     _passes_left[boundary] = passes
-
-
-if KILL_AT in os.environ:
-    arm(os.environ[KILL_AT])
 
 
 def reached(boundary: Boundary) -> None:
