@@ -22,6 +22,7 @@ ENVIRONMENT = {
     "SECRET_KEY": "only-for-benchmarks-" + "k" * 50,
     "WORKFLOW_LOOPBACK": "1",
     "WORKFLOW_FUNCTIONS": "engine.functions,benchmarks.functions",
+    "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine adds no InternalContinue that a recording would hold
     "LOG_LEVEL": "ERROR",
 }
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from benchmarks.workflows import W1, W2, W3
+from benchmarks.workflows import LISTENING, SECOND, W1, W2, W3
 from engine import coordinator
 from engine.audit import database_now
 from engine.commit import Batch
@@ -37,7 +37,7 @@ def furnish(name: str = "bench") -> House:
         "clerk": create_person(actor=None, tenant=tenant, name=f"{name}-clerk", level=4, roles=["finance"]),
     }
     actors = {role: actor_of(User.objects.get(pk=person.pk)) for role, person in people.items()}
-    for source in (W1, W2, W3):
+    for source in (W1, W2, W3, LISTENING, SECOND):
         draft = save_draft(actor=actors["author"], source=source)
         activate_version(actor=actors["author"], name=draft.template.name, number=draft.number)
     return House(tenant, actors["starter"], actors["clerk"])
@@ -66,9 +66,8 @@ def _birth(house: House, version: TemplateVersion, name: str, count: int) -> lis
     return [advanced.instance_id for advanced in coordinator._commit(batch, stages)]
 
 
-def make_pending(house: House, count: int) -> None:
-    """Leave so many signals due: timers of as many instances whose time has come."""
-    give_birth(house, "w3", count)
+def make_due() -> None:
+    """Let the time of every waiting timer come."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE wf_signals SET due_at = clock_timestamp() - interval '1 second'")
 

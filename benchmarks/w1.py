@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 
 from benchmarks.furnished import House, furnish
-from benchmarks.measuring import Lap, Result, interleave, lap
+from benchmarks.measuring import Lap, Result, lap
 from benchmarks.recording import Recording, connect, play, recorded, recording_of
 from benchmarks.report import Goal, Report, at_least, at_most
 from benchmarks.statements import counted
@@ -148,6 +148,3 @@ class Raw:
             return self.cases
 
         return lap(work)
-
-
-__all__ = ["compete", "interleave", "one_case", "run"]

@@ -47,3 +47,20 @@ steps:
   - {id: pause, wait: {for: PT1H}}
   - {id: done, set: {done: true}}
 """
+
+LISTENING = """
+workflow: listening
+title: Waits for a signal
+input: {type: object, properties: {order: {type: string}}}
+steps:
+  - {id: paid, signal: {name: paid, key: "${start.order}"}}
+  - {id: done, set: {done: true}}
+"""
+
+SECOND = """
+workflow: second
+title: Waits for a second
+steps:
+  - {id: pause, wait: {for: PT1S}}
+  - {id: done, set: {done: true}}
+"""

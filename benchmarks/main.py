@@ -1,0 +1,122 @@
+"""Measure, print one table each, and keep the last ones as docs/performance.md.
+
+Every benchmark runs in a process of its own on servers of its own. `--short` is for trying: its figures mean little.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.report import Report
+
+NAMES = ("W1", "W2", "W3", "latency", "scale", "memory")
+PROJECT = Path(__file__).resolve().parent.parent
+KEPT = PROJECT / "docs" / "performance.json"
+PAGE = PROJECT / "docs" / "performance.md"
+
+
+class BenchmarkFailed(Exception):
+    """A benchmark ended without a report."""
+
+
+def main(names: Sequence[str], *, short: bool, write: bool) -> bool:
+    """Run the benchmarks named, or all; tell whether every goal was reached."""
+    console = Console()
+    reports = []
+    for name in names or NAMES:
+        console.print(f"[dim]{name} …[/dim]")
+        reports.append(measure(name, short=short))
+        show(console, reports[-1])
+    if write:
+        keep(reports, short=short)
+        console.print(f"written: {PAGE.relative_to(PROJECT)}")
+    return all(goal.reached for report in reports for goal in report.goals)
+
+
+def measure(name: str, *, short: bool) -> Report:
+    """Run one benchmark in its own process and read its report."""
+    command = [sys.executable, "-m", "benchmarks.alone", name, *(["--short"] if short else [])]
+    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode or not done.stdout.strip():
+        raise BenchmarkFailed(f"{name} ended with {done.returncode} and no figures")
+    return Report.from_json(done.stdout.strip().splitlines()[-1])
+
+
+def show(console: Console, report: Report) -> None:
+    """Print a report: its figures, then its goals."""
+    table = Table(title=report.title, title_justify="left")
+    for place, header in enumerate(report.headers):
+        table.add_column(header, justify="right" if place else "left")
+    for row in report.rows:
+        table.add_row(*row)
+    table.add_section()
+    for goal in report.goals:
+        verdict = "[green]reached[/green]" if goal.reached else "[red]missed[/red]"
+        table.add_row(goal.text, goal.found, f"{goal.needed} {verdict}")
+    console.print(table)
+    for note in (*report.notes, f"{report.seconds:.0f} s"):
+        console.print(f"[dim]{note}[/dim]")
+
+
+def keep(reports: Sequence[Report], *, short: bool) -> None:
+    """Write the page anew from these reports and the earlier ones of other names."""
+    kept: dict[str, dict[str, str]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    about = {
+        "at": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "machine": machine(),
+        "form": "short" if short else "whole",
+    }
+    kept |= {report.name: about | {"report": report.to_json()} for report in reports}
+    KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    PAGE.write_text(page(kept))
+
+
+def machine() -> str:
+    """Say on what was measured, without naming the host."""
+    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+def page(kept: dict[str, dict[str, str]]) -> str:
+    """Compose docs/performance.md."""
+    parts = [HEAD]
+    for name in (name for name in NAMES if name in kept):
+        parts.append(_section(kept[name], Report.from_json(kept[name]["report"])))
+    return "\n".join(parts)
+
+
+HEAD = """# Performance
+
+Made by `manage.py bench --write`; the figures are of one machine and of one moment, the shares are what counts. Competitors run
+in turn, round by round, on the same private PostgreSQL with every constraint and trigger and with fsync on. "Raw psycopg" plays
+the very commit statement of engine/commit.py again under fresh ids, in autocommit, and does nothing else: no reading, no lock, no
+rule, no kernel. "Client ms" is this process's own processor time a unit.
+"""
+
+
+def _section(about: dict[str, str], report: Report) -> str:
+    lines = [
+        f"## {report.title}",
+        "",
+        f"{about['at']}, {about['form']} form, {report.seconds:.0f} s, {about['machine']}.",
+        "",
+    ]
+    lines += _markdown(report.headers, report.rows)
+    goals = [(goal.text, goal.needed, goal.found, "yes" if goal.reached else "**no**") for goal in report.goals]
+    lines += ["", *_markdown(("goal", "needed", "found", "reached"), goals), ""]
+    return "\n".join([*lines, *(f"{note}\n" for note in report.notes)])
+
+
+def _markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_cells(headers), _cells(["---"] * len(headers)), *(_cells(row) for row in rows)]
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

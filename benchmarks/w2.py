@@ -1,0 +1,63 @@
+"""W2: a timer, two failures, success: what a call that fails twice costs from birth to end."""
+
+import time
+from collections.abc import Callable
+
+from benchmarks.furnished import House, furnish, give_birth
+from benchmarks.measuring import Lap, interleave, lap
+from benchmarks.recording import Recording, connect, play, recorded, recording_of
+from benchmarks.report import Report, at_least
+from engine.dispatch.drain import Drained, drain_once, seconds_to_next_look
+from engine.models import Instance
+
+OURS, RAW = "drained", "raw psycopg, the same commits"
+
+
+def run(short: bool) -> Report:
+    """Measure cases from birth to end against the same commits by hand."""
+    house = furnish()
+    cases, rounds = (20, 3) if short else (100, 9)
+    recording = _record(house)
+    competitors: dict[str, Callable[[], Lap]] = {
+        OURS: lambda: lap(lambda: _cases(house, cases)),
+        RAW: lambda: _raw(recording, cases),
+    }
+    found = interleave(competitors, rounds)
+    rows = tuple((name, f"{result.rate:,.0f}", f"{result.cpu:.2f}") for name, result in found.items())
+    share = 100 * found[OURS].against(found[RAW])
+    counted = f"{rounds} rounds of {cases} cases, all begun together; {len(recording.commits)} commits a case."
+    unlike = "Drained holds the timer's and the retries' own time (10 ms each) and the calls; raw psycopg only writes."
+    goals = (at_least("cases that end as they should", 100, 100.0, "%"),)
+    headers = ("way", "cases/s", "client ms")
+    return Report(
+        "W2", f"W2, a timer, two failures, success ({share:.0f} % of raw)", headers, rows, goals, (counted, unlike)
+    )
+
+
+def _cases(house: House, cases: int) -> int:
+    born = give_birth(house, "w2", cases)
+    done = Drained()
+    while Instance.objects.filter(pk__in=born).exclude(status="completed").exists():
+        if not drain_once(done):
+            time.sleep(seconds_to_next_look())
+    return cases
+
+
+def _record(house: House) -> Recording:
+    with recorded() as kept:
+        _cases(house, 1)
+    return recording_of(kept)
+
+
+def _raw(recording: Recording, cases: int) -> Lap:
+    with connect() as own, own.cursor() as cursor:
+
+        def work() -> int:
+            for _ in range(cases):
+                fresh = recording.fresh()
+                for commit in recording.commits:
+                    play(cursor, commit, fresh)
+            return cases
+
+        work()
+        return lap(work)
