@@ -32,6 +32,14 @@ def refuse(**values: Any) -> None:
     raise BusinessError("too_late", "The offer has ended.")
 
 
+@workflow_function("test_picky")
+def picky(*, word: str) -> dict[str, Any]:
+    """Answer one word only."""
+    if word != "right":
+        raise ValueError(word)
+    return {"word": word}
+
+
 @workflow_function("test_slow")
 def slow(seconds: float = 1.0, **values: Any) -> dict[str, Any]:
     """Take a while, and leave a mark for each time it was made."""

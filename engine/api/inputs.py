@@ -185,8 +185,9 @@ class EventBody(Body):
     key = Text(required=False, allow_null=True, max_length=200)
 
 
-class RetryBody(Body):
+class RetryBody(ReasonBody):
     step = Text(required=False, allow_null=True, max_length=100)
+    input = serializers.DictField(required=False, allow_null=True)
 
 
 class SkipBody(ReasonBody):

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.kernel.decorators import decorate_result
+from engine.kernel.editing import kept_edit
 from engine.kernel.effects import Closing, ErrorRecord, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
@@ -162,7 +163,7 @@ def _covers(classes: list[str], error: ErrorRecord) -> bool:
 def try_again(machine: Machine, frame: Frame) -> None:
     """Run the body once more, as the next attempt."""
     frame.attempt += 1
-    frame.phase = frame.more = None
+    frame.phase, frame.more = None, kept_edit(frame)
     step = machine.step_of(frame)
     machine.note(frame, StepStatus.RUNNING, began=True)
     machine.attempt(frame, lambda: start_body(machine, frame, step))

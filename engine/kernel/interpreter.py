@@ -14,6 +14,7 @@ import engine.kernel.steps.children
 import engine.kernel.steps.ends
 import engine.kernel.steps.lines
 import engine.kernel.steps.tasks  # noqa: F401
+from engine.kernel.editing import edit
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, error_names, error_record
 from engine.kernel.finishing import finish, try_again
@@ -286,6 +287,8 @@ def _retry_step(machine: Machine, happening: StepRetried) -> bool:
     if frame is None:
         return False
     _released(machine, frame)
+    if happening.input is not None:
+        edit(machine, frame, happening.input)
     if frame.step == ROOT:
         machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
     else:

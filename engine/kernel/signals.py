@@ -136,6 +136,8 @@ class StepRetried:
     """An operator runs a failed step of an incident again: the run named, or the first that is stuck."""
 
     run: int | None = None
+    input: Json = None
+    """What stands in place of the step's own input, if the operator edited it."""
 
 
 @dataclass(frozen=True, slots=True)

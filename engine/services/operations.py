@@ -3,8 +3,8 @@
 Each act is refused in a wrong status with the status named, takes the instance's claim first, and leaves its reason in the audit.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -13,8 +13,10 @@ from django.db.models import F
 
 from engine import access, coordinator
 from engine.audit import Act, database_now, record
+from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound
-from engine.kernel.forms import FieldError
+from engine.kernel.editing import can_be_edited
+from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.signals import Happening, StepRetried, StepSkipped
 from engine.kernel.transitions import InstanceStatus
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
@@ -82,12 +84,40 @@ def _free_signals(instance: Instance) -> None:
 
 
 @in_one_transaction
-def retry_step(*, actor: Actor, instance_id: UUID, step: str | None = None, reason: str = "") -> Instance:
-    """Run the failed step of an incident again, from where it stands."""
+def retry_step(
+    *,
+    actor: Actor,
+    instance_id: UUID,
+    step: str | None = None,
+    input: Mapping[str, Any] | None = None,  # noqa: A002  the domain's own word
+    reason: str = "",
+) -> Instance:
+    """Run the failed step of an incident again, from where it stands; with an edited input if one is given."""
     instance = _claimed(actor, instance_id)
     _require_status(instance, (InstanceStatus.INCIDENT,), "retried")
-    record(instance, Act("retry_workflow", step=step, cause=reason), actor=actor)
-    return _repair(actor, instance, StepRetried(run=_failed_run(instance, step)))
+    if input is not None:
+        step = step or (instance.error or {}).get("step")
+        input = _checked_input(instance, step, input)  # noqa: A001
+    edit = None if input is None else {"input": input}
+    record(instance, Act("retry_workflow", step=step, cause=reason, new=edit), actor=actor)
+    return _repair(actor, instance, StepRetried(run=_failed_run(instance, step), input=input))
+
+
+def _checked_input(instance: Instance, name: str | None, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse an edit that the step cannot take; fill in what its schema says."""
+    step = definition_of(instance.version_id).steps.get(name or "")
+    if step is None or not can_be_edited(step):
+        message = "This step is begun with nothing that could be edited."
+        raise Invalid(message, [FieldError("input", "no_input", message)])
+    if definition_of(instance.version_id).secrets.get(step.id):
+        message = "This step uses secrets; an edited request could carry them elsewhere. Mend the template instead."
+        raise Invalid(message, [FieldError("input", "secrets", message)])
+    unsafe = tuple(refuse_unsafe_json(given))
+    check = step.spec.get("input_schema") if "input" in step.spec else None
+    values, errors = check(given) if check is not None and not unsafe else (given, unsafe)
+    if errors:
+        raise Invalid("The edited input does not fit.", [replace(one, path=f"input.{one.path}") for one in errors])
+    return dict(values)
 
 
 @in_one_transaction

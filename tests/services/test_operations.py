@@ -6,6 +6,7 @@ from engine.dispatch.drain import drain
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal
 from engine.services import operations
+from engine.services.setup import put_secret
 from engine.services.tasks import complete_task
 from tests.cast import Cast
 from tests.flaky import counter
@@ -129,3 +130,85 @@ def test_incidents_with_one_cause_stand_together(committed_cast: Cast, broken: I
         ("ask", "transport", {broken.pk, another.pk})
     ]
     assert operations.incidents_by_cause(actor=committed_cast.actor("sam")) == []
+
+
+# Retrying with an edited input
+
+ASKS = """
+workflow: asks
+title: Asks
+steps:
+  - id: ask
+    call: {python: {function: test_picky, args: {word: wrong}}}
+  - id: keep
+    set: {heard: "${result.ask.word}"}
+"""
+
+OWN_INPUT = """
+workflow: own-input
+title: Own input
+steps:
+  - id: box
+    input: {word: wrong}
+    input_schema: {type: object, required: [word], properties: {word: {type: string}}}
+    call: {python: {function: test_picky, args: {word: "${state.word}"}}}
+"""
+
+WITH_SECRET = """
+workflow: with-secret
+title: With a secret
+steps:
+  - id: ask
+    call: {http: {method: POST, url: "http://127.0.0.1:1/", headers: {key: "${secret.key}"}}}
+"""
+
+
+def stuck(cast: Cast, source: str, name: str) -> Instance:
+    """Give an instance whose first step has failed."""
+    activated(cast.actor("gwen"), source)
+    instance = started(cast.actor("ada"), name)
+    drain()
+    instance.refresh_from_db()
+    assert instance.status == "incident"
+    return instance
+
+
+def test_a_call_is_retried_with_the_edited_request_under_a_key_of_its_own(committed_cast: Cast) -> None:
+    instance, ada = stuck(committed_cast, ASKS, "asks"), committed_cast.actor("ada")
+    edit = {"args": {"word": "right"}}
+    operations.retry_step(actor=ada, instance_id=instance.pk, input=edit, reason="a typo")
+    drain()
+    instance.refresh_from_db()
+    assert (instance.status, instance.state) == ("completed", {"heard": "right"})
+    first, second = instance.effects.order_by("attempt")
+    assert second.key == f"{first.key}~2"
+    assert second.request == {"function": "test_picky", "args": {"word": "right"}}
+    row = Audit.objects.get(subject_id=instance.pk, action="retry_workflow")
+    assert (row.step, row.cause, row.new) == ("ask", "a typo", {"input": edit})
+
+
+def test_a_steps_own_input_is_replaced_and_checked(committed_cast: Cast) -> None:
+    instance, ada = stuck(committed_cast, OWN_INPUT, "own-input"), committed_cast.actor("ada")
+    with pytest.raises(Invalid) as refused:
+        operations.retry_step(actor=ada, instance_id=instance.pk, step="box", input={"word": 7})
+    assert [error.path for error in refused.value.errors] == ["input.word"]
+    operations.retry_step(actor=ada, instance_id=instance.pk, step="box", input={"word": "right"})
+    drain()
+    instance.refresh_from_db()
+    assert instance.status == "completed"
+
+
+def test_a_request_with_secrets_cannot_be_edited(committed_cast: Cast) -> None:
+    put_secret(actor=committed_cast.actor("gwen"), name="key", value="k")
+    instance = stuck(committed_cast, WITH_SECRET, "with-secret")
+    with pytest.raises(Invalid, match="secrets"):
+        operations.retry_step(
+            actor=committed_cast.actor("ada"), instance_id=instance.pk, input={"url": "https://elsewhere.example/"}
+        )
+
+
+def test_an_edit_of_a_step_that_takes_none_is_refused(committed_cast: Cast) -> None:
+    source = 'workflow: sets\ntitle: Sets\nsteps:\n  - id: note\n    set: {x: "${start.missing}"}\n'
+    instance = stuck(committed_cast, source, "sets")
+    with pytest.raises(Invalid, match="nothing that could be edited"):
+        operations.retry_step(actor=committed_cast.actor("ada"), instance_id=instance.pk, input={"x": 1})

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from engine.kernel.editing import edited, key_suffix
 from engine.kernel.effects import Closing, ErrorRecord, MakeCall, WaitKind
 from engine.kernel.functions import as_text
 from engine.kernel.machine import COMPLETED, FAILED, Machine
@@ -34,8 +35,10 @@ def describe_call(machine: Machine, frame: Frame, step: Step) -> MakeCall:
     names = machine.names(frame)
     transport = next(key for key in step.body if key not in ("into", "key"))
     written = as_text(step.body["key"].of(names)) if "key" in step.body else ""
-    key = written or f"{machine.facts.id}:{step.path}{machine.iteration(frame)}"
-    request = {name: _computed(value, names) for name, value in step.body[transport].items()}
+    key = written or f"{machine.facts.id}:{step.path}{machine.iteration(frame)}{key_suffix(frame)}"
+    given = edited(frame) or {}
+    own = {name: value for name, value in step.body[transport].items() if name not in given}
+    request = {name: _computed(value, names) for name, value in own.items()} | copied(dict(given))
     secrets = machine.definition.secrets.get(step.id, ())
     bare = With(names, {"secret": dict.fromkeys(secrets, "")}) if secrets else names
     refuse_marks({name: _computed(value, bare) for name, value in step.body[transport].items()} if secrets else request)

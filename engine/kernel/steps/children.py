@@ -1,5 +1,6 @@
 """Other workflows: a child that is waited for, and one that lives its own life."""
 
+from engine.kernel.editing import edited
 from engine.kernel.effects import Closing, ErrorRecord, StartChild, WaitKind
 from engine.kernel.errors import ErrorClass
 from engine.kernel.machine import COMPLETED, FAILED, Machine
@@ -22,6 +23,8 @@ def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _input(machine: Machine, frame: Frame, step: Step) -> Json:
+    if (given := edited(frame)) is not None:
+        return copied(dict(given))
     found = step.body["input"]
     return found.of(machine.names(frame)) if hasattr(found, "of") else copied(found)
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from engine.kernel.editing import edited
 from engine.kernel.effects import Change, Emit
 from engine.kernel.errors import business_error, expression_error
 from engine.kernel.functions import as_text
@@ -65,7 +66,7 @@ def set_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None
 def _decide(machine: Machine, frame: Frame, step: Step) -> None:
     """Look up a decision table."""
     names = machine.names(frame)
-    inputs = step.body["inputs"].of(names)
+    inputs = step.body["inputs"].of(names) | (edited(frame) or {})
     machine.note_input(frame, inputs)
     rows = [row for row in step.body["rows"] if _row_holds(row["when"].of(names), inputs)]
     value = HITS[step.body["hit"]](machine, step, rows, names)
