@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from tests.pooler import find_or_install_pgbouncer
 from tests.servers import TEST_ENVIRONMENT
 from workflowplatform.services import postgres
 from workflowplatform.services.chromium import find_or_install_chromium
@@ -181,6 +182,7 @@ def _plan(run: Run, chosen: str | None) -> Iterator[tuple[str, Callable[[], Coun
             yield family.name, partial(_run_family, told, family, folders)
     if run.everything and not narrowed and not chosen:
         yield from _second_major(run)
+        yield "functional tests through pgbouncer", partial(_run_through_pooler, run)
 
 
 def _folders_of(family: Family, run: Run) -> list[str]:
@@ -206,6 +208,22 @@ def _second_major(run: Run) -> Iterator[tuple[str, Callable[[], Counts]]]:
                 f"{family.name} on PostgreSQL {major}",
                 partial(_run_family, other, family, _folders_of(family, other)),
             )
+
+
+THROUGH_POOLER = Family(
+    "through pgbouncer", ("tests/services", "tests/coordinator", "tests/dispatch", "tests/races"), processes=2
+)
+
+
+def _run_through_pooler(run: Run) -> Counts:
+    """Run the functional tests behind a pooler in transaction mode, on servers of their own."""
+    if not find_or_install_pgbouncer():
+        sys.stdout.write("No pgbouncer was found and none could be installed: the tests through it are skipped.\n")
+        return Counts(skipped=1)
+    own = {name: value for name, value in run.environment.items() if name != "WORKFLOW_TEST_SERVERS"}
+    # The pooler keeps sessions open, so that no database could be dropped; all of them go with their cluster.
+    pooled = replace(run, environment=own | {"WORKFLOW_TEST_POOLER": "1"}, everything=False, extra=("--reuse-db",))
+    return _run_family(pooled, THROUGH_POOLER, THROUGH_POOLER.folders)
 
 
 def _run_in_turn(checks: dict[str, Callable[[], Counts]]) -> Counts:

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.pooler import POOLED, socket_folder, start_pooler
 from workflowplatform.services.embedded import Embedded
 from workflowplatform.services.paths import DataFolder
+from workflowplatform.services.postgres import DATABASE
 from workflowplatform.services.processes import Household
 
 TEST_ENVIRONMENT = {
@@ -57,6 +59,10 @@ def _start_servers() -> None:
     embedded = Embedded(household, data, careless=True)
     embedded.start_missing({})
     os.environ.update(embedded.addresses, WORKFLOW_TEST_SERVERS="1")
+    if "WORKFLOW_TEST_POOLER" in os.environ:
+        server = socket_folder(embedded.addresses["DATABASE_URL"])
+        address = start_pooler(household, data=data, server=server, name=DATABASE)
+        os.environ.update(POOLED, DATABASE_URL=address)
 
 
 def _separate_worker(number: int) -> None:
