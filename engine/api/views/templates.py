@@ -28,6 +28,7 @@ from engine.kernel.forms import FieldError
 from engine.kernel.source import read_documents
 from engine.models import Template, TemplateVersion
 from engine.services import simulation, templates
+from engine.services.differences import version_differences
 
 
 def with_version_in_force(rows: QuerySet[Template]) -> QuerySet[Template]:
@@ -131,6 +132,17 @@ class SimulateView(ApiView):
         test = read_body(request, SimulationBody)
         report = simulation.simulate_version(actor=self.actor, name=name, number=number, test=test)
         return Response({"passed": report.passed, "failures": report.failures, "result": report.result})
+
+
+class DiffView(ApiView):
+    def get(self, request: Request, name: str, number: int) -> Response:
+        """Tell in words what a version does differently from another one of its template."""
+        against = request.query_params.get("against", "")
+        if not (against.isascii() and against.isdigit() and len(against) < 10):
+            message = "Say with ?against= which version to compare with."
+            raise Invalid(message, [FieldError("against", "invalid", message)])
+        found = version_differences(actor=self.actor, name=name, number=number, against=int(against))
+        return Response({"version": number, "against": int(against), "differences": [one.as_json() for one in found]})
 
 
 class ExportView(ApiView):
