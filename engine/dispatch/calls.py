@@ -20,6 +20,7 @@ from engine import coordinator
 from engine.audit import database_now
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.due import Due
+from engine.dispatch.poison import count_attempt
 from engine.functions import is_transactional
 from engine.kernel.secrets import fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
@@ -27,7 +28,7 @@ from engine.models import Effect, Instance, Signal, SignalReceipt
 from engine.projection import STANDING_STILL, Delivery, Loaded
 from engine.secrets import UnreadableSecret, secrets_for_call
 from engine.transactional import run_transactional
-from engine.transactions import in_one_transaction
+from engine.transactions import in_one_transaction, is_connection_lost
 from engine.transports.base import CallResult, Failed, Succeeded, make_call
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.accounts.models import Tenant
@@ -153,7 +154,13 @@ def _deliver_result(intent: Intent, result: CallResult) -> None:
     actor = engine_actor(intent.tenant_id)
     happening = _result_happening(intent.token, result)
     delivery = Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
-    _commit_result(intent.instance_id, delivery, actor)
+    try:
+        _commit_result(intent.instance_id, delivery, actor)
+    except Exception as error:
+        if connection.in_atomic_block or is_connection_lost():
+            raise
+        log.exception("the result of a call could not be applied", instance=str(intent.instance_id))
+        count_attempt(intent.instance_id, error, signal_id=intent.signal_id)
 
 
 @in_one_transaction

@@ -103,13 +103,13 @@ def drain_once(drained: Drained) -> bool:
 
 @in_one_transaction
 def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
-    """Claim, apply and commit one batch; return the calls that it took on and the number of signals applied."""
+    """Claim, apply and commit one batch; return the calls that it took on and the number of other signals settled."""
     claimed = _claim(batch) if only is None else coordinator.lock([only])
     if not claimed:
         return [], 0
     reached(Boundary.CLAIMED)
     transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
-    due = _due(claimed)
+    due = found = _due(claimed)
     loaded = coordinator.load(sorted({signal.instance_id for signal in due}))
     reached(Boundary.LOADED)
     due = _hold_still(due, loaded)
@@ -118,7 +118,7 @@ def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
     for advanced in coordinator.deliver_batch(_by_instance(told, loaded)):
         reached_steps(advanced.began)
     reached(Boundary.BEFORE_COMMIT)
-    return intents, len(told)
+    return intents, len(found) - len(intents)
 
 
 def _claim(batch: int) -> list[UUID]:

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 
 from engine import coordinator
 from engine.audit import Act, database_now, record
@@ -24,12 +25,16 @@ from workflowplatform.accounts.actor import engine_actor
 
 
 @in_one_transaction
-def count_attempt(instance_id: UUID, error: Exception) -> None:
-    """Count a failed attempt in its own transaction; what is beyond hope becomes a dead letter."""
+def count_attempt(instance_id: UUID, error: Exception, *, signal_id: UUID | None = None) -> None:
+    """Count a failed attempt in its own transaction; what is beyond hope becomes a dead letter.
+
+    Without a signal's id, everything due had its attempt. A call's signal is named: it stands behind the call's deadline.
+    """
     if not coordinator.lock([instance_id]):
         return
     hopeless = isinstance(error, HOPELESS)
-    for signal in Signal.objects.filter(instance_id=instance_id, due_at__lte=database_now()).order_by("due_at", "id"):
+    failed = Q(pk=signal_id) if signal_id else Q(due_at__lte=database_now())
+    for signal in Signal.objects.filter(failed, instance_id=instance_id).order_by("due_at", "id"):
         signal.attempts += 1
         if hopeless or signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
             bury(signal, error)

@@ -1,0 +1,69 @@
+"""The result of a call that cannot be applied stops neither its neighbours nor the worker, and is not tried for ever."""
+
+from typing import Any
+
+import pytest
+
+from engine.audit import database_now
+from engine.dispatch.calls import Intent, make_calls
+from engine.dispatch.drain import _take, drain
+from engine.models import DeadLetter, Instance, RuntimeState, Signal, Wait
+from tests.cast import Cast
+from tests.workflows import CALL, activated, started
+
+SLOWLY = CALL + "  - id: again\n    wait: {for: PT1H}\n"
+
+
+@pytest.fixture
+def two(committed_cast: Cast, valkey: object, settings: Any) -> tuple[Instance, Instance]:
+    """Give two instances whose calls are due, with nobody draining yet."""
+    settings.WORKFLOW_DISPATCHER = "rq"
+    activated(committed_cast.actor("gwen"), SLOWLY)
+    first, second = (started(committed_cast.actor("ada"), "call", word=word) for word in ("one", "two"))
+    return first, second
+
+
+def taken_on() -> list[Intent]:
+    intents, _ = _take(50)
+    return intents
+
+
+def test_an_instance_that_became_unreadable_during_its_call_is_an_incident(two: tuple[Instance, Instance]) -> None:
+    bad, good = two
+    intents = taken_on()
+    RuntimeState.objects.filter(instance=bad).update(snapshot={"engineSchemaVersion": 999})
+    make_calls(intents)
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert (bad.status, good.state) == ("incident", {"heard": "two"})
+    assert DeadLetter.objects.get(instance=bad).envelope["type"] == "CallDue"
+
+
+def test_a_result_that_the_database_keeps_refusing_is_counted_then_buried(
+    two: tuple[Instance, Instance], settings: Any
+) -> None:
+    """Rows stand where the slice wants to write its next wait."""
+    settings.WORKFLOW_POISON_ATTEMPTS = 3
+    bad, good = two
+    taken = Wait.objects.get(instance=bad)
+    for token in range(taken.token + 1, taken.token + 20):
+        fields = {"kind": "signal", "step": "x", "path": "x", "opened_at": taken.opened_at}
+        Wait.objects.create(tenant_id=bad.tenant_id, instance=bad, token=token, **fields)
+    for attempts in (1, 2):
+        make_calls(taken_on())
+        assert Signal.objects.get(instance=bad).attempts == attempts
+        Signal.objects.filter(instance=bad).update(due_at=database_now())
+    make_calls(taken_on())
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert (bad.status, good.state) == ("incident", {"heard": "two"})
+    assert DeadLetter.objects.filter(instance=bad).count() == 1
+
+
+def test_a_batch_of_stale_calls_does_not_end_a_drain(two: tuple[Instance, Instance], settings: Any) -> None:
+    settings.WORKFLOW_DRAIN_BATCH = 1
+    stale, good = two
+    Signal.objects.filter(instance=stale).update(waiting_token=999)
+    drain()
+    good.refresh_from_db()
+    assert good.state == {"heard": "two"}
