@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from engine.kernel.definition import compile_definition
 from engine.kernel.interpreter import advance
+from engine.kernel.json_text import read_json, write_json
 from engine.kernel.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.signals import InstanceFacts, Json, Lent, Started, TaskCompleted
@@ -57,9 +58,9 @@ def _case(definition: Definition) -> tuple[int, int]:
     tokens = [wait.token for wait in found.opened]
     slices, largest = 1, 0
     while tokens:
-        text = json.dumps(found.snapshot.to_json())
+        text = write_json(found.snapshot.to_json())
         largest = max(largest, len(text))
-        snapshot = Snapshot.from_json(json.loads(text))
+        snapshot = Snapshot.from_json(read_json(text))
         found = advance(definition, snapshot, FACTS, [TaskCompleted(tokens.pop(0), "done", "bob")], Lent(NOW))
         tokens += [wait.token for wait in found.opened]
         slices += 1

@@ -32,6 +32,7 @@ from engine.errors import Invalid, NotFound
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.interpreter import advance
+from engine.kernel.json_text import read_json
 from engine.kernel.signals import Continue, Happening, InstanceFacts, Lent, Started, TaskCompleted
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import InstanceStatus
@@ -165,7 +166,7 @@ def _json(value: Any) -> Any:
 
 def _snapshot(stored: str) -> Snapshot | None:
     """Read a snapshot; an instance that waited for admission has none yet."""
-    content = json.loads(stored)
+    content = read_json(stored)
     return Snapshot.from_json(content) if content else None
 
 

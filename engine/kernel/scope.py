@@ -67,6 +67,18 @@ def _result(machine: "Machine", layers: list[Frame]) -> Json:
     return laid_over(machine.results, [layer.results for layer in layers])
 
 
+def _start(machine: "Machine", _layers: list[Frame]) -> Json:
+    return machine.start
+
+
+def _now(machine: "Machine", _layers: list[Frame]) -> Json:
+    return machine.now
+
+
+def _status(machine: "Machine", _layers: list[Frame]) -> Json:
+    return machine.step_status
+
+
 def _instance(machine: "Machine", _layers: list[Frame]) -> Json:
     facts = machine.facts
     return {
@@ -88,9 +100,9 @@ ROOTS: Mapping[str, Callable[["Machine", list[Frame]], Json]] = {
     "result": _result,
     "instance": _instance,
     "secret": _secret,
-    "start": lambda machine, layers: machine.start,
-    "now": lambda machine, layers: machine.now,
-    "status": lambda machine, layers: machine.step_status,
+    "start": _start,
+    "now": _now,
+    "status": _status,
 }
 """Where the names come from that every place has; the others were received or belong to a frame."""
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from engine.kernel.definition import compile_definition
 from engine.kernel.effects import Slice, Wait, WaitKind
+from engine.kernel.json_text import read_json, write_json
 from engine.kernel.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.signals import (
@@ -81,6 +82,21 @@ def test_stored_at_each_wait_equals_kept_in_memory(workflow: dict[str, Any], cho
     for case in cases:
         play(case, choices)
     assert [shown(one) for one in cases[0].slices] == [shown(one) for one in cases[1].slices]
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@QUICK
+@given(JSON_VALUES)
+def test_json_text_is_what_the_standard_library_reads_and_writes(value: Any) -> None:
+    assert json.loads(write_json(value)) == value
+    assert read_json(json.dumps(value)) == value
+    assert read_json(write_json(value)) == value
 
 
 @QUICK
