@@ -14,10 +14,11 @@ from django.db import transaction
 from engine import access
 from engine.audit import Act, database_now, record
 from engine.calendars import calendar_named
+from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound, WorkflowError
 from engine.kernel.calendars import Calendar
 from engine.kernel.cron import CronError, CronSchedule, Slot
-from engine.kernel.forms import FieldError
+from engine.kernel.forms import FieldError, check_values
 from engine.kernel.periods import parse_period
 from engine.kernel.signals import SignalType
 from engine.models import Instance, Schedule, ScheduleFire, Template, TemplateVersion
@@ -25,7 +26,7 @@ from engine.outbox import announce_on_commit
 from engine.routing import queue_signal
 from engine.services.instances import start_instance
 from engine.transactions import in_one_transaction
-from workflowplatform.accounts.actor import Actor, actor_of
+from workflowplatform.accounts.actor import Actor, actor_of, engine_actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
 
@@ -50,9 +51,19 @@ def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule
         owner_name=actor.name,
         **{name: value for name, value in settings.items() if name in SETTINGS and value is not None},
     )
+    schedule.input = _checked_input(version, schedule.input)
     _set_going(schedule)
     _note(actor, schedule.template, "schedule_workflow", {"cron": schedule.cron, "schedule": str(schedule.pk)})
     return schedule
+
+
+def _checked_input(version: TemplateVersion, given: Any) -> Any:
+    """Refuse an input with which no slot could ever start; what the schema adds is added at each start anew."""
+    _, errors = check_values(definition_of(version.pk).input_schema, given or {})
+    if errors:
+        inside = [FieldError(f"input.{error.path}".rstrip("."), error.code, error.message) for error in errors]
+        raise Invalid("The input does not fit this workflow.", inside)
+    return given
 
 
 def _set_going(schedule: Schedule) -> None:
@@ -243,8 +254,16 @@ def _due_slots(schedule: Schedule, now: datetime) -> list[datetime]:
     slot = schedule.next_at
     while slot is not None and slot <= now and len(slots) < SLOTS_A_PASS:
         slots.append(slot)
-        slot = clock_of(schedule).next_after(slot).at if schedule.cron else None
+        slot = _slot_behind(schedule, slot)
     return slots
+
+
+def _slot_behind(schedule: Schedule, slot: datetime) -> datetime | None:
+    """Return the next slot, or None where there is none or its clock has come to nothing: `_look_again` sees to that."""
+    try:
+        return clock_of(schedule).next_after(slot).at if schedule.cron else None
+    except CronError:
+        return None
 
 
 def _chosen(schedule: Schedule, slots: Iterable[datetime], now: datetime) -> list[datetime]:
@@ -336,9 +355,20 @@ def _start_waiting(schedule: Schedule, now: datetime) -> int:
     return _start(schedule, waiting.slot, now)
 
 
+def _pause_clockless(schedule: Schedule, error: CronError) -> None:
+    """Pause a schedule whose next slot nobody can tell any more, as when its calendar went; whoever mends that resumes it."""
+    schedule.status, schedule.look_at = "paused", None
+    schedule.save(update_fields=["status", "look_at"])
+    act = Act("pause_schedule", cause=str(error), new={"schedule": str(schedule.pk)})
+    record(schedule.template, act, actor=engine_actor(schedule.tenant_id))
+
+
 def _look_again(schedule: Schedule, slots: list[datetime], now: datetime) -> None:
-    if slots:
-        schedule.next_at = _next_slot(schedule, slots[-1])
+    try:
+        schedule.next_at = _next_slot(schedule, slots[-1]) if slots else schedule.next_at
+    except CronError as error:
+        _pause_clockless(schedule, error)
+        return
     waiting = ScheduleFire.objects.filter(schedule_id=schedule.pk, outcome="waiting").exists()
     soon = now + WAITING_LOOK if waiting else None
     schedule.look_at = min((at for at in (schedule.next_at, soon) if at is not None), default=None)

@@ -15,7 +15,7 @@ from engine.services.people import change_level, deactivate_person
 from engine.services.templates import archive_version, pause_version, resume_version
 from tests.cast import Cast
 from tests.races.crowd import at_once
-from tests.workflows import TIMER, activated
+from tests.workflows import APPROVAL, TIMER, activated
 
 NIGHTLY = """
 workflow: nightly
@@ -160,10 +160,30 @@ def test_refusals(committed_cast: Cast, clock: Schedule) -> None:
     assert (paused.status, paused.look_at) == ("paused", None)
 
 
+def test_a_schedule_whose_calendar_went_is_paused_and_told(clock: Schedule) -> None:
+    assert let_pass(clock, 3, calendar="gone", catch_up="all", overlap="allow") == 1
+    clock.refresh_from_db()
+    assert (clock.status, clock.look_at) == ("paused", None)
+    told = Audit.objects.get(subject_id=clock.template_id, action="pause_schedule")
+    assert (told.actor_name, told.cause) == ("engine", "There is no calendar named gone.")
+
+
+def test_a_schedule_is_not_made_with_an_input_that_could_never_start(committed_cast: Cast) -> None:
+    activated(committed_cast.actor("gwen"), APPROVAL)
+    ada = committed_cast.actor("ada")
+    with pytest.raises(Invalid) as refused:
+        schedules.create_schedule(actor=ada, template="approval", cron="0 9 * * *", input={"amount": "much"})
+    assert [error.path for error in refused.value.errors] == ["input.amount"]
+    with pytest.raises(Invalid):
+        schedules.create_schedule(actor=ada, template="approval", cron="0 9 * * *")
+    assert not Schedule.objects.exists()
+    schedules.create_schedule(actor=ada, template="approval", cron="0 9 * * *", input={"amount": 7})
+
+
 def test_a_schedule_that_cannot_be_fired_never_stops_its_neighbours(committed_cast: Cast, clock: Schedule) -> None:
     other = schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron="* * * * *")
     now = database_now().replace(second=0, microsecond=0)
-    Schedule.objects.filter(pk=clock.pk).update(calendar="gone", next_at=now, look_at=now)
+    Schedule.objects.filter(pk=clock.pk).update(window="nonsense", next_at=now, look_at=now)
     Schedule.objects.filter(pk=other.pk).update(next_at=now, look_at=now)
     drain()
     assert Instance.objects.get().schedule_id == other.pk
