@@ -19,6 +19,7 @@ from engine.models import (
     Schedule,
     StepRun,
     Task,
+    TaskAttachment,
     TaskCandidate,
     TaskComment,
     TaskDraft,
@@ -272,6 +273,11 @@ def events_of(actor: Actor, task_id: UUID) -> QuerySet[TaskEvent]:
 def comments_of(actor: Actor, task_id: UUID) -> QuerySet[TaskComment]:
     """Return what was said about a task that the actor sees, oldest first."""
     return TaskComment.objects.filter(tenant_id=actor.tenant_id, task_id=task_of(actor, task_id).pk).order_by("id")
+
+
+def attachments_of(actor: Actor, task_id: UUID) -> QuerySet[TaskAttachment]:
+    """Return the files of a task that the actor sees, oldest first."""
+    return TaskAttachment.objects.filter(tenant_id=actor.tenant_id, task_id=task_of(actor, task_id).pk).order_by("id")
 
 
 def draft_of(actor: Actor, task: Task) -> TaskDraft | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db import connection
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -88,4 +89,12 @@ def _repeat(kept: IdempotencyKey, digest: str) -> HttpResponse:
 
 def _digest(body: Any) -> str:
     """Hash what was meant, not how it was spaced."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(body, sort_keys=True, default=_digest_file).encode()).hexdigest()
+
+
+def _digest_file(file: UploadedFile) -> str:
+    found = hashlib.sha256(f"{file.name}|".encode())
+    for chunk in file.chunks():
+        found.update(chunk)
+    file.seek(0)
+    return found.hexdigest()

@@ -101,6 +101,18 @@ class CommentSerializer(Rows):
     at = Moment()
 
 
+class AttachmentSerializer(Rows):
+    """A file of a task."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    content_type = serializers.CharField()
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    added_by = serializers.CharField(source="added_by_name")
+    added_at = Moment()
+
+
 class BulkResultSerializer(Rows):
     """What became of one task of many."""
 

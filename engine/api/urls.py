@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from engine.api.views import (
     arrivals,
+    attachments,
     auditing,
     diagrams,
     instances,
@@ -50,6 +51,8 @@ task_routes = [
     path("complete/", tasks.CompleteView.as_view(), name="complete"),
     path("assign/", task_acts.AssignView.as_view(), name="assign"),
     path("draft/", task_acts.DraftView.as_view(), name="draft"),
+    path("attachments/", attachments.AttachmentsView.as_view(), name="attachments"),
+    path("attachments/<uuid:attachment_id>/", attachments.AttachmentView.as_view(), name="attachment"),
     path("tick/", task_acts.TickView.as_view(), name="tick"),
     path("comment/", task_acts.CommentView.as_view(), name="comment"),
     path("suspend/", task_acts.SuspendView.as_view(), name="suspend-task"),

@@ -43,6 +43,16 @@ ESCALATE = Shape(
         "steps": STEPS,
     },
 )
+ATTACHMENTS = Shape(
+    "attachments",
+    {
+        "types": words(default=[]),
+        "max_size": Field("size", default=10 * 1024**2),
+        "max": Field("whole", default=10),
+        "required": Field("bool", default=False),
+    },
+    short="types",
+)
 CHECK = Shape(
     "check",
     {"title": Field("textvalue", required=True), "id": Field("name"), "required": Field("bool", default=True)},
@@ -79,7 +89,7 @@ TASK = Shape(
         "allow": list_of(enum("skip")),
         "comment": enum("never", "optional", "on_reject", "always", default="optional"),
         "draft": Field("bool"),
-        "attachments": value(),
+        "attachments": inner(ATTACHMENTS),
         "checklist": list_of(inner(CHECK)),
         "on_expire": map_of(value()),
         "notify": inner(NOTIFY),

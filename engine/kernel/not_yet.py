@@ -13,5 +13,4 @@ NOT_YET: Mapping[str, str] = {
     "call.graphql": _TRANSPORT,
     "task.assign_by=skill": _INBOX,
     "task.assign_by=manager_of": _INBOX,
-    "task.attachments": _INBOX,
 }

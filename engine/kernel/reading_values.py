@@ -1,5 +1,7 @@
 """Read single values: texts, conditions, durations, schemas; each reader is a row of the table of readers."""
 
+import re
+
 from engine.kernel.expressions import ExpressionRefused
 from engine.kernel.findings import did_you_mean
 from engine.kernel.forms import schema_problem
@@ -127,6 +129,18 @@ def read_whole(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
     if isinstance(node.scalar, int) and not isinstance(node.scalar, bool) and node.scalar > 0:
         return node.scalar
     return _wrong(reading, node, path, "a whole number above 0")
+
+
+_SIZE = re.compile(r"(\d{1,6}) ?(KB|MB)")
+
+
+@reads("size")
+def read_size(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
+    """Read the size of a file: bytes, or a text such as 500KB or 5MB."""
+    found = _SIZE.fullmatch(node.scalar) if isinstance(node.scalar, str) else None
+    if found is not None:
+        return int(found[1]) * {"KB": 1024, "MB": 1024**2}[found[2]]
+    return read_whole(reading, node, wanted, path)
 
 
 @reads("number")

@@ -2,18 +2,17 @@
 
 from uuid import UUID
 
-from django.db import transaction
-
 from engine import access
 from engine.audit import database_now
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Task
 from engine.services.tasks import claim_instance, note_act, refuse_act
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 
-@transaction.atomic
+@in_one_transaction
 def tick_point(*, actor: Actor, task_id: UUID, point: str, done: bool = True) -> Task:
     """Say that a point of the checklist is done, or that it is not after all."""
     task = claim_instance(actor, task_id)

@@ -221,6 +221,7 @@ def complete_task(
     refuse_suspended(task.instance)
     answer = _checked_answer(actor, task, outcome, dict(values or {}), comment)
     _require_checklist(task, answer.outcome, ticked)
+    _require_files(task, answer.outcome)
     delivery = Delivery(answer, SignalType.TASK_COMPLETED, uuid7(), actor, token=task.token, queued=False)
     batch = Batch()
     advanced = coordinator.deliver_held(_claimed(batch, held), [delivery], actor, batch)
@@ -298,6 +299,15 @@ def _require_checklist(task: Task, outcome: str, ticked: Sequence[str]) -> None:
             FieldError(f"checklist.{point['id']}", "unticked", f"Not done yet: {point['title']}") for point in missing
         ]
         raise Invalid(message, errors)
+
+
+def _require_files(task: Task, outcome: str) -> None:
+    rules = task.extra.get("attachments") or {}
+    if not rules.get("required") or (task.outcome_named(outcome) or {}).get("reject"):
+        return
+    if not task.attachments.exists():
+        message = "Add a file: this answer needs one."
+        raise Invalid(message, [FieldError("attachments", "required", message)])
 
 
 def _within(field: str, error: FieldError) -> FieldError:

@@ -34,7 +34,7 @@ class JsonAlways(BaseContentNegotiation):
 class ApiView(APIView):
     """A view of `/api/v1/`: JSON in, JSON out, the actor from the token or the session."""
 
-    parser_classes = (BoundedJSONParser,)
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser,)
     content_negotiation_class = JsonAlways
 
     @cached_property

@@ -52,7 +52,7 @@ def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
     )
 
 
-_EXTRA = frozenset(["allow", "draft", "assign_by", "wip_limit"])
+_EXTRA = frozenset(["allow", "draft", "assign_by", "wip_limit", "attachments"])
 """Attributes that only the inbox reads; they hold no expressions."""
 
 

@@ -1,0 +1,165 @@
+"""What files may be added to a task, and where they lie: under the data folder, by id, where no web server looks.
+
+A file is known by how its name ends, and its first bytes must agree. It is never shown in place: whoever fetches it gets a
+download.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import FileResponse
+
+from engine.kernel.forms import FieldError
+
+SAFE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""What keeps a browser from doing anything with a file but saving it."""
+CHUNK = 64 * 1024
+LONGEST_NAME = 200
+ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file: its media type, and how its content begins; no beginnings means plain text."""
+
+    media_type: str
+    begins: tuple[bytes, ...] = ()
+
+
+KINDS: Mapping[str, Kind] = {
+    "pdf": Kind("application/pdf", (b"%PDF-",)),
+    "png": Kind("image/png", (b"\x89PNG\r\n\x1a\n",)),
+    "jpg": Kind("image/jpeg", (b"\xff\xd8\xff",)),
+    "jpeg": Kind("image/jpeg", (b"\xff\xd8\xff",)),
+    "gif": Kind("image/gif", (b"GIF87a", b"GIF89a")),
+    "webp": Kind("image/webp", (b"RIFF",)),
+    "txt": Kind("text/plain"),
+    "csv": Kind("text/csv"),
+    "json": Kind("application/json"),
+    "zip": Kind("application/zip", ZIPPED),
+    "docx": Kind("application/vnd.openxmlformats-officedocument.wordprocessingml.document", ZIPPED),
+    "xlsx": Kind("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ZIPPED),
+    "pptx": Kind("application/vnd.openxmlformats-officedocument.presentationml.presentation", ZIPPED),
+    "odt": Kind("application/vnd.oasis.opendocument.text", ZIPPED),
+    "ods": Kind("application/vnd.oasis.opendocument.spreadsheet", ZIPPED),
+}
+"""Files that the platform takes, by how their names end."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRules:
+    """What an author allows to be added to a task."""
+
+    types: tuple[str, ...]
+    max_size: int
+    max: int
+    required: bool
+
+    @classmethod
+    def of(cls, extra: Mapping[str, Any]) -> "FileRules | None":
+        """Read the rules of a task, or None where its author wants no files."""
+        given = extra.get("attachments")
+        if given is None:
+            return None
+        types = tuple(str(word).lower().lstrip(".") for word in given.get("types") or KINDS)
+        return cls(types, given["max_size"], given["max"], given["required"])
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Give the endings that names may have, for people and browsers."""
+        return tuple(ending for ending, kind in KINDS.items() if self._allows(ending, kind))
+
+    def _allows(self, ending: str, kind: Kind) -> bool:
+        family = f"{kind.media_type.split('/')[0]}/*"
+        return bool({ending, kind.media_type, family} & set(self.types))
+
+
+def clean_name(name: str) -> str:
+    """Keep the last part of a name, without anything that a disk or a header could stumble over."""
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    kept = "".join(letter for letter in last if letter.isprintable() and letter not in '"<>|:*?')
+    return kept.strip(" .")[-LONGEST_NAME:]
+
+
+def ending_of(name: str) -> str:
+    """Return how a name ends, in small letters."""
+    return name.rsplit(".", 1)[-1].lower() if "." in name else ""
+
+
+def refuse_file(rules: FileRules, name: str, content: bytes) -> FieldError | None:
+    """Say what is wrong with a file, by its name, or None."""
+    ending = ending_of(name)
+    if not name or ending not in rules.endings:
+        wanted = ", ".join(rules.endings)
+        return FieldError("file", "type", f"{name or 'This file'} is of a kind that is not taken here; use {wanted}.")
+    if len(content) > rules.max_size:
+        return FieldError("file", "size", f"{name} is larger than {spell_size(rules.max_size)}.")
+    if not content:
+        return FieldError("file", "empty", f"{name} is empty.")
+    if not _agrees(KINDS[ending], content):
+        return FieldError("file", "content", f"{name} is not what its name says: there is no {ending} in it.")
+    return None
+
+
+def _agrees(kind: Kind, content: bytes) -> bool:
+    if kind.begins:
+        return content.startswith(kind.begins)
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def spell_size(size: int) -> str:
+    """Write a size for people."""
+    return f"{size / 1024 / 1024:.3g} MB" if size >= 1024 * 1024 else f"{max(size // 1024, 1)} KB"
+
+
+def place_of(tenant_id: UUID, attachment_id: UUID) -> Path:
+    """Say where a file lies."""
+    return Path(settings.DATA_DIR) / "attachments" / str(tenant_id) / str(attachment_id)
+
+
+def keep(place: Path, content: bytes) -> str:
+    """Write a file so that it is there whole or not at all; return its hash."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    half = place.with_suffix(".half")
+    with half.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    half.chmod(0o600)
+    half.replace(place)
+    return hashlib.sha256(content).hexdigest()
+
+
+def download(name: str, content: IO[bytes]) -> FileResponse:
+    """Answer with a file that is to be saved, never shown in place."""
+    kind = "application/octet-stream"
+    return FileResponse(content, as_attachment=True, filename=name, content_type=kind, headers=SAFE_HEADERS)
+
+
+def read_up_to(source: IO[bytes], most: int) -> bytes:
+    """Read what was sent, one byte beyond the limit at the most; an act done again reads it again."""
+    source.seek(0)
+    return b"".join(_pieces(source, most + 1))
+
+
+def _pieces(source: IO[bytes], left: int) -> Iterator[bytes]:
+    while left > 0:
+        piece = source.read(min(CHUNK, left))
+        if not piece:
+            return
+        left -= len(piece)
+        yield piece

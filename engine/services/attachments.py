@@ -1,0 +1,90 @@
+"""Add files to tasks, fetch them and take them away."""
+
+from typing import IO
+from uuid import UUID
+
+from django.db import transaction
+
+from engine import access
+from engine.attachments import KINDS, FileRules, clean_name, ending_of, keep, place_of, read_up_to, refuse_file
+from engine.audit import database_now
+from engine.errors import Conflict, Invalid, NotFound, Refused
+from engine.models import Task, TaskAttachment
+from engine.services.tasks import claim_instance, note_act, refuse_act, refuse_foreign
+from engine.transactions import in_one_transaction
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_OPERATE
+from workflowplatform.ids import uuid7
+
+
+@in_one_transaction
+def attach_file(*, actor: Actor, task_id: UUID, name: str, content: IO[bytes]) -> TaskAttachment:
+    """Add a file to a task by the author's rules; a wrong one is refused by name."""
+    task = claim_instance(actor, task_id)
+    refuse_act(actor, task)
+    refuse_foreign(actor)
+    rules = _rules(task)
+    name = clean_name(name)
+    read = read_up_to(content, rules.max_size)
+    wrong = refuse_file(rules, name, read)
+    if wrong is not None:
+        raise Invalid(wrong.message, [wrong])
+    if TaskAttachment.objects.filter(task_id=task.pk).count() >= rules.max:
+        raise Conflict(f"There are {rules.max} files already; take one away first.", code="limit", limit=rules.max)
+    return _attach(actor, task, name, read)
+
+
+def _rules(task: Task) -> FileRules:
+    rules = FileRules.of(task.extra)
+    if rules is None:
+        raise Refused("The author of this workflow wants no files here.", code="refused")
+    return rules
+
+
+def _attach(actor: Actor, task: Task, name: str, content: bytes) -> TaskAttachment:
+    now, attachment_id = database_now(), uuid7()
+    sha256 = keep(place_of(task.tenant_id, attachment_id), content)
+    note_act(actor, task, "attached", now, new={"name": name, "size": len(content), "sha256": sha256})
+    return TaskAttachment.objects.create(
+        id=attachment_id,
+        tenant_id=task.tenant_id,
+        instance_id=task.instance_id,
+        task_id=task.pk,
+        name=name,
+        content_type=KINDS[ending_of(name)].media_type,
+        size=len(content),
+        sha256=sha256,
+        added_by_id=actor.person_id,
+        added_by_name=actor.name,
+        added_at=now,
+    )
+
+
+def open_attachment(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> tuple[TaskAttachment, IO[bytes]]:
+    """Return a file of a task that the actor sees, opened to be read."""
+    found = _attachment(actor, task_id, attachment_id)
+    try:
+        return found, place_of(found.tenant_id, found.pk).open("rb")
+    except FileNotFoundError:
+        raise NotFound from None
+
+
+def _attachment(actor: Actor, task_id: UUID, attachment_id: UUID) -> TaskAttachment:
+    found = access.attachments_of(actor, task_id).filter(pk=attachment_id).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+@in_one_transaction
+def detach_file(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> None:
+    """Take a file away while the task is open: one's own, or from level 4 on anybody's."""
+    task = claim_instance(actor, task_id)
+    found = _attachment(actor, task_id, attachment_id)
+    refuse_act(actor, task)
+    if found.added_by_id != actor.person_id:
+        access.require_level(actor, TO_OPERATE, "take somebody else's file away")
+    note_act(actor, task, "detached", database_now(), old={"name": found.name, "sha256": found.sha256})
+    place = place_of(found.tenant_id, found.pk)
+    found.delete()
+    transaction.on_commit(lambda: place.unlink(missing_ok=True))
