@@ -167,7 +167,7 @@ def _move(actor: Actor, schedule_id: UUID, old: str, new: str, action: str) -> S
     if schedule.status != old:
         raise Conflict(f"This schedule is {schedule.status}, not {old}.", code="status", status=schedule.status)
     schedule.status = new
-    schedule.look_at = schedule.next_at if new == "active" else None
+    schedule.look_at = _next_look(schedule, database_now()) if new == "active" else None
     schedule.save(update_fields=["status", "look_at"])
     _note(actor, schedule.template, action, {"schedule": str(schedule.pk)})
     announce_on_commit([schedule.look_at] if schedule.look_at else [], database_now())
@@ -209,7 +209,7 @@ def cancel_schedules_of(*, actor: Actor, version: TemplateVersion) -> None:
 def hold_schedules_of(version: TemplateVersion, *, held: bool) -> None:
     """Hold the schedules of a paused template, or let them go on."""
     for schedule in Schedule.objects.filter(template_id=version.template_id, status="active"):
-        schedule.look_at = None if held else schedule.next_at
+        schedule.look_at = None if held else _next_look(schedule, database_now())
         schedule.save(update_fields=["look_at"])
 
 
@@ -369,9 +369,14 @@ def _look_again(schedule: Schedule, slots: list[datetime], now: datetime) -> Non
     except CronError as error:
         _pause_clockless(schedule, error)
         return
-    waiting = ScheduleFire.objects.filter(schedule_id=schedule.pk, outcome="waiting").exists()
-    soon = now + WAITING_LOOK if waiting else None
-    schedule.look_at = min((at for at in (schedule.next_at, soon) if at is not None), default=None)
+    schedule.look_at = _next_look(schedule, now)
     if schedule.look_at is None:
         schedule.status = "done"
     schedule.save(update_fields=["next_at", "look_at", "status"])
+
+
+def _next_look(schedule: Schedule, now: datetime) -> datetime | None:
+    """Say when a worker looks next: at the next slot, and soon where an earlier one still waits for its turn."""
+    waiting = ScheduleFire.objects.filter(schedule_id=schedule.pk, outcome="waiting").exists()
+    soon = now + WAITING_LOOK if waiting else None
+    return min((at for at in (schedule.next_at, soon) if at is not None), default=None)

@@ -170,6 +170,7 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
     version.activated_by_name = actor.name
     version.event_name = ((version.canonical or {}).get("event") or {}).get("name", "")
     _save_move(version)
+    hold_schedules_of(version, held=False)
     declare_schedule(actor=actor, version=version)
     _describe(version.template, version)
     record(version.template, Act("activate_template", old=old, new={"version": version.number}), actor=actor)

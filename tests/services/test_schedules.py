@@ -8,7 +8,7 @@ import pytest
 from engine.audit import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, NotFound, Refused
-from engine.models import Audit, Instance, Schedule, ScheduleFire
+from engine.models import Audit, Instance, Schedule, ScheduleFire, TemplateVersion
 from engine.services import schedules
 from engine.services.instances import cancel_instance
 from engine.services.people import change_level, deactivate_person
@@ -119,6 +119,25 @@ def test_a_declared_schedule_lives_and_ends_with_its_template(committed_cast: Ca
     schedule.refresh_from_db()
     assert schedule.status == "cancelled"
     assert Audit.objects.filter(subject_id=version.template_id, action="cancel_schedule").exists()
+
+
+def test_a_version_put_in_force_over_a_paused_one_takes_its_schedules_up(committed_cast: Cast, clock: Schedule) -> None:
+    gwen = committed_cast.actor("gwen")
+    pause_version(actor=gwen, name="nightly", number=1)
+    activated(gwen, TemplateVersion.objects.get(number=1).source)
+    clock.refresh_from_db()
+    assert clock.look_at == clock.next_at
+
+
+def test_a_slot_that_waits_keeps_its_turn_through_a_pause(committed_cast: Cast, clock: Schedule) -> None:
+    ada = committed_cast.actor("ada")
+    let_pass(clock, 1)
+    slot = database_now() - timedelta(seconds=30)
+    Schedule.objects.filter(pk=clock.pk).update(cron="", once_at=slot, next_at=slot, look_at=slot, overlap="queue_one")
+    assert schedules.fire_due_slots(schedule_id=clock.pk) == 0
+    schedules.pause_schedule(actor=ada, schedule_id=clock.pk)
+    resumed = schedules.resume_schedule(actor=ada, schedule_id=clock.pk)
+    assert resumed.look_at is not None
 
 
 def test_a_version_without_the_schedule_ends_it(committed_cast: Cast) -> None:
