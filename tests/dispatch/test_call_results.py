@@ -1,5 +1,6 @@
 """The result of a call that cannot be applied stops neither its neighbours nor the worker, and is not tried for ever."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from engine.dispatch.drain import _take, drain
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, Wait
 from tests.cast import Cast
 from tests.workflows import CALL, activated, started
+from workflowplatform.ids import uuid7
 
 SLOWLY = CALL + "  - id: again\n    wait: {for: PT1H}\n"
 
@@ -63,7 +65,11 @@ def test_a_result_that_the_database_keeps_refusing_is_counted_then_buried(
 def test_a_batch_of_stale_calls_does_not_end_a_drain(two: tuple[Instance, Instance], settings: Any) -> None:
     settings.WORKFLOW_DRAIN_BATCH = 1
     stale, good = two
-    Signal.objects.filter(instance=stale).update(waiting_token=999)
+    late = Signal.objects.get(instance=stale)
+    Signal.objects.filter(pk=late.pk).update(due_at=late.due_at + timedelta(hours=1))
+    late.pk, late.waiting_token = uuid7(), 999
+    late.save(force_insert=True)
     drain()
+    assert not DeadLetter.objects.exists()
     good.refresh_from_db()
     assert good.state == {"heard": "two"}
