@@ -4,7 +4,6 @@ A slot is fired once whatever the number of workers: the schedule's row is locke
 a row under (schedule, slot). Every slot ends as an instance or as a skip with its reason.
 """
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -266,13 +265,23 @@ def _slot_behind(schedule: Schedule, slot: datetime) -> datetime | None:
         return None
 
 
-def _chosen(schedule: Schedule, slots: Iterable[datetime], now: datetime) -> list[datetime]:
+def _chosen(schedule: Schedule, slots: list[datetime], now: datetime) -> list[datetime]:
     """Say which due slots run, by the catch-up rule and the window."""
     oldest = parse_period(schedule.window).before(now) if schedule.window else None
     if schedule.catch_up == "none":
         oldest = max(now - ON_TIME, oldest) if oldest else now - ON_TIME
     fit = [slot for slot in slots if oldest is None or slot >= oldest]
-    return fit if schedule.catch_up == "all" else fit[-1:]
+    if schedule.catch_up == "all":
+        return fit
+    return [] if _is_more_due(schedule, slots, now) else fit[-1:]
+
+
+def _is_more_due(schedule: Schedule, slots: list[datetime], now: datetime) -> bool:
+    """Tell whether so many were missed that the last of them comes only in a later pass."""
+    if len(slots) < SLOTS_A_PASS:
+        return False
+    behind = _slot_behind(schedule, slots[-1])
+    return behind is not None and behind <= now
 
 
 def _settle(schedule: Schedule, slot: datetime, chosen: bool, now: datetime) -> int:
