@@ -19,7 +19,7 @@ from tests.kernel.net_oracle import ENTRY, Board, Game, Marking, marking
 from tests.kernel.play import Case
 from tests.kernel.test_properties import TERMINAL, grown
 
-SHORT, LONG = int(os.environ.get("NET_EXAMPLES", "120")), int(os.environ.get("NET_EXAMPLES", "4000"))
+SHORT, LONG = int(os.environ.get("NET_EXAMPLES", "80")), int(os.environ.get("NET_EXAMPLES", "4000"))
 MOST_MARKINGS = 1_500
 NAMES = "abcdefgh"
 JOINS = st.sampled_from(["or", "or", "or", "each", "all", "any", 2])
