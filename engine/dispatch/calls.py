@@ -14,13 +14,14 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
 from engine import coordinator
 from engine.audit import database_now
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.due import Due
-from engine.dispatch.poison import count_attempt
+from engine.dispatch.poison import count_attempt, vanished
 from engine.functions import is_transactional
 from engine.kernel.secrets import fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
@@ -52,6 +53,8 @@ class Intent:
     key: str
     timeout_seconds: float
     secrets: tuple[str, ...] = ()
+    attempts: int = 0
+    """How many workers took it on before and did not come back with a result."""
 
     @property
     def is_awaited(self) -> bool:
@@ -62,7 +65,7 @@ class Intent:
 def take_on_calls(due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Intent]:
     """Push each call's signal behind its deadline, so that it comes again if this process dies; drop stale ones."""
     intents: list[Intent] = []
-    for signal in due[:CALLS_AT_ONCE]:
+    for signal in _side_by_side(due):
         one = loaded[signal.instance_id]
         effect = Effect.objects.filter(instance_id=signal.instance_id, token=signal.token, status="intended").first()
         if effect is None:
@@ -72,13 +75,20 @@ def take_on_calls(due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Intent
     return intents
 
 
+def _side_by_side(due: Sequence[Due]) -> Sequence[Due]:
+    """Choose calls to make together; one from which a worker did not come back is made alone."""
+    if due and due[0].attempts:
+        return due[:1]
+    return [signal for signal in due if not signal.attempts][:CALLS_AT_ONCE]
+
+
 def _take_on(signal: Due, effect: Effect, one: Loaded) -> Intent:
     deadline = one.now + timedelta(seconds=effect.timeout_seconds + CALL_GRACE_SECONDS)
-    Signal.objects.filter(pk=signal.id).update(due_at=deadline)
+    Signal.objects.filter(pk=signal.id).update(due_at=deadline, attempts=signal.attempts + 1)
     Effect.objects.filter(instance_id=signal.instance_id, token=signal.token).update(made=effect.made + 1)
     return Intent(
         signal.id, signal.instance_id, one.tenant_id, effect.token, effect.transport, effect.request, effect.key,
-        effect.timeout_seconds, tuple(effect.secrets),
+        effect.timeout_seconds, tuple(effect.secrets), signal.attempts,
     )  # fmt: skip
 
 
@@ -92,7 +102,7 @@ def _drop_stale(signal: Due, tenant_id: UUID) -> None:
 
 def make_calls(intents: Sequence[Intent]) -> None:
     """Make the calls side by side; deliver each result in its own commit as soon as it is there, however long others take."""
-    intents = _without_transactional(intents)
+    intents = _without_transactional(_without_deadly(intents))
     if not intents:
         return
     reached(Boundary.BEFORE_CALL)
@@ -102,6 +112,15 @@ def make_calls(intents: Sequence[Intent]) -> None:
         for call in as_completed(made):
             reached(Boundary.AFTER_CALL)
             _deliver_result(made[call], call.result())
+
+
+def _without_deadly(intents: Sequence[Intent]) -> list[Intent]:
+    """Fail what worker after worker did not come back from, instead of losing one more to it; return the rest."""
+    deadly = [intent for intent in intents if intent.attempts >= settings.WORKFLOW_POISON_ATTEMPTS]
+    for intent in deadly:
+        log.error("a call took all its attempts and their workers with it", instance=str(intent.instance_id))
+        _deliver_result(intent, Failed("consistency", "vanished", str(vanished(intent.attempts))))
+    return [intent for intent in intents if intent not in deadly]
 
 
 def _without_transactional(intents: Sequence[Intent]) -> list[Intent]:

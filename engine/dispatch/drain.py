@@ -26,7 +26,7 @@ from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.calls import Intent, make_calls, take_on_calls
 from engine.dispatch.clock import fire_schedules
 from engine.dispatch.due import Due, happening_of
-from engine.dispatch.poison import count_attempt
+from engine.dispatch.poison import caution, count_attempt, count_beforehand
 from engine.kernel.signals import SignalType
 from engine.models import Signal
 from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
@@ -86,9 +86,8 @@ def drain() -> Drained:
 def drain_once(drained: Drained) -> bool:
     """Take one batch; tell whether there was anything to do."""
     drained.looked_at = time.monotonic()
-    batch = settings.WORKFLOW_DRAIN_BATCH
     try:
-        intents, count = _take(batch)
+        intents, count = _take_cautiously(drained) if caution.left else _take(settings.WORKFLOW_DRAIN_BATCH)
     except Exception:
         if is_connection_lost():
             raise
@@ -154,12 +153,27 @@ def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
     )
 
 
+def _take_cautiously(drained: Drained) -> tuple[list[Intent], int]:
+    """Take one instance after the other, each attempt counted beforehand and each call made before the next is taken."""
+    with transaction.atomic():
+        claimed = _claim(1)
+    for instance_id in claimed:
+        caution.left -= 1
+        count_beforehand(instance_id)
+    intents, count = _take_each(claimed, drained)
+    return intents, max(count, len(claimed))
+
+
 def _take_one_by_one(drained: Drained) -> tuple[list[Intent], int]:
     """Redo a failed batch instance by instance; count the attempt of each that fails by itself."""
-    intents: list[Intent] = []
-    count = 0
     with transaction.atomic():
         claimed = _claim(settings.WORKFLOW_DRAIN_BATCH)
+    return _take_each(claimed, drained)
+
+
+def _take_each(claimed: Iterable[UUID], drained: Drained) -> tuple[list[Intent], int]:
+    intents: list[Intent] = []
+    count = 0
     for instance_id in claimed:
         try:
             taken, applied = _take(1, only=instance_id)

@@ -2,8 +2,13 @@
 
 Each failing attempt is counted in its own transaction. A signal whose attempts are used up, or that no attempt could ever apply,
 becomes a dead letter and its instance an incident, in one transaction.
+
+Worse than a signal that fails is one that takes its worker with it. A call's attempt is counted when it is taken on. A worker
+that stands in for one that was killed is cautious for a while: it takes instances one by one and counts each attempt beforehand,
+so that what kills worker after worker is found, and its neighbours go on.
 """
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,6 +20,7 @@ from engine import coordinator
 from engine.audit import Act, database_now, record
 from engine.dispatch.due import Malformed
 from engine.kernel.errors import KernelError
+from engine.kernel.signals import SignalType
 from engine.kernel.snapshot import UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_dead
@@ -28,19 +34,54 @@ from workflowplatform.accounts.actor import engine_actor
 def count_attempt(instance_id: UUID, error: Exception, *, signal_id: UUID | None = None) -> None:
     """Count a failed attempt in its own transaction; what is beyond hope becomes a dead letter.
 
-    Without a signal's id, everything due had its attempt. A call's signal is named: it stands behind the call's deadline.
+    Without a signal's id, everything due had its attempt. A call's signal is named: its attempt was counted when it was taken on.
     """
     if not coordinator.lock([instance_id]):
         return
     hopeless = isinstance(error, HOPELESS)
     failed = Q(pk=signal_id) if signal_id else Q(due_at__lte=database_now())
     for signal in Signal.objects.filter(failed, instance_id=instance_id).order_by("due_at", "id"):
-        signal.attempts += 1
+        signal.attempts += 0 if signal_id else 1
         if hopeless or signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
             bury(signal, error)
         else:
             signal.due_at = database_now() + timedelta(seconds=min(2**signal.attempts, 60))
             signal.save(update_fields=["attempts", "due_at"])
+
+
+@dataclass(slots=True)
+class Caution:
+    """How many instances this process still takes one by one."""
+
+    left: int = 0
+
+
+caution = Caution()
+
+CAUTIOUS_FOR = 200
+"""As many instances as a vanished worker may have had in hand, and some more."""
+
+
+class Vanished(Exception):
+    """A signal that was in the hands of worker after worker when they died."""
+
+
+@in_one_transaction
+def count_beforehand(instance_id: UUID) -> None:
+    """Count the attempt that is about to be made; bury what workers keep dying of."""
+    if not coordinator.lock([instance_id]):
+        return
+    due = Signal.objects.filter(instance_id=instance_id, due_at__lte=database_now())
+    for signal in due.exclude(type=SignalType.CALL_DUE).order_by("due_at", "id"):
+        if signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
+            bury(signal, vanished(signal.attempts))
+        else:
+            Signal.objects.filter(pk=signal.pk).update(attempts=signal.attempts + 1)
+
+
+def vanished(attempts: int) -> Vanished:
+    """Say what became of so many attempts."""
+    return Vanished(f"{attempts} workers took it up and none came back")
 
 
 HOPELESS = (Malformed, KernelError, UnreadableSnapshot, TemplateVersion.DoesNotExist)

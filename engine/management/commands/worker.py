@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from prometheus_client import start_http_server
 
+from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.dispatch.rq import make_worker
 from engine.metrics import registry
 from engine.startup import Unfit, start_up
@@ -74,7 +75,7 @@ class Supervisor:
         for pid in self.children:
             os.kill(pid, signal.SIGTERM)
 
-    def _fork(self, place: int) -> None:
+    def _fork(self, place: int, *, cautious: bool = False) -> None:
         """Start one worker, unless all are to stop; a stop that comes meanwhile waits until its place is known."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         parent = os.getpid()
@@ -90,18 +91,22 @@ class Supervisor:
         die_with(parent, signal.SIGTERM)()
         if self.metrics and place == METRICS:
             serve_metrics(*self.metrics)
+        caution.left = CAUTIOUS_FOR if cautious else 0
         work(f"{self.name}.{place}.{os.getpid()}")
 
     def _replace_one(self) -> None:
-        """Wait for a worker to end; put another in its place unless all are to stop."""
+        """Wait for a worker to end; put another in its place unless all are to stop.
+
+        One that was killed may have died of what it had in hand: the next is cautious.
+        """
         try:
-            pid, _ = os.wait()
+            pid, status = os.wait()
         except (InterruptedError, ChildProcessError):
             return
         place = self.children.pop(pid, 0)
         if not self.stopping:
             time.sleep(BACK_OFF_SECONDS)
-            self._fork(place)
+            self._fork(place, cautious=os.WIFSIGNALED(status))
 
 
 def serve_metrics(host: str, port: int) -> None:

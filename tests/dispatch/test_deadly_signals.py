@@ -1,0 +1,105 @@
+"""A signal that takes its worker with it is found in the end, and does not hold up its neighbours."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine import coordinator
+from engine.audit import database_now
+from engine.dispatch import calls
+from engine.dispatch.drain import drain
+from engine.dispatch.poison import CAUTIOUS_FOR, caution
+from engine.management.commands.worker import Supervisor
+from engine.models import DeadLetter, Effect, Signal
+from tests.cast import Cast
+from tests.workflows import CALL, TIMER, activated, started
+
+
+class Killed(BaseException):
+    """What stands here for a worker's death: nothing catches it and the transaction is gone."""
+
+
+@pytest.fixture(autouse=True)
+def _no_caution_left(settings: Any) -> Iterator[None]:
+    settings.WORKFLOW_DISPATCHER = "rq"
+    settings.WORKFLOW_POISON_ATTEMPTS = 3
+    yield
+    caution.left = 0
+
+
+def _new_worker() -> None:
+    """Be the worker that stands in for one that was killed."""
+    caution.left = CAUTIOUS_FOR
+
+
+@pytest.mark.usefixtures("valkey")
+def test_what_kills_worker_after_worker_becomes_a_dead_letter(
+    committed_cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT0.001S"))
+    deadly, good = (started(committed_cast.actor("ada"), "timer") for _ in range(2))
+    honest = coordinator.deliver_batch
+
+    def dying(claimed: Any) -> Any:
+        if any(loaded.instance_id == deadly.pk and deliveries for loaded, deliveries in claimed):
+            raise Killed
+        return honest(claimed)
+
+    monkeypatch.setattr(coordinator, "deliver_batch", dying)
+    for _ in range(3):
+        _new_worker()
+        with pytest.raises(Killed):
+            drain()
+    _new_worker()
+    drain()
+    deadly.refresh_from_db()
+    good.refresh_from_db()
+    assert (deadly.status, good.status) == ("incident", "completed")
+    assert "3 workers took it up and none came back" in DeadLetter.objects.get(instance=deadly).reason
+
+
+@pytest.mark.usefixtures("valkey")
+def test_a_call_that_kills_its_workers_fails_and_its_neighbours_succeed(
+    committed_cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activated(committed_cast.actor("gwen"), CALL)
+    deadly, good = (started(committed_cast.actor("ada"), "call", word=word) for word in ("die", "live"))
+    honest = calls.make_call
+
+    def dying(transport: str, request: Any, **more: Any) -> Any:
+        if request["args"]["word"] == "die":
+            raise Killed
+        return honest(transport, request, **more)
+
+    monkeypatch.setattr(calls, "make_call", dying)
+    for _ in range(3):
+        with pytest.raises(Killed):
+            drain()
+        Signal.objects.update(due_at=database_now())  # the deadline of what was in hand has passed
+    drain()
+    deadly.refresh_from_db()
+    good.refresh_from_db()
+    assert good.state == {"heard": "live"}
+    assert (deadly.status, deadly.error["code"]) == ("incident", "vanished")
+    assert Effect.objects.get(instance=good).made <= 2
+
+
+def test_only_a_killed_worker_is_followed_by_a_cautious_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[bool] = []
+    supervisor = Supervisor("test", 1)
+    monkeypatch.setattr("engine.management.commands.worker.BACK_OFF_SECONDS", 0)
+    monkeypatch.setattr(supervisor, "_fork", lambda place, *, cautious=False: followed.append(cautious))
+    for status in (9, 0, 256):
+        monkeypatch.setattr(os, "wait", lambda status=status: (4711, status))
+        supervisor._replace_one()
+    assert followed == [True, False, False]
+
+
+def test_caution_wears_off(cast: Cast) -> None:
+    caution.left = 1
+    activated(cast.actor("gwen"), CALL)
+    started(cast.actor("ada"), "call", word="x")
+    drain()
+    assert caution.left == 0
