@@ -1,5 +1,6 @@
 """Accept events from outside: each starts every active template that listens for it, once per event id."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -7,11 +8,14 @@ from uuid import UUID
 from django.db import connection
 
 from engine import access, coordinator
-from engine.audit import database_now
-from engine.errors import Invalid
+from engine.admission import hold_limits, is_limited
+from engine.audit import Act, database_now, record
+from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
-from engine.models import Event
+from engine.kernel.triggers import EventStart
+from engine.models import Event, TemplateVersion
 from engine.outward import listeners
+from engine.services.instances import queue_start
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -52,17 +56,22 @@ def accept_event(
     return AcceptedEvent(started)
 
 
-def _start_listeners(actor: Actor, name: str, payload: Any) -> list[UUID]:
-    return [
-        coordinator.start(
-            actor=actor,
-            version=version,
-            template=version.template.name,
-            values=given.input,
-            reference=given.reference,
-        ).instance_id
-        for version, given in listeners(actor.tenant_id, name, payload, database_now())
-    ]
+def _start_listeners(actor: Actor, name: str, payload: Any) -> Iterator[UUID]:
+    for version, given in listeners(actor.tenant_id, name, payload, database_now()):
+        try:
+            yield _start(actor, version, given)
+        except Conflict as refusal:
+            record(version.template, Act("refuse_event", cause=refusal.message, new={"event": name}), actor=actor)
+
+
+def _start(actor: Actor, version: TemplateVersion, given: EventStart) -> UUID:
+    """Start one listener, or let it wait for its turn; where its author refuses at the limit, the refusal is on record."""
+    if is_limited(version) and not hold_limits(version.tenant_id, version.template_id).has_room:
+        return queue_start(actor=actor, version=version, values=given.input, reference=given.reference).pk
+    name = version.template.name
+    return coordinator.start(
+        actor=actor, version=version, template=name, values=given.input, reference=given.reference
+    ).instance_id
 
 
 def _hold(tenant_id: UUID, external_id: str) -> None:

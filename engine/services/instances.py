@@ -51,7 +51,7 @@ def start_instance(
     values, errors = check_values(definition.input_schema, {} if input is None else input)
     _refuse_errors((*errors, *_reference_errors(reference)))
     if is_limited(chosen) and not hold_limits(chosen.tenant_id, chosen.template_id).has_room:
-        return _queue(actor, chosen, values, reference)
+        return StartedInstance(queue_start(actor=actor, version=chosen, values=values, reference=reference), ())
     advanced = coordinator.start(
         actor=actor, version=chosen, template=template, values=values, reference=reference, now=found.now
     )
@@ -88,7 +88,7 @@ def _filled(noun: Noun, written: Row) -> Noun:
 COLUMNS = {model: {field.attname: field for field in model._meta.concrete_fields} for model in (Instance, Task)}
 
 
-def _queue(actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> StartedInstance:
+def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> Instance:
     """Let a start wait for its turn, or refuse it where the author says so."""
     limits = (version.canonical or {}).get("limits") or {}
     if limits.get("at_limit") == "refuse":
@@ -107,7 +107,7 @@ def _queue(actor: Actor, version: TemplateVersion, values: Any, reference: str |
         started_at=now,
         updated_at=now,
     )
-    return StartedInstance(instance_now(queue_instance(instance, actor=actor).pk), ())
+    return instance_now(queue_instance(instance, actor=actor).pk)
 
 
 def _reference_errors(reference: str | None) -> tuple[FieldError, ...]:

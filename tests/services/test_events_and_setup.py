@@ -92,6 +92,18 @@ def test_an_event_that_does_not_fit_starts_nothing(gwen: Actor, ada: Actor, sam:
     assert accept_event(actor=sam, name="order", external_id="d", payload={"id": "7", "total": 30}).started == ()
 
 
+def test_at_the_limit_an_event_queues_what_it_starts_or_leaves_the_refusal_on_record(committed_cast: Cast) -> None:
+    gwen, ada = committed_cast.actor("gwen"), committed_cast.actor("ada")
+    activated(gwen, LISTENS.replace("steps:", "limits: {concurrent: 1}\nsteps:"))
+    refusing = LISTENS.replace("workflow: ordered", "workflow: busy")
+    activated(gwen, refusing.replace("steps:", "limits: {concurrent: 1, at_limit: refuse}\nsteps:"))
+    for number in (1, 2):
+        accept_event(actor=ada, name="order", external_id=f"e-{number}", payload={"id": "7", "total": 12})
+    instances = Instance.objects.order_by("template__name", "id").values_list("template__name", "status")
+    assert list(instances) == [("busy", "running"), ("ordered", "running"), ("ordered", "queued")]
+    assert "allowed at once" in Audit.objects.get(action="refuse_event").cause
+
+
 def test_bad_events_are_refused(uri: Actor, ada: Actor) -> None:
     with pytest.raises(Refused):
         accept_event(actor=uri, name="order", external_id="x")
