@@ -9,7 +9,9 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import ForeignKey
 
 from engine.kernel.transitions import INSTANCE_MOVES, TASK_MOVES, VERSION_MOVES
-from engine.models import Audit, Instance, Signal, Task, TaskEvent, TemplateVersion, Wait
+from engine.models import Audit, Instance, ScheduleFire, Signal, Task, TaskEvent, Template, TemplateVersion, Wait
+from engine.services.instances import cancel_instance
+from engine.services.schedules import create_schedule
 from engine.services.tasks import complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TIMER, activated, only_task, started
@@ -17,6 +19,25 @@ from workflowplatform.accounts.models import Membership, User
 from workflowplatform.ids import uuid7
 
 pytestmark = pytest.mark.usefixtures("committed_cast")
+
+PARENT = """
+workflow: parent
+title: Parent
+steps:
+  - id: sub
+    workflow: {name: approval, input: {amount: 3}}
+"""
+
+WITHOUT_TENANT = {"wf_tenants", "wf_host_locks"}
+"""What belongs to the house."""
+
+DESIGNED = {
+    "wf_templates", "wf_template_versions", "wf_instances", "wf_runtime_states", "wf_waits", "wf_step_runs", "wf_tasks",
+    "wf_task_candidates", "wf_task_events", "wf_task_comments", "wf_task_drafts", "wf_signals", "wf_signal_receipts",
+    "wf_kept_signals", "wf_dead_letters", "wf_effects", "wf_schedules", "wf_schedule_fires", "wf_events", "wf_audit",
+    "wf_host_locks", "wf_idempotency_keys", "wf_calendars", "wf_secrets", "wf_retention_rules", "wf_audit_anchors",
+}  # fmt: skip
+"""The tables of the design that are built; webhooks come with their issue."""
 
 
 def refused(constraint: str, act: Callable[[], object]) -> None:
@@ -64,19 +85,108 @@ def test_a_second_version_in_force_is_refused(waiting: Instance) -> None:
 
 
 def test_a_changed_definition_is_refused(waiting: Instance) -> None:
-    refused("frozen_definition", lambda: TemplateVersion.objects.filter(pk=waiting.version_id).update(source="x"))
+    version = TemplateVersion.objects.filter(pk=waiting.version_id)
+    refused("frozen_definition", lambda: version.update(source="x"))
+    refused("frozen_definition", lambda: version.update(canonical={}))
+    refused("frozen_definition", lambda: version._raw_delete(version.db))  # type: ignore[attr-defined]
 
 
 def test_a_running_instance_without_wait_or_signal_is_refused(waiting: Instance) -> None:
     refused("no_limbo", lambda: Wait.objects.filter(instance=waiting).delete())
 
 
+def test_a_running_instance_whose_last_signal_goes_is_refused(sleeping: Instance) -> None:
+    Wait.objects.filter(instance=sleeping).delete()
+    refused("no_limbo", lambda: Signal.objects.filter(instance=sleeping).delete())
+
+
+def test_an_incident_that_goes_on_with_nothing_to_wait_for_is_refused(waiting: Instance) -> None:
+    with transaction.atomic():
+        Instance.objects.filter(pk=waiting.pk).update(status="incident")
+        Wait.objects.filter(instance=waiting).delete()
+    refused("no_limbo", lambda: Instance.objects.filter(pk=waiting.pk).update(status="running"))
+
+
+def test_a_watch_alone_is_nothing_to_wait_for(waiting: Instance) -> None:
+    wait = Wait.objects.get(instance=waiting)
+
+    def keep_only_a_watch() -> None:
+        Wait.objects.filter(instance=waiting).delete()
+        wait.side = True
+        wait.save(force_insert=True)
+
+    refused("no_limbo", keep_only_a_watch)
+
+
 def test_a_timer_without_its_signal_is_refused(sleeping: Instance) -> None:
     refused("timer_has_signal", lambda: Signal.objects.filter(instance=sleeping).delete())
 
 
+def test_a_new_timer_without_a_signal_is_refused(waiting: Instance) -> None:
+    wait = Wait.objects.get(instance=waiting)
+    wait.token, wait.kind = wait.token + 1000, "timer"
+    refused("timer_has_signal", lambda: wait.save(force_insert=True))
+
+
 def test_an_ended_instance_with_open_work_is_refused(waiting: Instance) -> None:
     refused("terminal_is_clean", lambda: Instance.objects.filter(pk=waiting.pk).update(status="completed"))
+
+
+def test_an_ended_instance_with_an_open_task_is_refused(waiting: Instance) -> None:
+    def end() -> None:
+        Wait.objects.filter(instance=waiting).delete()
+        Instance.objects.filter(pk=waiting.pk).update(status="completed")
+
+    refused("terminal_is_clean", end)
+
+
+def test_a_new_wait_of_an_ended_instance_is_refused(committed_cast: Cast, waiting: Instance) -> None:
+    wait = Wait.objects.get(instance=waiting)
+    cancel_instance(actor=committed_cast.actor("ada"), instance_id=waiting.pk, reason="over")
+    refused("terminal_is_clean", lambda: wait.save(force_insert=True))
+
+
+def test_an_ended_instance_that_leaves_a_child_behind_is_refused(committed_cast: Cast, waiting: Instance) -> None:
+    activated(committed_cast.actor("gwen"), PARENT)
+    parent = started(committed_cast.actor("gwen"), "parent")
+
+    def end() -> None:
+        Wait.objects.filter(instance=parent).delete()
+        Instance.objects.filter(pk=parent.pk).update(status="completed")
+
+    refused("no_orphans", end)
+
+
+@pytest.mark.parametrize("limited", ["tenant", "template"])
+def test_more_instances_than_a_limit_allows_are_refused(waiting: Instance, limited: str) -> None:
+    row = getattr(waiting, limited)
+    type(row)._default_manager.filter(pk=row.pk).update(concurrent_limit=1)
+    another = Instance.objects.get(pk=waiting.pk)
+    wait = Wait.objects.get(instance=waiting)
+
+    def admit() -> None:
+        another.pk = wait.instance_id = uuid7()
+        another.save(force_insert=True)
+        wait.save(force_insert=True)
+
+    refused(f"{limited}_limit", admit)
+
+
+def test_a_queued_instance_admitted_over_the_limit_is_refused(waiting: Instance) -> None:
+    Template.objects.filter(pk=waiting.template_id).update(concurrent_limit=1)
+    another = Instance.objects.get(pk=waiting.pk)
+    another.pk, another.status = uuid7(), "queued"
+    another.save(force_insert=True)
+    refused("template_limit", lambda: Instance.objects.filter(pk=another.pk).update(status="running"))
+
+
+def test_a_second_fire_of_one_slot_is_refused(committed_cast: Cast, waiting: Instance) -> None:
+    schedule = create_schedule(
+        actor=committed_cast.actor("ada"), template="approval", cron="0 9 * * *", input={"amount": 3}
+    )
+    slot = {"tenant": committed_cast.acme, "schedule": schedule, "slot": schedule.next_at, "at": schedule.next_at}
+    ScheduleFire.objects.create(**slot, outcome="started")
+    refused("wf_schedule_fires_pkey", lambda: ScheduleFire.objects.create(**slot, outcome="skipped"))
 
 
 def test_two_open_tasks_for_one_wait_are_refused(waiting: Instance) -> None:
@@ -99,6 +209,7 @@ def test_history_cannot_be_changed_or_deleted(waiting: Instance, model: type[Aud
 
 def test_a_level_outside_one_to_six_is_refused(committed_cast: Cast) -> None:
     refused("person_level_1_to_6", lambda: User.objects.filter(username="uri").update(level=7))
+    refused("person_level_1_to_6", lambda: User.objects.filter(username="uri").update(level=0))
 
 
 def test_rows_of_two_tenants_cannot_be_joined(committed_cast: Cast, waiting: Instance) -> None:
@@ -122,6 +233,19 @@ def test_every_reference_between_tenant_rows_carries_its_tenant() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT conname FROM pg_constraint WHERE contype = 'f' AND conname LIKE '%%_same_tenant'")
         assert {row[0] for row in cursor.fetchall()} == expected
+
+
+def test_every_table_carries_its_tenant() -> None:
+    """Row-level security can become the second wall only where each row says whose it is."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname, a.attnotnull FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid "
+            "AND a.attname = 'tenant_id' WHERE c.relkind IN ('r', 'p') AND c.relname LIKE 'wf\\_%%' "
+            "AND c.relnamespace = current_schema()::regnamespace"
+        )
+        found = dict(cursor.fetchall())
+    assert {table for table, needed in found.items() if not needed} == WITHOUT_TENANT
+    assert found.keys() >= DESIGNED
 
 
 def test_a_completed_task_stays_completed(committed_cast: Cast, waiting: Instance) -> None:
