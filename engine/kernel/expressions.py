@@ -115,11 +115,11 @@ class Expression:
         """Compute the JSON value; raise a StepError of class `expression` when that fails."""
         if self._path is not None:
             return copied(self._walk(scope, self._path))
-        return _as_json(self._evaluate(scope).plain_value(), self.text)
+        return _as_json(self._evaluate(scope), self.text)
 
     def holds(self, scope: Scope) -> bool:
         """Compute a condition: true or false and nothing else."""
-        found = self._walk(scope, self._path) if self._path is not None else self._evaluate(scope).value()
+        found = self._walk(scope, self._path) if self._path is not None else self._evaluate(scope)
         if found is True or found is False:
             return bool(found)
         raise expression_error(f"`{_short(self.text)}` must be true or false, not {kind_of(found)}")
@@ -127,23 +127,26 @@ class Expression:
     def _evaluate(self, scope: Scope) -> Any:
         try:
             found = self._program.eval(scope.activation(self._environment, self._reads))
+            value = found.plain_value()
         except RuntimeError as problem:
             raise expression_error(f"`{_short(self.text)}`: {_sentence(str(problem))}") from None
-        if found.type() == cel.Type.ERROR:
-            raise expression_error(f"`{_short(self.text)}`: {_sentence(str(found.value()))}{self._types(scope)}")
-        return found
+        if isinstance(value, str) and found.type() == cel.Type.ERROR:  # the library spells its errors as texts
+            raise expression_error(f"`{_short(self.text)}`: {_sentence(value)}{self._types(scope)}")
+        return value
 
     def _types(self, scope: Scope) -> str:
         found = ", ".join(f"{root} is {kind_of(scope.lookup(root))}" for root in sorted(self.roots))
         return f" ({found})" if found else ""
 
     def _walk(self, scope: Scope, path: tuple[str, ...]) -> Json:
-        value = scope.lookup(path[0])
-        for place, part in enumerate(path):
-            if place:
-                value = value.get(part, MISSING) if isinstance(value, dict) else MISSING
-            if value is MISSING:
-                raise expression_error(f"`{self.text}`: there is no {'.'.join(path[: place + 1])}")
+        value, known = scope.lookup(path[0]), 1
+        for part in path[1:]:
+            if not isinstance(value, dict) or part not in value:
+                break
+            value, known = value[part], known + 1
+        if value is MISSING or known < len(path):
+            known -= value is MISSING
+            raise expression_error(f"`{self.text}`: there is no {'.'.join(path[: known + 1])}")
         return value
 
 

@@ -213,7 +213,7 @@ def as_text(value: Json) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return _spelled(value)
+    return str(value) if isinstance(value, int) else _spelled(value)
 
 
 _spelled = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode

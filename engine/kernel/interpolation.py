@@ -106,7 +106,7 @@ class Interpolated(Value):
         self._parts = parts
 
     def of(self, scope: Scope) -> Json:
-        return "".join(part if isinstance(part, str) else as_text(part.value(scope)) for part in self._parts)
+        return "".join([part if isinstance(part, str) else as_text(part.value(scope)) for part in self._parts])
 
 
 class Listed(Value):

@@ -8,7 +8,6 @@ frames); what it returns is never touched again.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
 from engine.kernel.signals import Json
@@ -29,77 +28,47 @@ class UnreadableSnapshot(Exception):
     """The stored snapshot cannot be read by this release."""
 
 
-class Frame:
-    """One live step, list or wait. Only set slots are stored."""
+NameAndKey = list[str | None]
 
-    __slots__ = (
-        "at",
-        "attempt",
-        "due",
-        "env",
-        "given",
-        "held",
-        "key",
-        "list",
-        "more",
-        "n",
-        "name",
-        "p",
-        "phase",
-        "pos",
-        "results",
-        "role",
-        "side",
-        "state",
-        "step",
-        "wait",
-    )  # fmt: skip
+
+class Frame:
+    """One live step, list or wait. Without slots: what an instance has of its own is just what must be stored."""
+
+    step: str | None = None
+    name: NameAndKey | None = None
+    list: str | None = None
+    at: Any = None
+    key: Any = None
+    role: str | None = None
+    wait: str | None = None
+    side = False
+    due: str | None = None
+    attempt = 0
+    phase: str | None = None
+    held: str | None = None
+    env: dict[str, Json] | None = None
+    results: dict[str, Json] | None = None
+    state: dict[str, Json] | None = None
+    given: dict[str, Json] | None = None
+    more: dict[str, Json] | None = None
+    pos: str | None = None
 
     def __init__(self, n: int, p: int) -> None:
         self.n = n
         self.p = p
-        self.step: str | None = None
-        self.list: str | None = None
-        self.at: Any = None
-        self.key: Any = None
-        self.role: str | None = None
-        self.wait: str | None = None
-        self.side = False
-        self.due: str | None = None
-        self.name: list[str | None] | None = None
-        self.attempt = 0
-        self.phase: str | None = None
-        self.held: str | None = None
-        self.env: dict[str, Json] | None = None
-        self.results: dict[str, Json] | None = None
-        self.state: dict[str, Json] | None = None
-        self.given: dict[str, Json] | None = None
-        self.more: dict[str, Json] | None = None
-        self.pos: str | None = None
 
     def stored(self) -> dict[str, Json]:
         """Give the JSON form: what differs from an empty frame."""
-        out: dict[str, Json] = {"n": self.n, "p": self.p}
-        if self.attempt:
-            out["attempt"] = self.attempt
-        for slot, value in zip(_OPTIONAL, _values_of(self), strict=True):
-            if value is not None and value is not False:
-                out[slot] = value
-        return out
+        return {slot: value for slot, value in vars(self).items() if value is not None and value is not False}
 
     @classmethod
     def read(cls, stored: Mapping[str, Json]) -> "Frame":
-        """Make the frame that `stored` describes."""
+        """Make the frame that `stored` describes; what a slice may change is its own copy."""
         frame = cls(stored["n"], stored["p"])
+        own = vars(frame)
         for slot, value in stored.items():
-            setattr(frame, slot, copied(value) if slot in _OWNED else value)
+            own[slot] = copied(value) if isinstance(value, (dict, list)) else value
         return frame
-
-
-_OPTIONAL = tuple(slot for slot in Frame.__slots__ if slot not in ("n", "p", "attempt"))
-_values_of = attrgetter(*_OPTIONAL)
-_OWNED = frozenset({"env", "given", "results", "state", "more", "name", "at", "key"})
-"""Slots whose values a slice may change: each slice has its own copy."""
 
 
 @dataclass(slots=True)

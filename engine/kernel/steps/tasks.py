@@ -74,12 +74,16 @@ def _computed(spec: Mapping[str, Any], key: str, names: Names) -> Json:
 
 
 def _text(spec: Mapping[str, Any], key: str, names: Names) -> str:
-    found = _computed(spec, key, names)
+    if key not in spec:
+        return ""
+    found = spec[key].of(names)
     return "" if found is None else found if isinstance(found, str) else str(found)
 
 
 def _people(task: Mapping[str, Any], key: str, names: Names) -> tuple[str, ...]:
-    found = _computed(task, key, names)
+    if key not in task:
+        return ()
+    found = task[key].of(names)
     listed = found if isinstance(found, list) else [found]
     if not all(item is None or isinstance(item, str) for item in listed):
         raise expression_error(f"`{key}` of a task must be names")
@@ -94,8 +98,14 @@ def _person(task: Mapping[str, Any], names: Names) -> str | None:
 
 
 def _outcomes(task: Mapping[str, Any]) -> tuple[Outcome, ...]:
-    given = task.get("outcomes") or [{"name": "done", "title": "Done", "reject": False}]
+    given = task.get("outcomes")
+    if not given:
+        return DONE
     return tuple(Outcome(one["name"], one["title"], one["reject"], one.get("comment")) for one in given)
+
+
+DONE = (Outcome("done", "Done"),)
+"""What a task can be answered with where its author named nothing."""
 
 
 def _due(machine: Machine, task: Mapping[str, Any], key: str, names: Names) -> datetime | None:
@@ -110,6 +120,8 @@ def _due(machine: Machine, task: Mapping[str, Any], key: str, names: Names) -> d
 
 def _who_did(machine: Machine, names: Names, steps: list[str]) -> tuple[str, ...]:
     """Name the people who started the case or completed these tasks."""
+    if not steps:
+        return ()
     results = names.lookup("result")
     found = [machine.facts.started_by if step == "start" else _by(results.get(step)) for step in steps]
     return tuple(dict.fromkeys(person for person in found if person))
