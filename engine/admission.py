@@ -70,7 +70,7 @@ def _next(tenant_id: UUID, template_id: UUID) -> Instance | None:
     """Return the oldest queued instance that has room: of any template where the tenant's limit was in the way."""
     if not hold_limits(tenant_id, template_id).has_room and not _tenant_has_room(tenant_id):
         return None
-    queued = Instance.objects.filter(tenant_id=tenant_id, status=InstanceStatus.QUEUED).order_by("id")
+    queued = Instance.objects.filter(tenant_id=tenant_id, status=InstanceStatus.QUEUED).order_by("started_at", "id")
     tried: set[UUID] = set()
     for instance in queued.select_for_update(no_key=True, skip_locked=True)[:100]:
         if instance.template_id not in tried and hold_limits(tenant_id, instance.template_id).has_room:

@@ -17,6 +17,7 @@ from django.db import connection, models
 from engine.models import Audit
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import AuditedSubject, Tenant
+from workflowplatform.ids import keep_time
 
 HASHED = (
     "tenant_id", "subject_kind", "subject_id", "seq", "at", "actor_id", "actor_name", "actor_level",
@@ -98,6 +99,7 @@ def database_now() -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         now: datetime = cursor.fetchone()[0]
+    keep_time(now)
     return now
 
 

@@ -25,10 +25,10 @@ BUSY_MACHINE = 60.0
 """What a short trial allows: it shares two cores with everything else."""
 
 LATEST = """
-SELECT coalesce(max(extract(epoch FROM r.at - w.due_at)), 0)::float8 FROM wf_signal_receipts r
-JOIN LATERAL (SELECT s.started_at + interval '0.05 s' AS due_at FROM wf_step_runs s
-              WHERE s.instance_id = r.instance_id AND s.kind = 'wait' AND s.run = r.waiting_token) w ON true
+SELECT coalesce(max(extract(epoch FROM ended_at - started_at) - 0.05), 0)::float8 FROM wf_step_runs
+WHERE kind = 'wait' AND status = 'success'
 """
+"""All timers of these trials last 0.05 s."""
 
 
 def latest() -> float:
