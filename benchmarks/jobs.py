@@ -1,10 +1,11 @@
 """One RQ job a signal: what the drain is compared with."""
 
+from unittest.mock import patch
 from uuid import UUID
 
 import django_rq
 
-from engine.dispatch.drain import _take
+from engine.dispatch.drain import Drained, _take
 from engine.dispatch.rq import QUEUE, DrainWorker, make_worker
 
 
@@ -23,5 +24,5 @@ def enqueue_each(instance_ids: list[UUID]) -> None:
 def work_off() -> None:
     """Run all jobs on the product's own worker class, which here does not drain by itself."""
     worker: DrainWorker = make_worker("bench")
-    worker._look = lambda: None  # type: ignore[method-assign]
-    worker.work(burst=True, logging_level="ERROR")
+    with patch("engine.dispatch.rq.look", Drained):
+        worker.work(burst=True, logging_level="ERROR")

@@ -7,7 +7,7 @@ from benchmarks.furnished import House, furnish, give_birth
 from benchmarks.measuring import Lap, interleave, lap
 from benchmarks.recording import Recording, connect, play, recorded, recording_of
 from benchmarks.report import Report, at_least
-from engine.dispatch.drain import Drained, drain_once, seconds_to_next_look
+from engine.dispatch.drain import Drained, drain_once
 from engine.models import Instance
 
 OURS, RAW = "drained", "raw psycopg, the same commits"
@@ -39,7 +39,7 @@ def _cases(house: House, cases: int) -> int:
     done = Drained()
     while Instance.objects.filter(pk__in=born).exclude(status="completed").exists():
         if not drain_once(done):
-            time.sleep(seconds_to_next_look())
+            time.sleep(0.005)
     return cases
 
 

@@ -11,7 +11,7 @@ they were before.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter
@@ -102,6 +102,9 @@ PLAIN_INSERTS = {
     "audit": "wf_audit",
 }
 
+ONLY_WHEN_ASKED = 1_000_000_000
+"""How often a statement must come before the driver prepares it unasked."""
+
 HELD_UNTIL = "'9999-01-01 00:00:00+00'::timestamptz"
 
 
@@ -123,10 +126,7 @@ def write(batch: Batch) -> None:
     """Write the batch inside the caller's transaction, or raise VersionConflict and leave it to be rolled back."""
     filled = tuple(part for part, rows in batch.rows.items() if rows)
     values = {part: WRITERS.get(part, _written)(batch.rows[part]) for part in filled}
-    connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(_statement(filled), values, prepare=settings.WORKFLOW_PREPARE)
-        moved = [row[0] for row in cursor.fetchall()]
+    moved = [row[0] for row in run_hot(_statement(filled), values)]
     _require_all_moved(batch, moved)
 
 
@@ -136,6 +136,20 @@ def _written(rows: list[Row]) -> str:
 
 WRITERS: dict[str, Callable[[list[Row]], str]] = {"runtimes": write_json, "new_runtimes": write_json}
 """Snapshots are most of what is written, so they take the fast way; other parts keep the spelling that audits hash."""
+
+
+def run_hot(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Run a hot statement inside Django's transaction and return its rows. It is planned once a connection.
+
+    Django forbids its connections to prepare anything; what is asked for here by name is prepared, and nothing else.
+    """
+    connection.ensure_connection()
+    driver = connection.connection
+    if settings.WORKFLOW_PREPARE and driver.prepare_threshold is None:
+        driver.prepare_threshold = ONLY_WHEN_ASKED
+    with connection.wrap_database_errors, psycopg.Cursor(driver) as cursor:
+        cursor.execute(statement, values, prepare=settings.WORKFLOW_PREPARE)
+        return cursor.fetchall()
 
 
 def _require_all_moved(batch: Batch, moved: list[UUID]) -> None:

@@ -11,21 +11,19 @@ Everybody takes locks in one order: runtime rows by instance id, then what hangs
 import json
 import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
 
-import psycopg
 from django.conf import settings
-from django.db import connection
 
 from engine.admission import admit_next
 from engine.audit import Chain, database_now
 from engine.calendars import calendar_named
-from engine.commit import Batch, Row, write
+from engine.commit import Batch, Row, run_hot, write
 from engine.decorators import registered_decorators
 from engine.definitions import definition_of
 from engine.errors import Invalid, NotFound
@@ -67,6 +65,7 @@ JOIN wf_tenants n ON n.id = i.tenant_id
 """
 
 LOAD = f"SELECT {LOADED} FROM wf_runtime_states r {BESIDE_RUNTIME} WHERE r.instance_id = ANY(%s) ORDER BY r.instance_id"
+LOAD_ONE = f"SELECT {LOADED} FROM wf_runtime_states r {BESIDE_RUNTIME} WHERE r.instance_id = %s"
 
 HOLD = f"""
 WITH claimed AS MATERIALIZED (SELECT * FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY UPDATE)
@@ -103,34 +102,23 @@ def node() -> str:
 
 def lock(instance_ids: Iterable[UUID]) -> list[UUID]:
     """Claim instances by their runtime rows, waiting for whoever holds them. Call inside a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK, [list(instance_ids)])
-        return [row[0] for row in cursor.fetchall()]
+    return [row[0] for row in run_hot(LOCK, [list(instance_ids)])]
 
 
 def load(instance_ids: Sequence[UUID]) -> dict[UUID, Loaded]:
     """Read claimed instances as they are now."""
-    with connection.cursor() as cursor:
-        cursor.execute(LOAD, [list(instance_ids)])
-        return {row[0]: loaded_of(row) for row in cursor.fetchall()}
+    rows = run_hot(LOAD_ONE, instance_ids) if len(instance_ids) == 1 else run_hot(LOAD, [list(instance_ids)])
+    return {row[0]: loaded_of(row) for row in rows}
 
 
 def hold(instance_id: UUID) -> Loaded:
     """Claim one instance, waiting for whoever holds it, and read it as it then is. Call inside a transaction."""
-    row = run_prepared(HOLD, [instance_id])
-    if row is not None and not row[-1]:
-        row = run_prepared(HOLD, [instance_id])
-    if row is None:
+    rows = run_hot(HOLD, [instance_id])
+    if rows and not rows[0][-1]:
+        rows = run_hot(HOLD, [instance_id])
+    if not rows:
         raise NotFound
-    return loaded_of(row[:-1])
-
-
-def run_prepared(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Run a hot statement inside Django's transaction, planned once, and return its first row."""
-    connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(statement, values, prepare=settings.WORKFLOW_PREPARE)
-        return cursor.fetchone()
+    return loaded_of(rows[0][:-1])
 
 
 def loaded_of(row: tuple[Any, ...]) -> Loaded:

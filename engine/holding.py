@@ -18,7 +18,8 @@ from uuid import UUID
 from django.db import models
 
 from engine import access
-from engine.coordinator import BESIDE_RUNTIME, LOADED, loaded_of, run_prepared
+from engine.commit import run_hot
+from engine.coordinator import BESIDE_RUNTIME, LOADED, loaded_of
 from engine.definitions import definition_of
 from engine.errors import NotFound, Refused
 from engine.kernel.transitions import VersionStatus
@@ -130,10 +131,10 @@ class HeldTask:
 def version_to_start(actor: Actor, name: str, number: int | None = None) -> Startable:
     """Return the version that a start by this actor runs, else raise the rule that forbids it."""
     values = {"tenant": actor.tenant_id, "name": name, "number": number or None, **_who(actor)}
-    row = run_prepared(STARTABLE, values)
-    if row is None:
+    rows = run_hot(STARTABLE, values)
+    if not rows:
         raise NotFound
-    reader = iter(row)
+    reader = iter(rows[0])
     version, template, tenant = (_next(reader, columns) for columns in (VERSION, TEMPLATE, TENANT))
     is_active, level, held, now = reader
     version.template, version.tenant = template, tenant
@@ -170,10 +171,10 @@ def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
     """Read a task under its claim; also whether the actor sees it, and whether all of it is as it is now."""
     seen, values = _seen(actor, task_id)
     values |= {"tenant": actor.tenant_id, "task": task_id, "principals": principals(actor), **_who(actor)}
-    row = run_prepared(_held_task(seen), values)
-    if row is None:
+    rows = run_hot(_held_task(seen), values)
+    if not rows:
         raise _refuse_absent(actor)
-    reader = iter(row)
+    reader = iter(rows[0])
     loaded = loaded_of(tuple(next(reader) for _ in range(LOADED_WIDTH)))
     task, instance, version, template, assignee, person = (
         _next(reader, columns) for columns in (TASK, INSTANCE, VERSION, TEMPLATE, ASSIGNEE, PERSON)

@@ -22,6 +22,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from engine import coordinator
+from engine.commit import run_hot
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.calls import Intent, make_calls, take_on_calls
 from engine.dispatch.clock import fire_schedules
@@ -121,15 +122,12 @@ def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
 
 
 def _claim(batch: int) -> list[UUID]:
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM, {"batch": batch, "scan": batch * 4})
-        return [row[0] for row in cursor.fetchall()]
+    return [row[0] for row in run_hot(CLAIM, {"batch": batch, "scan": batch * 4})]
 
 
 def _due(claimed: Sequence[UUID]) -> list[Due]:
-    with connection.cursor() as cursor:
-        cursor.execute(DUE, {"claimed": list(claimed), "most": SIGNALS_A_SLICE})
-        return [Due(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5]) for row in cursor.fetchall()]
+    rows = run_hot(DUE, {"claimed": list(claimed), "most": SIGNALS_A_SLICE})
+    return [Due(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5]) for row in rows]
 
 
 def _hold_still(due: list[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
