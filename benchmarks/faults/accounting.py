@@ -106,6 +106,8 @@ class Account:
     calls: int = 0
     keys: int = 0
     effects: int = 0
+    """Distinct keys that were intended; attempts of one call share its key."""
+    intents: int = 0
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -186,7 +188,8 @@ def _ask_outside(tenant_id: UUID, account: Account, ledger: Path, killed: set[in
     intended = Counter(row[0] for row in _rows("SELECT key FROM wf_effects WHERE tenant_id = %(tenant)s", tenant_id))
     calls = Counter(entry.key for entry in entries)
     excused = Counter(entry.key for entry in entries if entry.pid in killed)
-    account.calls, account.keys, account.effects = len(entries), len(calls), intended.total()
+    account.calls, account.keys = len(entries), len(calls)
+    account.effects, account.intents = len(intended), intended.total()
     account.lost += [f"a call was never made: {key}" for key in intended.keys() - calls.keys()]
     account.doubled += [f"a call that nobody intended: {key}" for key in calls.keys() - intended.keys()]
     account.doubled += [

@@ -131,7 +131,7 @@ class Campaign:
     def _longest_life(self) -> float:
         """Let workers live longer where kills are ahead of the work, or so many of them that nothing moves."""
         killed, done = len(self.killed) / self.plan.kills, self.instances / self.plan.instances
-        pace = min(max(killed / max(done, 0.001), 0.25), 5.0)
+        pace = min(max((killed / max(done, 0.001)) ** 2, 0.25), 20.0)
         return self.plan.longest_life * pace + 2 * (time.monotonic() - self.moved_at)
 
     def _reap(self, seconds: float) -> None:
@@ -232,8 +232,8 @@ def _outcome(campaign: Campaign, account: Account, seconds: float) -> Outcome:
     kills, hits = len(campaign.killed), campaign.hits
     faults = list(account.faults)
     faults += [f"no worker ever died at {boundary}" for boundary in Boundary if not hits[boundary]]
-    if account.calls > account.effects + kills:
-        faults.append(f"{account.calls} calls for {account.effects} intents and {kills} kills")
+    if account.calls > account.intents + kills:
+        faults.append(f"{account.calls} calls for {account.intents} attempts and {kills} kills")
     if waking := lost_wake_ups(campaign.actor.tenant_id):
         faults.append(f"{waking} signals are due and nobody was told")
     figures: dict[str, int | float | str] = {
@@ -246,9 +246,10 @@ def _outcome(campaign: Campaign, account: Account, seconds: float) -> Outcome:
         "lost": len(account.lost),
         "doubled": len(account.doubled),
         "stuck": len(account.stuck),
-        "intended calls": account.effects,
+        "outside effects": account.effects,
+        "distinct keys called": account.keys,
+        "attempts intended": account.intents,
         "calls made": account.calls,
-        "distinct keys": account.keys,
         "seconds": round(seconds),
     }
     return Outcome(figures, tuple(faults))
