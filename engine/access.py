@@ -223,8 +223,13 @@ def visible_tasks(actor: Actor) -> TaskQuerySet:
     tasks = Task.objects.filter(tenant_id=actor.tenant_id).select_related("instance", "version__template", "assignee")
     if actor.level >= TO_SEE_TENANT:
         return tasks
-    done = Q(completed_by_id=actor.person_id) | Q(answered_by__contains=[actor.name])
+    done = Q(completed_by_id=actor.person_id) | _has_answered(actor)
     return tasks.filter(_is_meant(actor) & Q(status__in=OPEN_TASK) | done)
+
+
+def _has_answered(actor: Actor) -> Q:
+    """Say where the actor was one of several who answered; few tasks are such, and their index is small."""
+    return Q(~Q(answered_by=[]), answered_by__contains=[actor.name])
 
 
 def task_of(actor: Actor, task_id: UUID) -> Task:
@@ -261,7 +266,7 @@ def tasks_team(actor: Actor) -> TaskQuerySet:
 
 def tasks_done(actor: Actor) -> TaskQuerySet:
     """Return what the actor completed, newest first."""
-    done = Q(completed_by_id=actor.person_id) | Q(answered_by__contains=[actor.name], completed_at__isnull=False)
+    done = Q(completed_by_id=actor.person_id) | Q(_has_answered(actor), completed_at__isnull=False)
     return visible_tasks(actor).filter(done).order_by("-completed_at", "-id")
 
 

@@ -66,6 +66,48 @@ _SAYINGS: Mapping[str, _Saying] = {
     "task_claimed": _Saying(gettext_lazy("claimed %(step)s"), gettext_lazy("%(step)s was claimed"), "user", "accent"),
     "task_released": _Saying(gettext_lazy("released %(step)s"), gettext_lazy("%(step)s was released"), "arrow-back-up"),
     "task_assigned": _Saying(gettext_lazy("assigned %(step)s"), gettext_lazy("%(step)s was assigned"), "user"),
+    "task_reassigned": _Saying(
+        gettext_lazy("gave %(step)s to somebody else"), gettext_lazy("%(step)s was given to somebody else"), "user"
+    ),
+    "task_answered": _Saying(gettext_lazy("answered %(step)s"), gettext_lazy("%(step)s got an answer"), "check"),
+    "task_commented": _Saying(gettext_lazy("commented on %(step)s"), gettext_lazy("%(step)s got a comment"), "user"),
+    "task_suspended": _Saying(
+        gettext_lazy("suspended %(step)s"), gettext_lazy("%(step)s was suspended"), "player-stop", "warning"
+    ),
+    "task_resumed": _Saying(gettext_lazy("resumed %(step)s"), gettext_lazy("%(step)s was resumed"), "player-play"),
+    "task_snoozed": _Saying(
+        gettext_lazy("put %(step)s off"), gettext_lazy("%(step)s was put off"), "clock", always=False
+    ),
+    "task_ticked": _Saying(
+        gettext_lazy("ticked a point of %(step)s"),
+        gettext_lazy("A point of %(step)s was ticked"),
+        "check",
+        always=False,
+    ),
+    "task_unticked": _Saying(
+        gettext_lazy("took a tick of %(step)s back"),
+        gettext_lazy("A tick of %(step)s was taken back"),
+        "arrow-back-up",
+        always=False,
+    ),
+    "task_attached": _Saying(
+        gettext_lazy("added a file to %(step)s"), gettext_lazy("A file was added to %(step)s"), "user"
+    ),
+    "task_detached": _Saying(
+        gettext_lazy("took a file of %(step)s away"), gettext_lazy("A file of %(step)s was taken away"), "arrow-back-up"
+    ),
+    "task_reminded": _Saying(
+        gettext_lazy("wrote a reminder of %(step)s"), gettext_lazy("A reminder of %(step)s was written"), "clock"
+    ),
+    "task_escalated": _Saying(
+        gettext_lazy("escalated %(step)s"), gettext_lazy("%(step)s was escalated"), "alert-triangle", "warning"
+    ),
+    "task_late": _Saying(
+        gettext_lazy("saw the promise of %(step)s pass"),
+        gettext_lazy("%(step)s was promised by now"),
+        "clock",
+        "danger",
+    ),
     "task_completed": _Saying(
         gettext_lazy("completed %(step)s"), gettext_lazy("%(step)s was completed"), "check", "good"
     ),
@@ -120,6 +162,16 @@ _EVENTS: Mapping[str, _Saying] = {
     "skipped": _Saying(gettext_lazy("skipped it"), gettext_lazy("It was skipped"), "ban"),
     "cancelled": _Saying(gettext_lazy("caused it to be withdrawn"), gettext_lazy("It was withdrawn"), "ban", "danger"),
     "expired": _Saying(gettext_lazy("let it expire"), gettext_lazy("Its time ran out"), "clock", "danger"),
+    "answered": _Saying(gettext_lazy("answered it"), gettext_lazy("It got an answer"), "check"),
+    "commented": _Saying(gettext_lazy("commented on it"), gettext_lazy("It got a comment"), "user"),
+    "snoozed": _Saying(gettext_lazy("put it off"), gettext_lazy("It was put off"), "clock"),
+    "ticked": _Saying(gettext_lazy("ticked a point"), gettext_lazy("A point was ticked"), "check"),
+    "unticked": _Saying(gettext_lazy("took a tick back"), gettext_lazy("A tick was taken back"), "arrow-back-up"),
+    "attached": _Saying(gettext_lazy("added a file"), gettext_lazy("A file was added"), "user"),
+    "detached": _Saying(gettext_lazy("took a file away"), gettext_lazy("A file was taken away"), "arrow-back-up"),
+    "reminded": _Saying(gettext_lazy("wrote a reminder"), gettext_lazy("A reminder was written"), "clock"),
+    "escalated": _Saying(gettext_lazy("escalated it"), gettext_lazy("It was escalated"), "alert-triangle", "warning"),
+    "late": _Saying(gettext_lazy("saw its promise pass"), gettext_lazy("It was promised by now"), "clock", "danger"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q, Value
 
@@ -98,6 +99,7 @@ class Task(IdRow):
             ),
             models.Index(fields=("completed_by_id", "-completed_at"), name="tasks_by_completer"),
             models.Index(fields=("instance", "id"), name="tasks_by_instance"),
+            GinIndex(fields=("answered_by",), condition=~Q(answered_by=[]), name="tasks_by_answerer"),
         )
         constraints = (
             models.UniqueConstraint(fields=("tenant", "id"), name="task_in_tenant"),
