@@ -33,7 +33,8 @@ def _settle(machine: Machine, frame: Frame, step: Step) -> None:
     """Begin or skip each step whose needs have all ended; end the graph when all steps have."""
     graph: Any = frame.more
     for child in _steps(machine, step):
-        if child.id not in graph["begun"] and all(need in graph["ended"] for need, _ in needs_of(machine, child)):
+        ready = child.id not in graph["begun"] and all(need in graph["ended"] for need, _ in needs_of(machine, child))
+        if ready and frame.n in machine.frames:
             graph["begun"].append(child.id)
             _begin_or_skip(machine, frame, child)
     if len(graph["ended"]) == len(_steps(machine, step)) and frame.n in machine.frames:

@@ -8,7 +8,7 @@ slice is ready.
 from collections.abc import Iterator
 from typing import Any
 
-from engine.kernel.errors import ErrorClass, StepError
+from engine.kernel.errors import ErrorClass, StepError, business_error
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Ended, Machine
 from engine.kernel.opening import lingering, open_step
 from engine.kernel.program import Step
@@ -18,6 +18,10 @@ from engine.kernel.steps.table import KINDS, Kind
 
 ENTRY = ">"
 """The edge on which the net's first token lies: `>start`."""
+
+
+MOST_RUNS = 10_000
+"""How often one step of a net may run: a circle that never waits ends as a loop does."""
 
 
 class Net:
@@ -69,6 +73,8 @@ class Net:
     def run(self, name: str) -> None:
         """Begin one more run of a step."""
         number = self.more["act"].get(name, 0) + 1
+        if number > MOST_RUNS:
+            raise business_error("loop_limit", f"`{name}` ran {MOST_RUNS} times in this net")
         self.more["act"][name] = number
         pos = f"#{number}" if number > 1 else None
         open_step(self.machine, self.steps[name], self.frame, key=name, pos=pos)
@@ -191,7 +197,7 @@ def settle(machine: Machine, frame: Frame) -> bool:
     if name is not None:
         for edge in [edge for edge in net.entries(name) if net.tokens.get(edge)]:
             net.take(edge)
-        net.run(name)
+        machine.attempt(frame, lambda: net.run(name))
         return True
     if net.live() or lingering(machine, frame) or frame.held is not None:
         return False

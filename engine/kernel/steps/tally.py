@@ -92,9 +92,9 @@ def _listen(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _fill(machine: Machine, frame: Frame, step: Step) -> None:
-    """Start items that wait for their turn, as many as the limit allows."""
+    """Start items that wait for their turn, as many as the limit allows; one of them may end the step, or the case."""
     count: Any = frame.more
-    while count["todo"] and count["live"] < step.body["limit"]:
+    while count["todo"] and count["live"] < step.body["limit"] and frame.n in machine.frames:
         number, item, *names = count["todo"].pop(0)
         count["m"] += 1
         count["live"] += 1
@@ -103,7 +103,7 @@ def _fill(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _decide_at_once(machine: Machine, frame: Frame, step: Step) -> None:
-    if step.body["join"] == "none":
+    if step.body["join"] == "none" and frame.n in machine.frames:
         _decide(machine, frame, step)
 
 
@@ -120,7 +120,8 @@ def _told(machine: Machine, frame: Frame, step: Step, message: Ended) -> None:
         return
     if step.kind == "for_each":
         _fill(machine, frame, step)
-    _decide(machine, frame, step)
+    if frame.n in machine.frames:
+        _decide(machine, frame, step)
 
 
 def _linger_on(machine: Machine, frame: Frame, step: Step) -> None:
@@ -128,7 +129,7 @@ def _linger_on(machine: Machine, frame: Frame, step: Step) -> None:
     count: Any = frame.more
     if step.kind == "for_each":
         _fill(machine, frame, step)
-    if count["live"] or count["todo"]:
+    if count["live"] or count["todo"] or frame.n not in machine.frames:
         return
     dissolve(machine, frame)
     for later in machine.running(step.id):
