@@ -45,6 +45,11 @@ def crosses_tenants(request: HttpRequest) -> bool:
     return bool(request.user.level >= levels.TO_CROSS_TENANTS)  # type: ignore[union-attr]
 
 
+def authors(request: HttpRequest) -> bool:
+    """Tell whether this person writes templates and what they need."""
+    return bool(request.user.level >= levels.TO_AUTHOR)  # type: ignore[union-attr]
+
+
 def item(title: str, icon: str, view: str, **more: Any) -> dict[str, Any]:
     """Make one line of the side navigation."""
     return {"title": title, "icon": icon, "link": reverse_lazy(f"admin:{view}"), **more}
@@ -84,10 +89,14 @@ UNFOLD = {
                 "title": "Operate",
                 "items": [
                     item("Overview", "grid_view", "index"),
-                    item("Instances", "route", "engine_instance_changelist"),
+                    item(
+                        "Instances", "route", "engine_instance_changelist", active="engine.admin.overview.in_instances"
+                    ),
+                    item("Incidents", "warning", "engine_incidents", badge="engine.admin.overview.incident_badge"),
                     item("Tasks", "task_alt", "engine_task_changelist"),
                     item("Signals", "sensors", "engine_signal_changelist"),
                     item("Dead letters", "unsubscribe", "engine_deadletter_changelist"),
+                    item("Schedules", "schedule", "engine_schedule_changelist"),
                     item("Audit", "shield", "engine_audit_changelist"),
                 ],
             },
@@ -96,6 +105,8 @@ UNFOLD = {
                 "items": [
                     item("People", "group", "accounts_user_changelist"),
                     item("Roles", "badge", "accounts_role_changelist"),
+                    item("Calendars", "calendar_month", "engine_businesscalendar_changelist"),
+                    item("Secrets", "lock", "engine_secret_changelist", permission=authors),
                     item("Tokens", "key", "accounts_token_changelist"),
                     item("Tenants", "domain", "accounts_tenant_changelist", permission=crosses_tenants),
                 ],

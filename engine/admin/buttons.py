@@ -33,6 +33,20 @@ class Button:
     danger: bool = False
     asks: str = ""
     """The question of a text field that goes along; its answer is `request.POST["answer"]`."""
+    more: tuple["Question", ...] = ()
+    """Further questions, answered or not; their answers stand in `request.POST` by name."""
+    preview: str = ""
+    """What will happen, in a sentence above the questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A text field beside a button."""
+
+    name: str
+    words: str
+    hint: str = ""
+    long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,8 @@ class OfferedButton:
     url: str
     danger: bool
     asks: str
+    more: tuple[Question, ...]
+    preview: str
 
 
 class ButtonRow:
@@ -67,7 +83,7 @@ class ButtonRow:
         """Return what this person may press on this row."""
         actor = actor_of(request)
         return [
-            OfferedButton(button.words, self._url(button, row), button.danger, button.asks)
+            OfferedButton(button.words, self._url(button, row), button.danger, button.asks, button.more, button.preview)
             for button in self.page.buttons
             if actor.level >= button.level and button.offered(actor, row)
         ]

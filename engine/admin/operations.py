@@ -5,13 +5,15 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import path, reverse
 from django.utils.safestring import mark_safe
 from unfold.decorators import display
 
 from engine import access
+from engine.admin import mending
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
+from engine.admin.incidents import incidents_page
 from engine.admin.rights import actor_of
 from engine.admin.sentences import (
     awaited,
@@ -25,9 +27,7 @@ from engine.admin.sentences import (
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Instance, Signal, Task
 from engine.services.diagrams import inline_diagram
-from engine.services.instances import cancel_instance
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.levels import TO_OPERATE
 
 INSTANCE_LABELS = {
     "running": "info",
@@ -51,17 +51,6 @@ SIGNALS = {
 }
 
 
-def cancel(request: HttpRequest, instance: Instance) -> str:
-    """End an instance by hand, with the reason given."""
-    cancel_instance(actor=actor_of(request), instance_id=instance.pk, reason=request.POST.get("answer", ""))
-    return f"{instance} is cancelled; its open tasks are withdrawn."
-
-
-def is_live(actor: Actor, instance: Instance) -> bool:
-    """Offer it while the instance has not ended."""
-    return not instance.is_over
-
-
 @admin.register(Instance)
 class InstanceAdmin(TenantAdmin):
     visible = staticmethod(access.visible_instances)
@@ -71,7 +60,11 @@ class InstanceAdmin(TenantAdmin):
     search_fields = ("reference", "started_by_name")
     ordering = ("-id",)
     change_form_template = "admin/instance_page.html"
-    buttons = (Button("cancel", "Cancel", cancel, TO_OPERATE, is_live, danger=True, asks="Reason to cancel"),)
+    buttons = mending.OF_INSTANCES
+
+    def get_urls(self) -> list[Any]:
+        page = self.admin_site.admin_view(incidents_page(self.admin_site))
+        return [path("incidents/", page, name="engine_incidents"), *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Instance]:
         rows: QuerySet[Instance] = super().get_queryset(request)
@@ -196,6 +189,11 @@ class DeadLetterAdmin(TenantAdmin):
     ordering = ("-at",)
     fields = ("reason", "instance", "node", "when", "content")
     readonly_fields = fields
+    buttons = mending.OF_LETTERS
+
+    def after_button(self, request: HttpRequest, row: Any) -> str:
+        """Lead back to the list: a letter that was seen to is no more."""
+        return reverse("admin:engine_deadletter_changelist")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
         rows: QuerySet[DeadLetter] = super().get_queryset(request)

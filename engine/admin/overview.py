@@ -9,6 +9,7 @@ from django.urls import reverse
 from engine import access
 from engine.admin.base import rows_of_tenant
 from engine.admin.columns import with_subject_names
+from engine.admin.incidents import still
 from engine.admin.rights import actor_of
 from engine.admin.sentences import lines_of
 from engine.kernel.transitions import InstanceStatus
@@ -50,6 +51,18 @@ def figures(actor: Actor) -> list[Figure]:
         Figure(access.tasks_team(actor).count(), "open tasks", reverse("admin:engine_task_changelist")),
         Figure(letters, "dead letters", reverse("admin:engine_deadletter_changelist"), bad=letters > 0),
     ]
+
+
+def incident_badge(request: HttpRequest) -> str:
+    """Count what stands still beside its line in the side navigation; nothing where nothing does."""
+    count = still(actor_of(request))
+    return str(count) if count else ""
+
+
+def in_instances(request: HttpRequest) -> bool:
+    """Keep Instances marked while one is open, but not on the page of incidents."""
+    page = reverse("admin:engine_instance_changelist")
+    return request.path.startswith(page) and request.path != reverse("admin:engine_incidents")
 
 
 def in_templates(request: HttpRequest) -> bool:

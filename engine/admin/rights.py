@@ -38,6 +38,9 @@ RIGHTS: dict[str, Rights] = {
     "engine.signal": READ_ONLY,
     "engine.deadletter": READ_ONLY,
     "engine.audit": READ_ONLY,
+    "engine.schedule": Rights(view=TO_OPERATE, add=TO_OPERATE),
+    "engine.secret": Rights(view=TO_AUTHOR, add=TO_AUTHOR, change=TO_AUTHOR),
+    "engine.businesscalendar": Rights(view=TO_OPERATE, add=TO_AUTHOR, change=TO_AUTHOR),
 }
 
 

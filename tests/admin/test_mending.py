@@ -1,0 +1,149 @@
+"""Mending in the admin: one instance, many with one cause, schedules, calendars and secrets; strangers reach none of it."""
+
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engine.models import BusinessCalendar, Instance, Schedule, Secret
+from engine.secrets import secrets_for_call
+from engine.services.schedules import create_schedule
+from engine.services.setup import put_calendar, put_secret
+from tests.admin.conftest import SignIn, words_of
+from tests.admin.test_operations import page
+from tests.cast import Cast
+from tests.workflows import TIMER, activated, started
+from workflowplatform.accounts.actor import Actor
+
+OFFICE = {"timezone": "Europe/Berlin", "hours": {"mon": ["09:00-17:00"]}}
+BREAKS = """
+workflow: breaks
+title: Breaks
+input: {type: object, properties: {over: {type: integer}}}
+steps:
+  - id: halve
+    set: {half: "${100 / start.over}"}
+  - id: after
+    set: {done: true}
+"""
+
+
+@pytest.fixture
+def broken(gwen: Actor, ada: Actor) -> list[Instance]:
+    """Give three instances that stand still for one and the same cause."""
+    activated(gwen, BREAKS)
+    found = [started(ada, "breaks", over=0) for _ in range(3)]
+    assert {instance.status for instance in found} == {"incident"}
+    return found
+
+
+def press(browser: Client, row: object, button: str, **answers: str) -> str:
+    return words_of(browser.post(page(row, button), answers, follow=True))
+
+
+def test_an_instance_is_held_and_let_go(sign_in: SignIn, case: Instance) -> None:
+    browser = sign_in("ada")
+    assert "stands still" in press(browser, case, "suspend", answer="audit")
+    case.refresh_from_db()
+    assert case.status == "suspended"
+    assert "goes on" in press(browser, case, "resume")
+
+
+def test_a_failed_step_is_skipped_with_what_it_should_have_given(sign_in: SignIn, broken: list[Instance]) -> None:
+    browser = sign_in("ada")
+    assert "no JSON" in press(browser, broken[0], "skip", answer="known", output="{")
+    assert "passed over" in press(browser, broken[0], "skip", answer="known", output='{"half": 1}')
+    broken[0].refresh_from_db()
+    assert (broken[0].status, broken[0].state) == ("completed", {"done": True})
+
+
+def test_a_signal_that_nobody_waits_for_is_said_so(sign_in: SignIn, case: Instance) -> None:
+    assert "Nobody waited for" in press(sign_in("ada"), case, "tell", answer="papers", payload='{"a": 1}')
+
+
+def test_incidents_of_one_cause_are_mended_together(sign_in: SignIn, broken: list[Instance]) -> None:
+    browser, address = sign_in("ada"), reverse("admin:engine_incidents")
+    shown = words_of(browser.get(address))
+    assert "Breaks: Halve" in shown
+    assert "3 instances" in shown
+    chosen = [str(instance.pk) for instance in broken[:2]]
+    after = words_of(browser.post(address, {"action": "skip", "reason": "known", "instance": [*chosen, "nonsense"]}))
+    assert "2 of 2 passed over." in after
+    assert Instance.objects.filter(status="completed").count() == 2
+    assert "1 instance" in words_of(browser.get(address))
+
+
+def test_what_cannot_be_mended_is_told_row_by_row(sign_in: SignIn, broken: list[Instance]) -> None:
+    browser, address = sign_in("ada"), reverse("admin:engine_incidents")
+    after = words_of(browser.post(address, {"action": "skip", "instance": [str(broken[0].pk)]}))
+    assert "0 of 1 passed over." in after
+    assert "Say why the step is skipped" in after
+    assert "Nothing was chosen" in words_of(browser.post(address, {"action": "retry"}))
+
+
+def test_another_tenant_mends_nothing_of_ours(sign_in: SignIn, broken: list[Instance]) -> None:
+    browser, address = sign_in("sam"), reverse("admin:engine_incidents")
+    assert "Breaks" not in words_of(browser.get(address))
+    after = words_of(browser.post(address, {"action": "cancel", "reason": "x", "instance": [str(broken[0].pk)]}))
+    assert "0 of 1 cancelled." in after
+    broken[0].refresh_from_db()
+    assert broken[0].status == "incident"
+    for button in ("suspend", "retry", "skip", "tell", "cancel"):
+        assert browser.post(page(broken[0], button), {"answer": "x"}).status_code == 404
+
+
+@pytest.fixture
+def schedule(gwen: Actor) -> Schedule:
+    activated(gwen, TIMER)
+    return create_schedule(actor=gwen, template="timer", cron="0 9 * * 1", time_zone="Europe/Berlin")
+
+
+def test_a_schedule_tells_its_next_runs_and_can_be_held(sign_in: SignIn, schedule: Schedule) -> None:
+    browser = sign_in("ada")
+    shown = words_of(browser.get(page(schedule)))
+    assert "The next ten runs" in shown
+    assert shown.count(" 09:00</td>") >= 10
+    assert "is held" in press(browser, schedule, "pause")
+    assert "goes on" in press(browser, schedule, "resume")
+    assert "has ended" in press(browser, schedule, "end")
+
+
+def test_a_schedule_is_made_by_a_form_that_keeps_what_was_typed(
+    sign_in: SignIn, gwen: Actor, schedule: Schedule
+) -> None:
+    browser = sign_in("ada")
+    typed = {"template": str(schedule.template_id), "timezone": "Europe/Berlin", "overlap": "skip", "catch_up": "last"}
+    refused = words_of(browser.post("/admin/engine/schedule/add/", typed | {"cron": "61 * * * *"}))
+    assert "61 * * * *" in refused
+    assert Schedule.objects.count() == 1
+    browser.post("/admin/engine/schedule/add/", typed | {"cron": "0 7 * * *"})
+    assert Schedule.objects.filter(cron="0 7 * * *", owner_name="ada").count() == 1
+
+
+def test_a_secret_goes_in_and_never_comes_out(sign_in: SignIn, cast: Cast) -> None:
+    browser = sign_in("gwen")
+    browser.post("/admin/engine/secret/add/", {"name": "key", "value": "hush-hush"})
+    secret = Secret.objects.get()
+    assert secrets_for_call(cast.acme.pk, ["key"]) == {"key": "hush-hush"}
+    assert "hush-hush" not in words_of(browser.get(page(secret)))
+    assert sign_in("ada").get(page(secret)).status_code in (403, 404)
+    assert "is forgotten" in press(browser, secret, "forget")
+
+
+def test_a_calendar_is_written_and_a_bad_one_refused(sign_in: SignIn, gwen: Actor) -> None:
+    calendar = put_calendar(actor=gwen, name="office", content=OFFICE)
+    browser = sign_in("gwen")
+    bad = words_of(browser.post(page(calendar), {"title": "Office", "content": json.dumps(OFFICE | {"timezone": "Mars/Base"})}))
+    assert "Mars/Base" in bad
+    good = {"timezone": "Europe/Vienna", "hours": {"mon": ["08:00-12:00"]}}
+    browser.post(page(calendar), {"title": "Office", "content": json.dumps(good)})
+    assert BusinessCalendar.objects.get().content["timezone"] == "Europe/Vienna"
+
+
+def test_strangers_find_no_schedule_secret_or_calendar(sign_in: SignIn, gwen: Actor, schedule: Schedule) -> None:
+    rows = (schedule, put_secret(actor=gwen, name="key", value="v"), put_calendar(actor=gwen, name="o", content=OFFICE))
+    browser = sign_in("sam")
+    for row in rows:
+        assert browser.get(page(row)).status_code == 404
+        assert browser.post(page(row), {}).status_code == 404
