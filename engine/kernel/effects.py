@@ -35,6 +35,10 @@ SIGNAL_OF_WAIT: Mapping[WaitKind, SignalType] = {
 """Which delayed signal wakes a wait; kinds that are absent wait for somebody."""
 
 
+PRIORITIES = ("low", "normal", "high", "critical")
+"""The names of priorities, the least urgent first."""
+
+
 class Closing(StrEnum):
     """Why a wait is gone: it got its answer, its time ran out, somebody passed over it, or the flow withdrew it."""
 

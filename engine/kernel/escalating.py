@@ -11,6 +11,7 @@ from typing import Any
 from engine.kernel.effects import ChangeTask, Closing, TellPeople, WaitKind
 from engine.kernel.errors import expression_error
 from engine.kernel.machine import Machine
+from engine.kernel.opening import later_at_work
 from engine.kernel.scope import Names
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
@@ -29,7 +30,17 @@ def watch_task(
         tell(machine, frame, leaf, "notify", task["notify"])
     for family in FAMILIES:
         for place, spec in enumerate(task.get(family, ())):
-            open_timer(machine, frame, f"{family}.{place}", spec, machine.now, 1)
+            _open_timer(machine, frame, f"{family}.{place}", spec, task.get("calendar"))
+
+
+def _open_timer(machine: Machine, frame: Frame, role: str, spec: Mapping[str, Any], calendar: str | None) -> None:
+    """Set a timer; what comes once comes after business time where the task or the case has a calendar."""
+    calendar = calendar or machine.definition.canonical.get("calendar")
+    if calendar is None or "after" not in spec:
+        open_timer(machine, frame, role, spec, machine.now, 1)
+        return
+    due = later_at_work(machine, spec["after"].of(machine.names(frame)), role, calendar)
+    machine.wait(frame, WaitKind.TIMER, due=due, role=role, side=True)
 
 
 def ring_promise(machine: Machine, frame: Frame, leaf: Frame) -> None:

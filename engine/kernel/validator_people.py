@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from engine.kernel.effects import PRIORITIES
+from engine.kernel.findings import did_you_mean
 from engine.kernel.reading import Outline, Reading
 
 STARTER = "${instance.started_by}"
@@ -19,6 +21,7 @@ def check_people(reading: Reading) -> None:
     """Refuse rules that nobody can satisfy, and warn of tasks that their person may not do."""
     for step, task in _tasks(reading):
         _check_level(reading, step, task)
+        _check_priorities(reading, step, task)
         if _nobody(reading, task, {}):
             reading.error(step.node, "four_eyes", _text(step), step.path)
 
@@ -47,6 +50,15 @@ def _check_level(reading: Reading, step: Outline, task: Mapping[str, Any]) -> No
     if _spelled(task.get("assignee")) == STARTER and level > reading.starter_level:
         text = f"who starts may be of level {reading.starter_level}, but this task asks for {level}"
         reading.warn(step.node, "starter_level", text, step.path, f"min_level: {reading.starter_level}")
+
+
+def _check_priorities(reading: Reading, step: Outline, task: Mapping[str, Any]) -> None:
+    """Warn of a priority that has no name here: such a task is taken as a normal one."""
+    for given in (task, *task.get("escalate", ())):
+        name = given.get("priority", "normal")
+        if name not in PRIORITIES and "${" not in name:
+            hint = did_you_mean(name, PRIORITIES) or ", ".join(PRIORITIES)
+            reading.warn(step.node, "unknown_priority", f"there is no priority `{name}`", step.path, hint)
 
 
 def _nobody(reading: Reading, task: Mapping[str, Any], members: Members) -> bool:

@@ -1,5 +1,6 @@
 """Nouns: fields, constraints and querysets that speak the domain. Verbs live in engine.services."""
 
+from engine.kernel.effects import PRIORITIES
 from engine.models.accepted import Event, KeptSignal
 from engine.models.audit import Audit
 from engine.models.diagram import Diagram
@@ -12,7 +13,7 @@ from engine.models.schedule import Schedule, ScheduleFire
 from engine.models.setup import BusinessCalendar, Rate, Secret
 from engine.models.signal import DeadLetter, Signal, SignalReceipt
 from engine.models.step_run import StepRun
-from engine.models.task import PRIORITIES, Task, TaskCandidate, TaskEvent
+from engine.models.task import Task, TaskCandidate, TaskEvent
 from engine.models.task_work import TaskAttachment, TaskComment, TaskDraft, Turn
 from engine.models.template import Template, TemplateVersion
 from engine.models.wait import Wait

@@ -6,13 +6,12 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q, Value
 
+from engine.kernel.effects import PRIORITIES
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models.base import IdRow, OrderedJSONField, TenantRow
 from engine.models.instance import Instance
 from engine.models.template import TemplateVersion
 from workflowplatform.accounts.models import User
-
-PRIORITIES = ("low", "normal", "high", "critical")
 
 
 class TaskQuerySet(models.QuerySet["Task"]):

@@ -6,10 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from engine.commit import Row
-from engine.kernel.effects import ClosedWait, Closing, OpenTask, Wait
+from engine.kernel.effects import PRIORITIES, ClosedWait, Closing, OpenTask, Wait
 from engine.kernel.signals import TaskCompleted, TaskSkipped
 from engine.kernel.transitions import TaskStatus
-from engine.models.task import PRIORITIES
 from engine.projection.stage import NEVER, Delivery, Loaded, Stage
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7

@@ -28,6 +28,16 @@ def test_due_date_of_a_task_counts_business_days() -> None:
     assert wait.task.due_at.isoformat() == "2030-01-14T09:00:00+00:00"
 
 
+def test_reminders_and_escalations_of_a_task_count_business_days() -> None:
+    times = "remind: P1D, escalate: [{after: P5D, priority: high}], sla: PT10H"
+    found = first_wait(f"calendar: office\nsteps: [{{id: t, task: {{title: T, {times}}}}}]").opened
+    assert sorted(wait.due_at.isoformat()[:16] for wait in found if wait.due_at) == [
+        "2030-01-08T09:00",
+        "2030-01-08T11:00",
+        "2030-01-14T09:00",
+    ]
+
+
 def test_calendar_that_is_not_there_is_the_steps_error() -> None:
     found = first_wait("steps: [{id: w, wait: {for: PT10H, calendar: moon}}]")
     assert found.error is not None

@@ -175,6 +175,7 @@ WARNED = [
         "starter_level",
         3,
     ),
+    (STEPS + "  - {task: {title: A, priority: urgent}}", "unknown_priority", 3),
 ]
 
 
