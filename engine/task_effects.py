@@ -11,12 +11,13 @@ from typing import Any
 from django.db.models import Count, Q
 
 from engine import access
+from engine.audit import Act, record
 from engine.definitions import definition_of
 from engine.kernel.choosing import WAYS, choose
 from engine.kernel.effects import ChangeTask, TellPeople
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TaskStatus
-from engine.models import PRIORITIES, Effect, Task, TaskCandidate, TaskEvent, Turn
+from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
 from engine.projection import NEVER, Stage
 from engine.routing import queue_signal
 from engine.task_reasons import refuse_person
@@ -104,7 +105,8 @@ def _change(stage: Stage, effect: ChangeTask) -> None:
         task.assignee, task.status, task.claimed_at = person, TaskStatus.OPEN, None
     task.save(update_fields=["priority", "effective_roles", "users", "assignee", "status", "claimed_at"])
     _offer_anew(task, effect, person)
-    new = {"priority": effect.priority, "roles": effect.roles, "users": effect.users, "assignee": effect.assignee}
+    given = person and person.username
+    new = {"priority": effect.priority, "roles": effect.roles, "users": effect.users, "assignee": given}
     _note(stage, task, "escalated", {name: value for name, value in new.items() if value})
 
 
@@ -142,6 +144,8 @@ def _note(stage: Stage, task: Task, kind: str, new: Any, *, cause: str = "") -> 
         tenant_id=task.tenant_id, instance_id=task.instance_id, task=task, kind=kind, at=stage.now,
         actor_name=engine.name, actor_level=engine.level, cause=cause, new=new,
     )  # fmt: skip
+    act = Act(f"task_{kind}", step=task.step, iteration=task.iteration, cause=cause, new={**new, "token": task.token})
+    record(Instance(pk=task.instance_id), act, actor=engine)
 
 
 # Letters

@@ -5,11 +5,12 @@ from typing import Any
 
 from engine.audit import Act
 from engine.commit import Row
-from engine.kernel.effects import Slice, StepRun
+from engine.kernel.effects import OpenTask, Slice, StepRun, Wait, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.signals import CancelCase, TaskCompleted
 from engine.kernel.transitions import InstanceStatus, StepStatus
 from engine.projection.stage import Stage
+from engine.projection.tasks import TASK_STATUS_OF
 
 STEP_ENDS = frozenset(
     {
@@ -36,6 +37,7 @@ ACTION_OF_STATUS = {
     InstanceStatus.CANCELLED: "cancel_workflow",
     InstanceStatus.EXPIRED: "expire_workflow",
     InstanceStatus.INCIDENT: "raise_incident",
+    InstanceStatus.RUNNING: "resume_workflow",
 }
 
 
@@ -74,11 +76,12 @@ def acts(stage: Stage) -> Iterator[Act]:
     for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
         if applied and isinstance(delivery.happening, TaskCompleted):
             yield _task_completed(stage, delivery.happening)
+    yield from _closed_tasks(stage)
     for entry in stage.result.trace:
         yield _step_act(stage, entry)
     for wait in stage.result.opened:
         if wait.task:
-            yield Act("task_created", step=wait.step, iteration=wait.iteration, new={"title": wait.task.title})
+            yield _task_created(wait, wait.task)
     if stage.result.status is not stage.loaded.status and stage.result.status in ACTION_OF_STATUS:
         action = ACTION_OF_STATUS[stage.result.status]
         yield Act(action, cause=_cause(stage), old=stage.loaded.status, new=_ending(stage.result))
@@ -92,10 +95,30 @@ def _cause(stage: Stage) -> str:
 
 def _task_completed(stage: Stage, completed: TaskCompleted) -> Act:
     snapshot = stage.loaded.snapshot
-    step = snapshot.resume_pointer(completed.token).get("taskName") if snapshot else None
+    at = snapshot.resume_pointer(completed.token) if snapshot else {}
     over = completed.token in {closed.token for closed in stage.result.closed}
-    new = {"outcome": completed.outcome, "values": dict(completed.values)}
-    return Act("task_completed" if over else "task_answered", step=step, new=new)
+    new = {"outcome": completed.outcome, "values": dict(completed.values), "token": completed.token}
+    action = "task_completed" if over else "task_answered"
+    return Act(action, step=at.get("taskName"), iteration=at.get("iteration"), new=new)
+
+
+def _closed_tasks(stage: Stage) -> Iterator[Act]:
+    """Tell the tasks that closed without an answer: withdrawn, expired or skipped."""
+    answered = {
+        delivery.happening.token
+        for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True)
+        if applied and isinstance(delivery.happening, TaskCompleted)
+    }
+    for closed in stage.result.closed:
+        if closed.kind is WaitKind.TASK and closed.token not in answered:
+            at = stage.loaded.snapshot.resume_pointer(closed.token) if stage.loaded.snapshot else {}
+            action, new = f"task_{TASK_STATUS_OF[closed.how]}", {"token": closed.token}
+            yield Act(action, step=at.get("taskName"), iteration=at.get("iteration"), new=new)
+
+
+def _task_created(wait: Wait, task: OpenTask) -> Act:
+    new = {"title": task.title, "token": wait.token} | ({"assignee": task.assignee} if task.assignee else {})
+    return Act("task_created", step=wait.step, iteration=wait.iteration, new=new)
 
 
 def _step_act(stage: Stage, entry: StepRun) -> Act:
@@ -120,4 +143,6 @@ def _step_act(stage: Stage, entry: StepRun) -> Act:
 def _ending(result: Slice) -> Any:
     if result.error:
         return {"error": f"{result.error.error_class}/{result.error.code}", "message": result.error.message}
+    if result.status is InstanceStatus.RUNNING:
+        return result.status
     return {"outcome": result.outcome} if result.outcome else None

@@ -3,6 +3,7 @@
 Of an instance that retention let go an anchor remembers the last link; a chain that went too begins anew behind its anchor.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,11 @@ from django.db.models import QuerySet
 
 from engine import access
 from engine.audit import HASHED, hash_row, moment
-from engine.models import Audit, AuditAnchor
+from engine.folding import Folded, fold
+from engine.models import Audit, AuditAnchor, Instance
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
-from workflowplatform.accounts.models import AuditedSubject, Tenant
+from workflowplatform.accounts.models import AuditedSubject, Tenant, User
 
 SUBJECTS: dict[str, str] = {
     "instance": "engine.Instance",
@@ -60,6 +62,39 @@ def verify_audit(*, actor: Actor) -> Verdict:
 def verify_everything() -> Verdict:
     """Check every chain of every tenant: for whoever runs the house."""
     return _verify(Audit.objects.all(), None)
+
+
+def verify_folds(instances: QuerySet[Instance] | None = None) -> Verdict:
+    """Fold the chain of every instance and compare it with the tables: its status, its steps, its tasks."""
+    chosen = Instance.objects.all() if instances is None else instances
+    purged = AuditAnchor.objects.filter(purged_at__isnull=False)
+    people: dict[UUID, set[str]] = defaultdict(set)
+    for tenant_id, name in User.objects.values_list("tenant_id", "username"):
+        people[tenant_id].add(name)
+    broken: list[Broken] = []
+    rows = chains = 0
+    for instance in chosen.exclude(pk__in=purged.values("pk")).iterator(chunk_size=500):
+        chain = list(Audit.objects.filter(subject_id=instance.pk).order_by("seq"))
+        rows, chains = rows + len(chain), chains + 1
+        folded = fold(chain, people[instance.tenant_id])
+        broken += [Broken("instance", instance.pk, instance.audit_seq, what) for what in _unlike(instance, folded)]
+    return Verdict(rows, chains, tuple(broken))
+
+
+def _unlike(instance: Instance, folded: Folded) -> Iterator[str]:
+    """Say where the tables differ from what the chain tells."""
+    if folded.status != instance.status:
+        yield f"its audit says {folded.status}, its row {instance.status}"
+    runs = instance.step_runs.values_list("step", "iteration", "attempt", "status")
+    steps = Counter(((step, iteration, attempt), status) for step, iteration, attempt, status in runs)
+    for (place, status), _ in ((folded.steps - steps) + (steps - folded.steps)).items():
+        yield f"its audit and its step runs differ at {place[0]}{place[1]}, attempt {place[2]}: {status}"
+    told = {task.token: (task.status.value, task.assignee) for task in folded.tasks.values()}
+    rows = instance.tasks.values_list("token", "status", "assignee__username")
+    found = {token: (status, assignee) for token, status, assignee in rows}
+    for token in sorted(told.keys() | found.keys()):
+        if told.get(token) != found.get(token):
+            yield f"its audit says of the task at {token} {told.get(token)}, its row {found.get(token)}"
 
 
 def _verify(rows: QuerySet[Audit], tenant_id: UUID | None) -> Verdict:

@@ -25,6 +25,7 @@ from engine.kernel.simulator.instance import Instance as Case
 from engine.models import Instance, Signal, StepRun, Template, TemplateVersion
 from engine.outward import newborn
 from engine.projection import Delivery
+from engine.services.auditing import verify_folds
 from tests.cast import Cast
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
@@ -152,3 +153,4 @@ def test_the_simulated_trace_equals_the_real_one(
         assert (instance.status, instance.outcome) == (case.status, case.outcome)
         assert case.snapshot is not None
         assert instance.state == case.snapshot.state
+    assert verify_folds().broken == ()

@@ -2,12 +2,12 @@
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from engine.services.auditing import verify_everything
+from engine.services.auditing import verify_everything, verify_folds
 
 
 class Command(BaseCommand):
@@ -15,9 +15,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true")
+        parser.add_argument(
+            "--fold", action="store_true", help="also fold each instance's chain and compare it with the tables"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         verdict = verify_everything()
+        if options["fold"]:
+            verdict = replace(verdict, broken=(*verdict.broken, *verify_folds().broken))
         if options["json"]:
             self.stdout.write(json.dumps(asdict(verdict), default=str))
         else:
