@@ -281,4 +281,4 @@ def _sweep_house(swept: Swept) -> None:
     keys = IdempotencyKey.objects.filter(created_at__lt=now - KEYS_KEPT)
     rates = Rate.objects.filter(free_at__lt=now - RATES_KEPT)
     for name, rows in (("kept_signals", kept), ("idempotency_keys", keys), ("rates", rates)):
-        setattr(swept, name, rows.count() if swept.dry_run else rows._raw_delete(rows.db))  # type: ignore[attr-defined]
+        setattr(swept, name, rows.count() if swept.dry_run else rows._raw_delete(rows.db))

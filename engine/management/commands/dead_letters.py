@@ -1,7 +1,7 @@
 """manage.py dead_letters: list the signals that nobody could apply; show, replay or discard one."""
 
 import json
-from typing import Any
+from typing import IO, Any, cast
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -32,6 +32,9 @@ class Command(BaseCommand):
         letters = _letters(options["tenant"])
         getattr(self, f"_{options['what']}")(letters, options)
 
+    def _console(self) -> Console:
+        return Console(file=cast("IO[str]", self.stdout._out))
+
     def _list(self, letters: list[DeadLetter], options: dict[str, Any]) -> None:
         if options["json"]:
             self.stdout.write(json.dumps([_shape(letter) for letter in letters]))
@@ -41,7 +44,7 @@ class Command(BaseCommand):
             shown = _shape(letter)
             table.add_row(*(shown[name] for name in ("id", "tenant", "template", "type", "at", "reason")))
         if letters:
-            Console(file=self.stdout._out).print(table)
+            self._console().print(table)
         self.stdout.write(f"{len(letters)} dead letters.")
 
     def _show(self, letters: list[DeadLetter], options: dict[str, Any]) -> None:
@@ -59,7 +62,7 @@ class Command(BaseCommand):
     def _each(self, letters: list[DeadLetter], options: dict[str, Any], done: str, act: Any) -> None:
         """Do one after the other; one that is refused stops none of the others."""
         results = []
-        console = Console(file=self.stdout._out)
+        console = self._console()
         for letter in track(letters, done, console=console, transient=True, disable=not console.is_terminal):
             try:
                 act(operator_actor(letter.tenant_id), letter)

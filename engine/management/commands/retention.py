@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
@@ -75,7 +75,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(asdict(apply_retention(tenant=tenant, dry_run=options["dry_run"]))))
             return
-        console = Console(file=self.stdout._out)
+        console = Console(file=cast("IO[str]", self.stdout._out))
         self._tell(console, _watched(console, tenant, dry_run=options["dry_run"]))
 
     def _tell(self, console: Console, swept: Swept) -> None:
