@@ -42,9 +42,9 @@ MOST_VERSIONS = 3
 DEATHS = tuple(
     boundary
     for boundary in Boundary
-    if not boundary.startswith("step ") or boundary.removeprefix("step ") in {"set", "call", "task", "wait", "workflow"}
+    if not boundary.startswith("step ") or boundary.removeprefix("step ") in {"set", "call", "task", "wait"}
 )
-"""Where a worker dies: everywhere but at the kinds of step that no template here has."""
+"""Where a worker dies: everywhere but at the kinds of step that none begins here."""
 
 
 def chosen(rows: Sequence[Row], pick: int) -> Row:
@@ -239,13 +239,16 @@ class Machine(RuleBasedStateMachine):
         person, status = self.world.person(who), self.world.book.in_force(name)
         expected = model.schedule(person, status=status, floor=TEMPLATES[name].floor)
         when = {"once_at": self.world.clock.at + timedelta(minutes=2)} if once else {"cron": "* * * * *"}
-        self.world.attempt(
+        made = self.world.attempt(
             who,
             expected,
             lambda actor: schedules.create_schedule(
                 actor=actor, template=name, overlap=overlap, catch_up=catch_up, **when
             ),
+            "schedule_workflow",
         )
+        if made:
+            self.world.book.since[str(made.pk)] = self.world.clock.at
 
     @precondition(lambda self: self.world.glance.others.get("schedule"))
     @rule(minutes=st.sampled_from((1, 2, 5)))

@@ -6,6 +6,7 @@ compares. The tables repeat the language's rules on purpose: a rule that changes
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -221,6 +222,8 @@ class Book:
     """How often an operator had an instance's step tried again."""
     sent: dict[str, object] = field(default_factory=dict)
     """The answer to the one signal that was sent to an instance."""
+    since: dict[str, datetime] = field(default_factory=dict)
+    """When each schedule was made."""
     kills: int = 0
     copies: int = 0
 
@@ -240,3 +243,12 @@ class Book:
         before = self.seen.get(instance, status)
         assert status in reachable(before), f"{instance} went from {before} to {status}"
         self.seen[instance] = status
+
+
+MINUTE = timedelta(minutes=1)
+
+
+def slots(since: datetime, now: datetime) -> list[datetime]:
+    """Return the slots of a clock that rings every full minute after it was made."""
+    first = since.replace(second=0, microsecond=0) + MINUTE
+    return [first + number * MINUTE for number in range((now - first) // MINUTE + 1)]

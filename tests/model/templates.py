@@ -114,6 +114,8 @@ steps:
   - id: ask
     call: {CALL % "ask"}
     retry: {{attempts: 2, delay: PT10S}}
+  - id: linger
+    wait: {{for: PT10S}}
 """
 
 EVENT = """
@@ -154,6 +156,6 @@ TEMPLATES: dict[str, Template] = {
     "parent": Template(PARENT, attempts={"ask": 1}, before=("child",)),
     "approval": Template(APPROVAL, floor=2, needs={"pay": ("review",)}),
     "signalled": Template(SIGNAL, needs={"after": ("paid",)}),
-    "nightly": Template(NIGHTLY, needs={"ask": ("rest",)}, attempts={"ask": 2}),
+    "nightly": Template(NIGHTLY, needs={"ask": ("rest",), "linger": ("ask",)}, attempts={"ask": 2}),
     "listening": Template(EVENT, limit=2, needs={"work": ("rest",)}),
 }

@@ -14,10 +14,14 @@ SHORT = settings(UNHURRIED, max_examples=8, stateful_step_count=25, phases=[Phas
 LONG = settings(UNHURRIED, max_examples=60, stateful_step_count=50)
 
 
+def played(new_world: NewWorld) -> type[Machine]:
+    """Return the machine with a way to make its worlds."""
+    return type("PlayedMachine", (Machine,), {"make_world": staticmethod(new_world)})
+
+
 def play(new_world: NewWorld, profile: settings) -> None:
     """Let the machine run in worlds made for it."""
-    machine = type("PlayedMachine", (Machine,), {"make_world": staticmethod(new_world)})
-    run_state_machine_as_test(machine, settings=profile)
+    run_state_machine_as_test(played(new_world), settings=profile)
 
 
 def test_the_model_holds(new_world: NewWorld) -> None:
