@@ -97,7 +97,9 @@ def test_incident_is_retried_to_its_end(broken: Instance) -> None:
     assert ada.get(path).json()["status"] == "incident"
     unknown = ada.post(path + "retry/", {"step": "nowhere"})
     assert (unknown.status_code, unknown.json()["errors"][0]["path"]) == (400, "step")
-    for body in ({}, {"step": "ask"}):
+    unfit = ada.post(path + "retry/", {"input": ["no", "object"]})
+    assert (unfit.status_code, unfit.json()["errors"][0]["path"]) == (400, "input")
+    for body in ({}, {"step": "ask", "input": {"args": {"again": True}}, "reason": "the bank is back"}):
         assert ada.post(path + "retry/", body).json()["status"] == "running"
         drain()
     assert ada.get(path).json()["state"] == {"done": True}
