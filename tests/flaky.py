@@ -1,6 +1,7 @@
 """Functions that fail on purpose, registered for tests by WORKFLOW_FUNCTIONS."""
 
 import os
+import signal
 import socket
 import time
 from pathlib import Path
@@ -38,6 +39,12 @@ def picky(*, word: str) -> dict[str, Any]:
     if word != "right":
         raise ValueError(word)
     return {"word": word}
+
+
+@workflow_function("test_deadly")
+def deadly(**values: Any) -> None:
+    """Take the worker along, as running out of memory would."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @workflow_function("test_slow")
