@@ -48,6 +48,8 @@ class Routed:
 def hold_addresses(addresses: Iterable[Address]) -> None:
     """Take the locks of these addresses until the transaction ends, in one order."""
     texts = sorted({f"{address.tenant_id}\n{address.name}\n{address.key}" for address in addresses})
+    if not texts:
+        return
     with connection.cursor() as cursor:
         for text in texts:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [text])

@@ -13,6 +13,7 @@ from django.db import transaction
 from engine import access
 from engine.audit import Act, database_now, record
 from engine.calendars import calendar_named
+from engine.commit import run_hot
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound, WorkflowError
 from engine.kernel.calendars import Calendar
@@ -226,10 +227,14 @@ def preview_schedule(*, actor: Actor, schedule_id: UUID, n: int = 10) -> list[Sl
 # Firing
 
 
+DUE_SCHEDULES = """
+SELECT id FROM wf_schedules WHERE status = 'active' AND look_at <= clock_timestamp() ORDER BY look_at LIMIT 50
+"""
+
+
 def due_schedules() -> list[UUID]:
     """Return the schedules that a worker should look at now, most urgent first."""
-    due = Schedule.objects.filter(status="active", look_at__lte=database_now())
-    return list(due.order_by("look_at").values_list("pk", flat=True)[:50])
+    return [row[0] for row in run_hot(DUE_SCHEDULES, [])]
 
 
 @in_one_transaction
