@@ -9,9 +9,9 @@ from rest_framework.request import Request
 
 from engine.api.paging import moment, word
 from engine.errors import Invalid
-from engine.kernel.effects import WaitKind
+from engine.kernel.effects import PRIORITIES, WaitKind
 from engine.kernel.forms import FieldError
-from engine.kernel.transitions import InstanceStatus
+from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Wait
 from engine.models.schedule import STATUSES
 
@@ -50,6 +50,13 @@ TASKS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "template": (word, lambda name: Q(version__template__name=name)),
     "reference": (word, lambda text: Q(business_reference=text)),
     "step": (word, lambda name: Q(step=name)),
+    "status": (_words(TaskStatus), lambda names: Q(status__in=names)),
+    "role": (word, lambda name: Q(effective_roles__contains=[name])),
+    "assignee": (word, lambda name: Q(assignee__username=name)),
+    "priority": (_words(PRIORITIES), lambda names: Q(priority__in=[PRIORITIES.index(name) for name in names])),
+    "due_before": (moment, lambda at: Q(due_at__lt=at)),
+    "due_after": (moment, lambda at: Q(due_at__gt=at)),
+    "search": (word, lambda text: Q(title__icontains=text) | Q(business_reference__icontains=text)),
 }
 
 

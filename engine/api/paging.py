@@ -81,6 +81,7 @@ NEWEST = (Column("id", UUID, descending=True),)
 LAST_WRITTEN = (Column("id", serial, descending=True),)
 URGENT = (Column("priority", whole, descending=True), Column("due_at", moment), Column("id", UUID))
 LAST_DONE = (Column("completed_at", moment, descending=True), Column("id", UUID, descending=True))
+DUE = (Column("due_at", moment), Column("id", UUID))
 NEXT_UP = (Column("follow_up_at", moment), Column("id", UUID))
 """Orders whose last column is unique; a descending column is never empty, but in a list walked backwards."""
 

@@ -52,6 +52,39 @@ def test_pages_hold_everything_once_forwards_and_backwards(call: Callers, seven:
     assert [each for page in reversed(back) for each in page] == whole[:6]
 
 
+def test_tasks_are_sorted_as_asked_and_walked_without_loss(call: Callers, seven: list[Instance]) -> None:
+    for sort in ("urgent", "due", "newest"):
+        (whole,) = walk(call("ada"), f"tasks/?sort={sort}")
+        pages = walk(call("ada"), f"tasks/?sort={sort}&limit=3")
+        assert [each for page in pages for each in page] == whole
+        assert len(whole) == 7
+
+
+NARROWED = {
+    "role=finance": 7,
+    "role=hr": 0,
+    "priority=low": 4,
+    "priority=low,normal": 7,
+    "due_before=2030-01-01T12:00:00Z": 2,
+    "due_after=2030-01-01T12:00:00Z": 2,
+    "search=view 3": 1,
+    "search=app-3": 1,
+    "status=claimed": 0,
+    "assignee=ada": 0,
+}
+
+
+def test_tasks_are_narrowed(call: Callers, seven: list[Instance]) -> None:
+    found = {asked: len(call("ada").get(f"tasks/?{asked}").json()["results"]) for asked in NARROWED}
+    assert found == NARROWED
+
+
+def test_what_a_list_of_tasks_does_not_know_is_refused_by_name(call: Callers, cast: Cast) -> None:
+    for wrong in ("sort=colour", "priority=urgent", "status=lost", "due_before=soon", "colour=red"):
+        answer = call("ada").get(f"tasks/?{wrong}")
+        assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, wrong.split("=")[0])
+
+
 def test_urgent_tasks_come_first(call: Callers, seven: list[Instance]) -> None:
     rows = call("ada").get("tasks/", view="available").json()["results"]
     order = [(-["low", "normal"].index(row["priority"]), row["due_at"] or "9", row["id"]) for row in rows]

@@ -12,7 +12,7 @@ from engine import access
 from engine.api import filters
 from engine.api.inputs import CompleteBody, NoBody, read_body
 from engine.api.once import once
-from engine.api.paging import LAST_DONE, NEXT_UP, URGENT, Column, answer_page
+from engine.api.paging import DUE, LAST_DONE, NEWEST, NEXT_UP, URGENT, Column, answer_page
 from engine.api.serializers import ReasonSerializer, TaskSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
@@ -31,6 +31,10 @@ VIEWS: Mapping[str, tuple[Callable[[Actor], QuerySet[Task]], Sequence[Column]]] 
 }
 
 
+SORTS: Mapping[str, Sequence[Column]] = {"urgent": URGENT, "due": DUE, "newest": NEWEST}
+"""Orders that may be asked for; without one each view has its own."""
+
+
 def shape_tasks(rows: Sequence[Task]) -> list[Any]:
     """Write tasks."""
     return list(TaskSerializer(rows, many=True).data)
@@ -44,8 +48,15 @@ class TasksView(ApiView):
             message = f"Use one of {', '.join(VIEWS)}."
             raise Invalid(message, [FieldError("view", "invalid", message)])
         rows, columns = VIEWS[wanted]
-        found = filters.narrowed(request, rows(self.actor), filters.TASKS, "view")
-        return Response(answer_page(request, found, columns, shape_tasks))
+        found = filters.narrowed(request, rows(self.actor), filters.TASKS, "view", "sort")
+        return Response(answer_page(request, found, self._order(request) or columns, shape_tasks))
+
+    def _order(self, request: Request) -> Sequence[Column] | None:
+        wanted = request.query_params.get("sort")
+        if wanted is not None and wanted not in SORTS:
+            message = f"Use one of {', '.join(SORTS)}."
+            raise Invalid(message, [FieldError("sort", "invalid", message)])
+        return SORTS[wanted] if wanted else None
 
 
 class TaskView(ApiView):

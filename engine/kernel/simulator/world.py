@@ -42,7 +42,7 @@ from engine.kernel.signals import (
 )
 from engine.kernel.simulator.instance import Instance, names_of
 from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Turns, calendars_of
-from engine.kernel.simulator.people import Person, Refused, read_people
+from engine.kernel.simulator.people import Person, Refused, may_act, read_people
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TaskStatus
 from engine.kernel.triggers import event_start
@@ -264,8 +264,9 @@ class World:
     def _change(self, instance: Instance, effect: ChangeTask) -> None:
         task = instance.tasks[effect.token]
         assert task.wait.task is not None
-        task.wait = replace(task.wait, task=change_task(task.wait.task, effect))
-        if effect.assignee is not None:
+        changed = change_task(task.wait.task, effect)
+        task.wait = replace(task.wait, task=changed)
+        if effect.assignee is not None and may_act(changed, effect.assignee, self.person(effect.assignee)):
             task.assignee, task.claimed_by, task.status = effect.assignee, None, TaskStatus.OPEN
 
     # signals
