@@ -1,15 +1,17 @@
 """Furnish an empty house: tenants, people, templates and cases, all through the services that everybody uses.
 
-One furnisher works at a time (an advisory lock of its session), in transactions that are each whole: whoever is interrupted is
+One furnisher works at a time (an advisory lock), in transactions that are each whole: whoever is interrupted is
 followed by one who makes what is missing, down to the last deed. The last case, started when all else is done, is the
 mark that all is there; after it nothing is ever made again, whatever people change or take away.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from django.db import connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from engine.demo.stories import acme_stories, globex_stories, last_acme_stories, mark_story
 from engine.demo.telling import tell
@@ -24,6 +26,7 @@ from workflowplatform.services.demo_people import PEOPLE
 
 LOCK = 0x776F726B
 """Any number that nobody else locks."""
+ASK_AGAIN = 0.1
 
 TENANTS = {"acme": "Acme", "globex": "Globex", "house": "House"}
 MORE_ROLES = {"accounting": "Accounting", "sales": "Sales", "engineering": "Engineering"}
@@ -64,14 +67,26 @@ def _furnish_with(people: "People") -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one furnisher in at a time; death of the session unlocks."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    """Let one furnisher in at a time, by the lock of a transaction that does nothing else; death of the process unlocks.
+
+    Behind a pooler only a transaction has a session for itself. It asks again and again instead of waiting inside the database,
+    where a wait for a lock is bounded.
+    """
+    doorkeeper = connection.copy()
     try:
+        doorkeeper.set_autocommit(False)
+        while not _is_let_in(doorkeeper):
+            time.sleep(ASK_AGAIN)
         yield
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+        doorkeeper.close()
+
+
+def _is_let_in(doorkeeper: BaseDatabaseWrapper) -> bool:
+    with doorkeeper.cursor() as cursor:
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
+        return bool(cursor.fetchone()[0])
 
 
 def _is_furnished() -> bool:
