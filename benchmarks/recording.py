@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -20,7 +19,6 @@ from workflowplatform.ids import uuid7
 
 UUID_TEXT = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 COMMIT_MARK = "json_to_recordset"
-SQL_FOLDER = Path(__file__).parent / "sql"
 SETTLED = ("wf_tenants", "wf_people", "wf_roles", "wf_templates", "wf_template_versions")
 """Tables whose ids stay: everything else is written anew each time."""
 
@@ -64,8 +62,8 @@ def recorded() -> Iterator[list[tuple[str, dict[str, str]]]]:
         yield kept
 
 
-def recording_of(kept: Sequence[tuple[str, dict[str, str]]]) -> Recording:
-    """Make what was kept ready to be played again."""
+def recording_of(kept: Sequence[tuple[str, dict[str, str]]], *, strict: bool = True) -> Recording:
+    """Make what was kept ready to be played again; strictly: only statements that were reviewed."""
     settled = _settled_ids()
     seen = {found for _, values in kept for text in values.values() for found in UUID_TEXT.findall(text)}
     commits = [Recorded(text, {part: UUID_TEXT.split(rows) for part, rows in values.items()}) for text, values in kept]
@@ -87,8 +85,3 @@ def connect() -> psycopg.Connection[Any]:
 def play(cursor: psycopg.Cursor[Any], commit: Recorded, fresh: dict[str, str]) -> None:
     """Write one commit again."""
     cursor.execute(commit.text, commit.values(fresh), prepare=True)
-
-
-def reviewed(name: str) -> str:
-    """Read a statement of benchmarks/sql as one line."""
-    return " ".join((SQL_FOLDER / f"{name}.sql").read_text().split())

@@ -126,7 +126,7 @@ def write(batch: Batch) -> None:
     """Write the batch inside the caller's transaction, or raise VersionConflict and leave it to be rolled back."""
     filled = tuple(part for part, rows in batch.rows.items() if rows)
     values = {part: WRITERS.get(part, _written)(batch.rows[part]) for part in filled}
-    moved = [row[0] for row in run_hot(_statement(filled), values)]
+    moved = [row[0] for row in run_hot(statement_of(filled), values)]
     _require_all_moved(batch, moved)
 
 
@@ -159,7 +159,7 @@ def _require_all_moved(batch: Batch, moved: list[UUID]) -> None:
 
 
 @cache
-def _statement(parts: tuple[str, ...]) -> str:
+def statement_of(parts: tuple[str, ...]) -> str:
     """Compose the statement for the parts that have rows: the same few shapes recur, and each is prepared once."""
     expressions = [f"{part} AS ({_part(part)})" for part in parts]
     expressions += [f"{name} AS ({text})" for name, (needed, text) in FOLLOWERS.items() if needed in parts]

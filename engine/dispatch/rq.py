@@ -105,6 +105,7 @@ def _lower_flag(redis: Redis) -> None:
 
 def look() -> Drained:
     """Drain what is due, whether or not anybody announced it; outlive a database that is away for a while."""
+    connection.close_at = None  # a worker keeps its connection, and with it the plans of its statements
     close_old_connections()
     try:
         return drain()

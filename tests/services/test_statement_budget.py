@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from django.db import connection, models
 
+from benchmarks.recording import recorded
+from benchmarks.reviewed import kept, plain
 from benchmarks.statements import counted
 from benchmarks.workflows import W1
 from engine.errors import NotFound, Refused
@@ -81,6 +83,15 @@ def test_completing_an_open_task_takes_no_statement_more(gwen: Actor, uri: Actor
     assert len(sent) == 2
     kinds = Audit.objects.filter(subject_id=task.instance_id).order_by("seq").values_list("action", flat=True)
     assert list(kinds).index("task_claimed") < list(kinds).index("task_completed")
+
+
+def test_raw_psycopg_is_measured_with_the_very_statements_of_w1(gwen: Actor, ada: Actor) -> None:
+    warmed(gwen, gwen)
+    with recorded() as sent:
+        task_id = start(gwen).tasks[0].pk
+        claim_task(actor=ada, task_id=task_id)
+        complete_task(actor=ada, task_id=task_id, **ANSWER)
+    assert [plain(text) for text, _ in sent] == [plain(kept(name)) for name in ("start", "claim", "complete")]
 
 
 def test_hot_statements_are_planned_once_a_connection(gwen: Actor, uri: Actor, ada: Actor) -> None:

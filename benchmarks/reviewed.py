@@ -1,0 +1,50 @@
+"""Keep the statements that raw psycopg plays where people can read them: benchmarks/sql, one file a transition.
+
+They are the very statements of engine.commit. When those change, `python -m benchmarks.reviewed` writes the files anew, and the
+difference is there to be reviewed; a test is red until then.
+"""
+
+import re
+from pathlib import Path
+
+from engine.commit import PARTS, statement_of
+
+FOLDER = Path(__file__).parent / "sql"
+SHAPES: dict[str, set[str]] = {
+    "start": {
+        "new_instances", "new_runtimes", "new_waits", "step_runs", "new_tasks", "new_candidates", "new_events", "audit",
+    },
+    "claim": {"chains", "claimed_tasks", "new_events", "audit"},
+    "complete": {
+        "instances", "runtimes", "closed_waits", "step_runs", "closed_tasks", "closing_events", "receipts", "audit",
+    },
+    "timer": {"instances", "runtimes", "closed_waits", "step_runs", "signals_out", "receipts", "audit"},
+}  # fmt: skip
+"""The parts that each measured transition writes."""
+
+
+def statement(name: str) -> str:
+    """Compose the statement of a transition, one part a line."""
+    parts = tuple(part for part in PARTS if part in SHAPES[name])
+    return re.sub(r"\), (\w+) AS \(", r"),\n\1 AS (", statement_of(parts)).replace(") SELECT", ")\nSELECT", -1) + "\n"
+
+
+def kept(name: str) -> str:
+    """Read the statement of a transition as it was reviewed."""
+    return (FOLDER / f"{name}.sql").read_text()
+
+
+def plain(text: str) -> str:
+    """Leave line breaks aside."""
+    return " ".join(text.split())
+
+
+def main() -> None:
+    """Write all files anew."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in SHAPES:
+        (FOLDER / f"{name}.sql").write_text(statement(name))
+
+
+if __name__ == "__main__":
+    main()
