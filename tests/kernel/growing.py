@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 JOINS = st.sampled_from(["all", "any", 2, "none", "all_complete", "fail_fast"])
 RESTS = st.sampled_from(["cancel", "let_run", "block"])
-LEAVES = st.sampled_from(["set", "task", "wait", "call", "signal", "emit", "fail"])
+LEAVES = st.sampled_from(
+    ["set", "task", "task", "wait", "call", "signal", "emit", "fail", "decide", "complete", "exit"]
+)
 CONTAINERS = st.sampled_from(
-    ["group", "if", "repeat", "parallel", "for_each", "first", "selector", "any_order", "graph", "switch"]
+    ["group", "if", "repeat", "parallel", "for_each", "first", "selector", "any_order", "graph", "switch", "net"]
 )
 LEAF_BODIES: dict[str, Any] = {
     "set": {"n": "${get(state, 'n', 0) + 1}"},
@@ -18,6 +20,9 @@ LEAF_BODIES: dict[str, Any] = {
     "signal": "go",
     "emit": {"signal": "go"},
     "fail": {"code": "no"},
+    "decide": {"inputs": {"n": "${state.n}"}, "rows": [{"when": {"n": {"lt": 3}}, "then": "few"}], "default": "many"},
+    "complete": {"outcome": "DONE"},
+    "exit": None,
 }
 ATTRIBUTES = st.fixed_dictionaries(
     {},
@@ -31,6 +36,14 @@ ATTRIBUTES = st.fixed_dictionaries(
         "scope": st.just("own"),
         "finally": st.just([{"set": {"f": 1}}]),
         "undo": st.just([{"set": {"u": 1}}]),
+        "reminders": st.just([{"every": "PT30M", "times": 2, "steps": [{"set": {"r": 1}}]}]),
+        "on": st.sampled_from(
+            [
+                [{"signal": "stop", "interrupting": True, "steps": [{"set": {"s": 1}}]}],
+                [{"after": "PT1H", "steps": [{"task": {"title": "Beside"}}]}],
+            ]
+        ),
+        "enabled_while": st.sampled_from(["state.n < 3", "true"]),
     },
 )
 
@@ -38,7 +51,7 @@ ATTRIBUTES = st.fixed_dictionaries(
 @st.composite
 def workflows(draw: Any) -> dict[str, Any]:
     """Draw a workflow of at most forty steps."""
-    budget = [draw(st.integers(1, 14))]
+    budget = [draw(st.integers(1, 24))]
     return {"workflow": "grown", "state": {"n": 0}, "steps": draw_list(draw, budget, 0)}
 
 
@@ -69,6 +82,18 @@ def _branches(draw: Any, budget: list[int], depth: int) -> dict[str, Any]:
 
 def _waiting(draw: Any, budget: list[int], depth: int) -> list[dict[str, Any]]:
     return [{"task": {"title": "T"}}, *_body(draw, budget, depth)]
+
+
+def _net(draw: Any, budget: list[int]) -> list[dict[str, Any]]:
+    """Draw a net of three leaves: two ways from the first, which come together or go round once more."""
+    budget[0] -= 3
+    first, other, last = (f"n{-budget[0] if budget[0] < 0 else budget[0] + 100}_{place}" for place in "abc")
+    leaf = {name: draw(st.sampled_from(["task", "wait", "set"])) for name in (first, other, last)}
+    steps = [{"id": name, leaf[name]: LEAF_BODIES[leaf[name]]} for name in (first, other, last)]
+    steps[0] |= {"next": [{"to": other, "when": "state.n < 2"}, last], "split": draw(st.sampled_from(["many", "one"]))}
+    steps[1] |= {"next": [last]}
+    steps[2] |= {"join": draw(st.sampled_from(["or", "any", "each"]))}
+    return steps
 
 
 CONTAINER_BODIES: dict[str, Any] = {
@@ -102,4 +127,5 @@ CONTAINER_BODIES: dict[str, Any] = {
     "selector": lambda draw, budget, depth: {"selector": _body(draw, budget, depth)},
     "any_order": lambda draw, budget, depth: {"any_order": _body(draw, budget, depth)},
     "graph": lambda draw, budget, depth: {"graph": _body(draw, budget, depth)},
+    "net": lambda draw, budget, depth: {"net": {"steps": _net(draw, budget), "leftover": "drop"}},
 }
