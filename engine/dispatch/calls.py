@@ -7,7 +7,7 @@ with the same key for the outside.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -26,18 +26,20 @@ from engine.functions import is_transactional
 from engine.kernel.secrets import fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
 from engine.models import Effect, Instance, Signal, SignalReceipt
-from engine.projection import STANDING_STILL, Delivery, Loaded
+from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
 from engine.secrets import UnreadableSecret, secrets_for_call
 from engine.transactional import run_transactional
 from engine.transactions import in_one_transaction, is_connection_lost
 from engine.transports.base import CallResult, Failed, Succeeded, make_call
-from workflowplatform.accounts.actor import Actor, engine_actor
+from workflowplatform.accounts.actor import engine_actor
 from workflowplatform.accounts.models import Tenant
 
 log = structlog.get_logger(__name__)
 
 CALLS_AT_ONCE = 8
 CALL_GRACE_SECONDS = 5.0
+ANSWER = "answer"
+"""Where a call's signal keeps a result that could not be delivered yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Intent:
     secrets: tuple[str, ...] = ()
     attempts: int = 0
     """How many workers took it on before and did not come back with a result."""
+    answer: Any = None
+    """The result that came while the instance stood still, where one did: the call is not made again."""
 
     @property
     def is_awaited(self) -> bool:
@@ -88,7 +92,7 @@ def _take_on(signal: Due, effect: Effect, one: Loaded) -> Intent:
     Effect.objects.filter(instance_id=signal.instance_id, token=signal.token).update(made=effect.made + 1)
     return Intent(
         signal.id, signal.instance_id, one.tenant_id, effect.token, effect.transport, effect.request, effect.key,
-        effect.timeout_seconds, tuple(effect.secrets), signal.attempts,
+        effect.timeout_seconds, tuple(effect.secrets), signal.attempts, signal.payload.get(ANSWER),
     )  # fmt: skip
 
 
@@ -102,7 +106,7 @@ def _drop_stale(signal: Due, tenant_id: UUID) -> None:
 
 def make_calls(intents: Sequence[Intent]) -> None:
     """Make the calls side by side; deliver each result in its own commit as soon as it is there, however long others take."""
-    intents = _without_transactional(_without_deadly(intents))
+    intents = _without_transactional(_without_deadly(_without_answered(intents)))
     if not intents:
         return
     reached(Boundary.BEFORE_CALL)
@@ -112,6 +116,15 @@ def make_calls(intents: Sequence[Intent]) -> None:
         for call in as_completed(made):
             reached(Boundary.AFTER_CALL)
             _deliver_result(made[call], call.result())
+
+
+def _without_answered(intents: Sequence[Intent]) -> list[Intent]:
+    """Deliver what was answered while its instance stood still; return the rest."""
+    for intent in intents:
+        if intent.answer is not None:
+            made_of = Succeeded if intent.answer["succeeded"] else Failed
+            _deliver_result(intent, made_of(**intent.answer["fields"]))
+    return [intent for intent in intents if intent.answer is None]
 
 
 def _without_deadly(intents: Sequence[Intent]) -> list[Intent]:
@@ -170,11 +183,8 @@ def _deliver_result(intent: Intent, result: CallResult) -> None:
     if not intent.is_awaited:
         _note_result(intent, result)
         return
-    actor = engine_actor(intent.tenant_id)
-    happening = _result_happening(intent.token, result)
-    delivery = Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
     try:
-        _commit_result(intent.instance_id, delivery, actor)
+        _commit_result(intent, result)
     except Exception as error:
         if connection.in_atomic_block or is_connection_lost():
             raise
@@ -183,10 +193,25 @@ def _deliver_result(intent: Intent, result: CallResult) -> None:
 
 
 @in_one_transaction
-def _commit_result(instance_id: UUID, delivery: Delivery, actor: Actor) -> None:
+def _commit_result(intent: Intent, result: CallResult) -> None:
+    """Apply a result; one that comes while the instance stands still is kept with its signal until it goes on."""
     transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
-    reached_steps(coordinator.deliver(instance_id=instance_id, deliveries=[delivery], actor=actor).began)
+    loaded = coordinator.hold(intent.instance_id)
+    if loaded.status in STANDING_STILL:
+        _keep_answer(intent, result)
+        return
+    actor = engine_actor(intent.tenant_id)
+    happening = _result_happening(intent.token, result)
+    delivery = Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
+    reached_steps(coordinator.deliver_held(loaded, [delivery], actor).began)
     reached(Boundary.BEFORE_COMMIT)
+
+
+def _keep_answer(intent: Intent, result: CallResult) -> None:
+    answer = {"succeeded": isinstance(result, Succeeded), "fields": asdict(result)}
+    Signal.objects.filter(pk=intent.signal_id).update(
+        payload={ANSWER: answer}, attempts=0, due_at=NEVER, held_due_at=database_now()
+    )
 
 
 @in_one_transaction

@@ -9,6 +9,8 @@ from engine.audit import database_now
 from engine.dispatch.calls import Intent, make_calls
 from engine.dispatch.drain import _take, drain
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, Wait
+from engine.services.operations import resume_instance, suspend_instance
+from engine.transports.base import Failed
 from tests.cast import Cast
 from tests.workflows import CALL, activated, started
 from workflowplatform.ids import uuid7
@@ -60,6 +62,34 @@ def test_a_result_that_the_database_keeps_refusing_is_counted_then_buried(
     good.refresh_from_db()
     assert (bad.status, good.state) == ("incident", {"heard": "two"})
     assert DeadLetter.objects.filter(instance=bad).count() == 1
+
+
+def test_an_answer_to_a_suspended_instance_waits_for_it_and_is_not_asked_for_again(
+    two: tuple[Instance, Instance], committed_cast: Cast
+) -> None:
+    asleep, _ = two
+    intents = taken_on()
+    suspend_instance(actor=committed_cast.actor("ada"), instance_id=asleep.pk)
+    make_calls(intents)
+    asleep.refresh_from_db()
+    assert (asleep.status, asleep.state) == ("suspended", {})
+    resume_instance(actor=committed_cast.actor("ada"), instance_id=asleep.pk)
+    with pytest.MonkeyPatch.context() as silent:
+        silent.setattr("engine.dispatch.calls.make_call", None)
+        drain()
+    asleep.refresh_from_db()
+    assert asleep.state == {"heard": "one"}
+
+
+def test_a_second_answer_leaves_an_incident_its_error(two: tuple[Instance, Instance]) -> None:
+    bad, _ = two
+    intents = [intent for intent in taken_on() if intent.instance_id == bad.pk]
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr("engine.dispatch.calls.make_call", lambda *args, **more: Failed("transport", "no_answer", "No."))
+        make_calls(intents)
+        make_calls(intents)
+    bad.refresh_from_db()
+    assert (bad.status, bad.error["code"]) == ("incident", "no_answer")
 
 
 def test_a_batch_of_stale_calls_does_not_end_a_drain(two: tuple[Instance, Instance], settings: Any) -> None:

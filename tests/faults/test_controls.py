@@ -183,18 +183,18 @@ def test_a_token_checked_before_the_lock_is_found_doubled(stage: Any, monkeypatc
         instance = start(scene.actor, "fault-call")
         intent = taken_on(instance)
         answer = Succeeded(write_down(key=intent.key))
-        honest = coordinator.deliver
+        honest = coordinator.hold
 
-        def late(**given: Any) -> Any:
-            second.setattr(coordinator, "deliver", honest)
+        def late(instance_id: Any) -> Any:
+            second.setattr(coordinator, "hold", honest)
             assert Wait.objects.filter(instance=instance, token=intent.token).exists()  # the check that is too early
             elsewhere(lambda: calls._deliver_result(intent, answer))
             if checks_early:
                 second.setattr(interpreter, "_leaf", any_leaf)
-            return honest(**given)
+            return honest(instance_id)
 
         with monkeypatch.context() as second:
-            second.setattr(coordinator, "deliver", late)
+            second.setattr(coordinator, "hold", late)
             calls._deliver_result(intent, answer)
         run_dry(instance)
 
