@@ -19,6 +19,7 @@ from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import red_tests, workflows_around
+from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 from workflowplatform.accounts.models import Membership, Role, User
@@ -58,7 +59,7 @@ def _normalized(source: str, facts: TenantFacts) -> Normalized:
     return normalize(source, facts)
 
 
-@transaction.atomic
+@in_one_transaction
 def save_draft(
     *, actor: Actor, source: str, name: str | None = None, number: int | None = None, revision: int | None = None
 ) -> TemplateVersion:
@@ -137,14 +138,14 @@ def _describe(template: Template, version: TemplateVersion, *, unless_in_force: 
     template.save(update_fields=["title", "description", "tags", "concurrent_limit"])
 
 
-@transaction.atomic
+@in_one_transaction
 def new_draft(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     """Begin the next version from an existing one."""
     version = access.version_to_author(actor, name, number)
     return save_draft(actor=actor, source=version.source)
 
 
-@transaction.atomic
+@in_one_transaction
 def delete_draft(*, actor: Actor, name: str, number: int) -> None:
     """Throw a draft away; with its last version the template goes too."""
     version = access.version_to_author(actor, name, number)
@@ -156,7 +157,7 @@ def delete_draft(*, actor: Actor, name: str, number: int) -> None:
         template.delete()
 
 
-@transaction.atomic
+@in_one_transaction
 def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     """Put a clean draft in force; the version in force before it is archived in the same transaction."""
     version = access.version_to_author(actor, name, number)
@@ -214,13 +215,13 @@ def _save_move(version: TemplateVersion) -> None:
         raise Conflict("Another version was put in force at the same moment.", code="status") from error
 
 
-@transaction.atomic
+@in_one_transaction
 def pause_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     """Let nothing new start; running instances go on."""
     return _move(actor, name, number, VersionStatus.PAUSED, "pause_template")
 
 
-@transaction.atomic
+@in_one_transaction
 def resume_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     """Let a paused version start instances again."""
     version = access.version_to_author(actor, name, number)
@@ -229,7 +230,7 @@ def resume_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     return _move(actor, name, number, VersionStatus.ACTIVE, "resume_template")
 
 
-@transaction.atomic
+@in_one_transaction
 def archive_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     """Take a version out of force for good; its instances stay on it."""
     version = access.version_to_author(actor, name, number)
