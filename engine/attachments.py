@@ -7,6 +7,7 @@ download.
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -129,6 +130,14 @@ def spell_size(size: int) -> str:
 def place_of(tenant_id: UUID, attachment_id: UUID) -> Path:
     """Say where a file lies."""
     return Path(settings.DATA_DIR) / "attachments" / str(tenant_id) / str(attachment_id)
+
+
+def all_files() -> Iterator[Path]:
+    """Give every file that lies in the data folder, whosever it is."""
+    for place in (Path(settings.DATA_DIR) / "attachments").glob("*/*"):
+        with suppress(ValueError):
+            UUID(place.stem)
+            yield place
 
 
 def keep(place: Path, content: bytes) -> str:

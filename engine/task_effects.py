@@ -14,7 +14,7 @@ from engine import access
 from engine.audit import Act, record
 from engine.definitions import definition_of
 from engine.kernel.choosing import WAYS, choose
-from engine.kernel.effects import ChangeTask, TellPeople
+from engine.kernel.effects import ChangeTask, OpenTask, TellPeople
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TaskStatus
 from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
@@ -56,10 +56,15 @@ def _bind_new(stages: Sequence[Stage]) -> None:
         (str(stage.loaded.template_id), wait.step, stage, wait.token)
         for stage in stages
         for wait in stage.result.opened
-        if wait.task and wait.task.extra.get("assign_by") in WAYS and not wait.task.assignee
+        if wait.task and _finds_person(wait.task)
     ]
     for _, step, stage, token in sorted(wanted, key=lambda one: (one[0], one[1], one[3])):
         _bind(stage, step, Task.objects.get(instance_id=stage.loaded.instance_id, token=token, status=TaskStatus.OPEN))
+
+
+def _finds_person(task: OpenTask) -> bool:
+    several = task.extra.get("several")
+    return task.extra.get("assign_by") in WAYS and not task.assignee and not several
 
 
 def _bind(stage: Stage, step: str, task: Task) -> None:
@@ -117,7 +122,8 @@ def _open_task(stage: Stage, token: int) -> Task | None:
 
 def _receiver(stage: Stage, task: Task, name: str | None) -> User | None:
     """Find whom an escalation gives the task to; four eyes and levels hold here too, and a claim that picked stays."""
-    if name is None or (task.status == TaskStatus.CLAIMED and definition_of(stage.loaded.version_id).claims_decide):
+    picked = task.status == TaskStatus.CLAIMED and definition_of(stage.loaded.version_id).claims_decide
+    if name is None or picked or task.status == TaskStatus.SUSPENDED:
         return None
     person = User.objects.filter(tenant_id=task.tenant_id, username=name, is_active=True).first()
     return person if person and refuse_person(actor_of(person), task) is None else None
@@ -153,6 +159,8 @@ def _note(stage: Stage, task: Task, kind: str, new: Any, *, cause: str = "") -> 
 
 def _tell(stage: Stage, effect: TellPeople) -> int:
     task = _open_task(stage, effect.token)
+    if task and task.status == TaskStatus.SUSPENDED and effect.why == "remind":
+        return 0
     addresses = list(_addresses(task, effect))[:MOST_LETTERS] if task else []
     for address in addresses:
         assert task

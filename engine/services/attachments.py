@@ -1,12 +1,24 @@
 """Add files to tasks, fetch them and take them away."""
 
+import time
+from datetime import timedelta
 from typing import IO
 from uuid import UUID
 
 from django.db import transaction
 
 from engine import access
-from engine.attachments import KINDS, FileRules, clean_name, ending_of, keep, place_of, read_up_to, refuse_file
+from engine.attachments import (
+    KINDS,
+    FileRules,
+    all_files,
+    clean_name,
+    ending_of,
+    keep,
+    place_of,
+    read_up_to,
+    refuse_file,
+)
 from engine.audit import database_now
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Task, TaskAttachment
@@ -88,3 +100,17 @@ def detach_file(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> None:
     place = place_of(found.tenant_id, found.pk)
     found.delete()
     transaction.on_commit(lambda: place.unlink(missing_ok=True))
+
+
+def sweep_files(*, older_than: timedelta = timedelta(days=1)) -> int:
+    """Remove files that belong to no task any more, as after retention or a transaction that failed; return how many.
+
+    Young files are left: the transaction that keeps one may still be open.
+    """
+    youngest = time.time() - older_than.total_seconds()
+    places = {place.stem: place for place in all_files() if place.stat().st_mtime <= youngest}
+    known = {str(pk) for pk in TaskAttachment.objects.filter(pk__in=places).values_list("pk", flat=True)}
+    orphans = [place for name, place in places.items() if name not in known]
+    for place in orphans:
+        place.unlink(missing_ok=True)
+    return len(orphans)

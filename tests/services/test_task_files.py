@@ -1,5 +1,6 @@
 """Files of tasks: what is taken, where it lies, who gets it back and how."""
 
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from engine import access
 from engine.attachments import clean_name, place_of
 from engine.errors import WorkflowError
 from engine.models import Task, TaskAttachment
-from engine.services.attachments import attach_file, detach_file, open_attachment
+from engine.services.attachments import attach_file, detach_file, open_attachment, sweep_files
 from engine.services.people import create_token
 from engine.services.tasks import complete_task
 from tests.cast import Cast
@@ -61,22 +62,31 @@ def test_a_file_is_kept_under_its_id_and_comes_back(ada: Actor, adam: Actor, tas
     assert complete_task(actor=ada, task_id=task.pk).task.status == "completed"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "why"),
-    [
-        ("bill.exe", b"MZ", "bill.exe is of a kind"),
-        ("bill", PDF, "bill is of a kind"),
-        ("bill.pdf", b"<script>", "bill.pdf is not what its name says"),
-        ("bill.pdf", PDF * 100, "bill.pdf is larger than 1 KB"),
-        ("bill.pdf", b"", "bill.pdf is empty"),
-        ("bill.txt", b"text", "bill.txt is of a kind"),
-    ],
+WRONG = (
+    ("bill.exe", b"MZ", "bill.exe is of a kind"),
+    ("bill", PDF, "bill is of a kind"),
+    ("bill.pdf", b"<script>", "bill.pdf is not what its name says"),
+    ("bill.pdf", PDF * 100, "bill.pdf is larger than 1 KB"),
+    ("bill.pdf", b"", "bill.pdf is empty"),
+    ("bill.txt", b"text", "bill.txt is of a kind"),
 )
-def test_a_wrong_file_is_refused_by_name(ada: Actor, task: Task, name: str, content: bytes, why: str) -> None:
-    given = {"actor": ada, "task_id": task.pk, "name": name, "content": BytesIO(content)}
-    code, message = refusal_of(attach_file, **given)
-    assert (code, message[: len(why)]) == ("invalid", why)
+
+
+def test_a_wrong_file_is_refused_by_name(ada: Actor, task: Task) -> None:
+    for name, content, why in WRONG:
+        given = {"actor": ada, "task_id": task.pk, "name": name, "content": BytesIO(content)}
+        code, message = refusal_of(attach_file, **given)
+        assert (code, message[: len(why)]) == ("invalid", why)
     assert not TaskAttachment.objects.exists()
+
+
+def test_files_without_a_task_are_swept_away_but_young_ones_stay(ada: Actor, task: Task) -> None:
+    kept, lost = add(ada, task), add(ada, task)
+    TaskAttachment.objects.filter(pk=lost.pk).delete()
+    assert sweep_files() == 0
+    assert sweep_files(older_than=timedelta(0)) == 1
+    assert place_of(task.tenant_id, kept.pk).exists()
+    assert not place_of(task.tenant_id, lost.pk).exists()
 
 
 def test_only_who_may_act_adds_and_takes_away(ada: Actor, adam: Actor, sam: Actor, task: Task) -> None:

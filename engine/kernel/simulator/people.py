@@ -69,6 +69,8 @@ def choose_assignee(world: "World", instance: "Instance", wait: Wait) -> str | N
     """Choose whose a new task is, where its author lets the platform choose: one of the cast who may do it."""
     task = wait.task
     assert task is not None
+    if task.extra.get("several"):
+        return None
     fitting = [person.name for person in world.people.values() if may_act(task, None, person)]
     place = (instance.definition.name, wait.step)
     way, last = str(task.extra.get("assign_by", "offer")), world.last_given.get(place)
