@@ -211,7 +211,7 @@ def _refuse_completion(result: Slice, happenings: Sequence[Happening]) -> None:
 def _without_start(result: Slice, deliveries: int) -> Slice:
     """Count the signals that were delivered, not the start: it comes by none. What admits an instance is applied by that."""
     missing = deliveries - (len(result.applied) - 1)
-    return replace(result, applied=(True,) * missing + result.applied[1:], kept=(False,) * missing + result.kept[1:])
+    return result._replace(applied=(True,) * missing + result.applied[1:], kept=(False,) * missing + result.kept[1:])
 
 
 def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:

@@ -2,8 +2,8 @@
 
 The interpreter returns one `Slice`. Whoever commits it writes the rows; nothing here knows how. Rows to insert and
 delete in `wf_waits` are `opened` and `closed`; every wait of kind timer, retry and call also needs its delayed
-signal, by `SIGNAL_OF_WAIT`. What a slice says many times over (runs, changes, closed waits) is a named tuple: as
-immutable as the frozen dataclasses beside it, and made in a fifth of the time.
+signal, by `SIGNAL_OF_WAIT`. What every slice makes is a named tuple: as immutable as the frozen dataclasses
+beside it, and made in a fifth of the time.
 """
 
 from collections.abc import Mapping
@@ -98,8 +98,7 @@ class MakeCall:
     """Names of secrets that the author put into the request: it holds marks in their place, see secrets.py."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """One live leaf. `side` waits (timeouts, reminders, handlers) do not keep a case alive."""
 
     token: int
@@ -234,8 +233,7 @@ class Change(NamedTuple):
     new: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """What one run to wait produced."""
 
     snapshot: Snapshot

@@ -90,6 +90,13 @@ def bind(environment: Any, reads: Reads, scope: Scope) -> Any:
     return environment.Activation(names)
 
 
+@lru_cache(maxsize=8192)
+def covers(known: Reads, reads: Reads) -> bool:
+    """Tell whether what was bound for one expression holds all that another reads."""
+    held = dict(known)
+    return all(root in held and (not held[root] or (keys and {*keys} <= {*held[root]})) for root, keys in reads)
+
+
 @lru_cache(maxsize=256)
 def environment(extra: frozenset[str]) -> Any:
     """Make the library's environment: the language's names plus an author's own loop names."""

@@ -218,7 +218,7 @@ def _begin_case(machine: Machine, root: Frame) -> None:
 
 def _leaf(machine: Machine, token: int, kind: WaitKind) -> Frame | None:
     leaf = machine.frames.get(token)
-    return leaf if leaf is not None and leaf.wait == kind.value else None
+    return leaf if leaf is not None and leaf.wait == kind else None
 
 
 def _answer(kind: WaitKind) -> Callable[[Machine, Any], bool]:
@@ -352,7 +352,7 @@ def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], 
         snapshot=machine.snapshot(),
         status=machine.status,
         applied=applied,
-        opened=tuple(machine.opened[token] for token in sorted(machine.opened)),
+        opened=tuple([machine.opened[token] for token in sorted(machine.opened)]),
         closed=tuple(machine.closed),
         effects=tuple(machine.effects),
         trace=tuple(machine.trace),

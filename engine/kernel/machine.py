@@ -104,7 +104,6 @@ class Machine(Tree):
         self.rules = rules
         self.now = lent.now
         self._names: dict[int, Names] = {}
-        self._names_at: dict[int, Names] = {}
         self._load(snapshot)
         self.output: Json = None
         self.error: ErrorRecord | None = None
@@ -163,24 +162,20 @@ class Machine(Tree):
 
     def names(self, frame: Frame) -> Names:
         """Give the names at a frame."""
-        known = self._names_at.get(frame.n)
-        if known is not None:
-            return known
-        layers = [
-            found
-            for found in self.upward(frame)
-            if found.env is not None or found.results is not None or found.state is not None
-        ]
-        place = layers[0].n if layers else 0
-        if place not in self._names:
-            self._names[place] = Names(self, layers)
-        self._names_at[frame.n] = self._names[place]
-        return self._names[place]
+        known = self._names.get(frame.n)
+        if known is None:
+            known = self._names[frame.n] = self._names_at(frame)
+        return known
+
+    def _names_at(self, frame: Frame) -> Names:
+        """Take over the names of the frame above, unless this one lays its own over them."""
+        if frame.p and not _has_names(frame):
+            return self.names(self.frames[frame.p])
+        return Names(self, [found for found in self.upward(frame) if _has_names(found)])
 
     def forget_names(self) -> None:
         """Build names anew: frames moved, or were given names of their own."""
         self._names.clear()
-        self._names_at.clear()
 
     # waits
 
@@ -211,7 +206,7 @@ class Machine(Tree):
     def close(self, leaf: Frame, how: Closing) -> None:
         """Take a leaf away; one opened in this very slice leaves no trace."""
         self.drop(leaf)
-        if leaf.wait == WaitKind.CHILD.value and how is not Closing.ANSWERED:
+        if leaf.wait == WaitKind.CHILD and how is not Closing.ANSWERED:
             self.effects.append(CancelChild(leaf.n))
         if self.opened.pop(leaf.n, None) is None:
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
@@ -238,7 +233,7 @@ class Machine(Tree):
             self.version += self.definition.reads_status
         self.trace.append(
             StepRun(
-                frame.n, step.id, step.kind, step.path, self.iteration(frame), max(frame.attempt, 1), status, self.now,
+                frame.n, step.id, step.kind, step.path, self.iteration(frame), frame.attempt or 1, status, self.now,
                 began, None, output, error, reason,
             )
         )  # fmt: skip
@@ -368,6 +363,10 @@ class Machine(Tree):
             "nextStepIndex": home.place[step.id] + 1 if home is not None else 0,
             "iteration": self.iteration(leaf),
         }
+
+
+def _has_names(frame: Frame) -> bool:
+    return frame.env is not None or frame.results is not None or frame.state is not None
 
 
 def moment_of(value: Json, what: str) -> datetime:

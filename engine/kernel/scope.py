@@ -7,7 +7,7 @@ outward from the frame. Only what an expression reads is looked up and handed to
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.kernel.expressions import Reads, bind
+from engine.kernel.expressions import Reads, bind, covers
 from engine.kernel.functions import MISSING
 from engine.kernel.periods import spell_moment
 from engine.kernel.secrets import mark
@@ -38,12 +38,12 @@ class Names:
         return self._known[root]
 
     def activation(self, environment: Any, reads: Reads) -> Any:
-        """Give the library's form of the names that an expression reads; expressions that read alike share it."""
+        """Give the library's form of the names that an expression reads; one that holds more of them serves as well."""
         self._look_again()
-        found = self._bound.get(reads)
-        if found is None:
-            found = self._bound[reads] = bind(environment, reads, self)
-        return found
+        if reads not in self._bound:
+            wider = (made for known, made in self._bound.items() if covers(known, reads))
+            self._bound[reads] = next(wider, None) or bind(environment, reads, self)
+        return self._bound[reads]
 
     def _look_again(self) -> None:
         if self._version != self._machine.version:

@@ -20,6 +20,7 @@ from engine.kernel.expressions import (
     bind,
     check_text,
     compile_program,
+    covers,
     environment,
     own_names,
     read_names,
@@ -250,6 +251,22 @@ def test_names_are_found_with_their_paths_and_guards() -> None:
 )
 def test_expression_is_bound_only_to_what_it_names(text: str, wanted: Any) -> None:
     assert read_names(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "wanted"),
+    [
+        ("state.n >= 0 && start.amount > 3", "state.n + 1", True),
+        ("state.n", "state.m", False),
+        ("state.n", "state", False),
+        ("size(state)", "state.n", True),
+        ("state.n", "start.n", False),
+        ("size(state)", "size(state) + 1", True),
+        ("1 + 1", "2", True),
+    ],
+)
+def test_what_is_bound_serves_an_expression_that_reads_no_more(known: str, text: str, wanted: bool) -> None:
+    assert covers(read_names(known), read_names(text)) is wanted
 
 
 PLAIN = st.recursive(

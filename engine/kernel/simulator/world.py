@@ -265,7 +265,7 @@ class World:
         task = instance.tasks[effect.token]
         assert task.wait.task is not None
         changed = change_task(task.wait.task, effect)
-        task.wait = replace(task.wait, task=changed)
+        task.wait = task.wait._replace(task=changed)
         if effect.assignee is not None and may_act(changed, effect.assignee, self.person(effect.assignee)):
             task.assignee, task.claimed_by, task.status = effect.assignee, None, TaskStatus.OPEN
 
