@@ -31,7 +31,7 @@ from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.interpreter import advance
 from engine.kernel.json_text import read_json
-from engine.kernel.signals import Continue, Happening, InstanceFacts, Lent, Started, TaskCompleted
+from engine.kernel.signals import CancelCase, Continue, Happening, InstanceFacts, Lent, Started, TaskCompleted
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_batch
@@ -182,7 +182,8 @@ def _run(
     """
     definition = definition_of(loaded.version_id)
     happenings: list[Happening] = [delivery.happening for delivery in deliveries]
-    if loaded.snapshot is None:
+    begins = _begins(loaded, happenings)
+    if begins:
         happenings = [
             Started(loaded.input),
             *(happening for happening in happenings if not isinstance(happening, Continue)),
@@ -191,7 +192,7 @@ def _run(
     result = advance(definition, loaded.snapshot, loaded.facts, happenings, lend(loaded, performer))
     if performer is not None and performer.raised(result.error):
         _refuse_completion(result, happenings)
-    if loaded.snapshot is None:
+    if begins:
         result = _without_start(result, len(deliveries))
     stage = Stage(loaded, result, deliveries, actor, node(), batch)
     project(stage)
@@ -199,6 +200,11 @@ def _run(
     for child in children_of(stage):
         stages += _run(batch, child, (), actor, alone=alone)
     return stages
+
+
+def _begins(loaded: Loaded, happenings: Sequence[Happening]) -> bool:
+    """Tell whether a slice begins its case; one that is cancelled while it waits for its turn never does."""
+    return loaded.snapshot is None and not any(isinstance(one, CancelCase) for one in happenings)
 
 
 def _refuse_completion(result: Slice, happenings: Sequence[Happening]) -> None:

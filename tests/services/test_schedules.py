@@ -8,14 +8,15 @@ import pytest
 from engine.audit import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, NotFound, Refused
-from engine.models import Audit, Instance, Schedule, ScheduleFire, TemplateVersion
+from engine.models import Audit, Instance, Schedule, ScheduleFire, StepRun, TemplateVersion
 from engine.services import schedules
 from engine.services.instances import cancel_instance
 from engine.services.people import change_level, deactivate_person
 from engine.services.templates import archive_version, pause_version, resume_version
 from tests.cast import Cast
 from tests.races.crowd import at_once
-from tests.workflows import APPROVAL, TIMER, activated
+from tests.workflows import APPROVAL, TIMER, activated, started
+from workflowplatform.accounts.models import Tenant
 
 NIGHTLY = """
 workflow: nightly
@@ -78,6 +79,17 @@ def test_a_newer_run_replaces_the_older(committed_cast: Cast, clock: Schedule) -
     assert let_pass(clock, 2, catch_up="all", overlap="cancel_other") == 2
     drain()
     assert list(Instance.objects.order_by("id").values_list("status", flat=True)) == ["cancelled", "running"]
+
+
+def test_a_run_replaced_while_it_waits_for_its_turn_never_begins(committed_cast: Cast, clock: Schedule) -> None:
+    Tenant.objects.filter(pk=committed_cast.acme.pk).update(concurrent_limit=1)
+    activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT1H"))
+    started(committed_cast.actor("ada"), "timer")
+    let_pass(clock, 2, catch_up="all", overlap="cancel_other")
+    drain()
+    first, second = Instance.objects.filter(schedule_id=clock.pk).order_by("id")
+    assert (first.status, second.status) == ("cancelled", "queued")
+    assert not StepRun.objects.filter(instance=first).exists()
 
 
 def test_many_schedulers_fire_each_slot_once(clock: Schedule) -> None:
