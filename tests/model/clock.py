@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
+from workflowplatform.ids import keep_time
+
 BEGINNING = datetime(2030, 1, 7, 9, 0, tzinfo=UTC)
 
 MAKE = """
@@ -52,6 +54,7 @@ def standing_clock() -> Iterator[Clock]:
         yield Clock()
     finally:
         _reconnect(before)
+        keep_time(datetime.now(UTC))  # ids follow the database's clock, and that goes again
         with connection.cursor() as cursor:
             cursor.execute("DROP SCHEMA standing CASCADE")
 

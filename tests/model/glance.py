@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db import connection
 
 INSTANCES = """
-SELECT i.id, t.name, i.status, i.parent_token IS NOT NULL FROM wf_instances i JOIN wf_templates t ON t.id = i.template_id
-WHERE i.tenant_id = %s ORDER BY i.id
+SELECT i.id, t.name, i.status, i.parent_token IS NOT NULL, i.started_at FROM wf_instances i
+JOIN wf_templates t ON t.id = i.template_id WHERE i.tenant_id = %s ORDER BY i.started_at, i.id
 """
 RUNS = """
 SELECT r.instance_id, r.step, r.status, r.started_at, r.ended_at FROM wf_step_runs r
@@ -31,6 +31,7 @@ class SeenInstance(NamedTuple):
     template: str
     status: str
     is_child: bool
+    started_at: datetime
 
 
 class SeenRun(NamedTuple):

@@ -16,7 +16,7 @@ from engine.errors import NotFound
 from engine.services.auditing import list_audit, verify_audit
 from engine.services.schedules import find_schedule
 from tests.model import outside
-from tests.model.glance import look
+from tests.model.glance import SeenInstance, look
 from tests.model.model import ADMITTED, AUTHORED, INSTANCE_ENDS, LIVE, OPERATED, OVER, STEP_ACTS
 from tests.model.templates import TEMPLATES
 from tests.model.world import STRANGERS, World
@@ -188,12 +188,15 @@ def _limits(world: World) -> Iterator[str]:
 
 def _turns(world: World) -> Iterator[str]:
     """See that nobody was admitted before somebody who came first."""
-    first: dict[str, UUID] = {}
+    first: dict[str, SeenInstance] = {}
     for instance in world.glance.instances:
-        if instance.status == "queued" and not instance.is_child:
-            first.setdefault(instance.template, instance.id)
-        elif instance.status in ADMITTED and instance.template in first and not instance.is_child:
-            yield f"{instance.id} was admitted before {first[instance.template]}, which came first"
+        if instance.is_child:
+            continue
+        if instance.status == "queued":
+            first.setdefault(instance.template, instance)
+        earlier = first.get(instance.template)
+        if instance.status in ADMITTED and earlier and earlier.started_at < instance.started_at:
+            yield f"{instance.id} was admitted before {earlier.id}, which came first"
 
 
 def _needs(world: World) -> Iterator[str]:

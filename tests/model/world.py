@@ -45,6 +45,9 @@ ANSWERS: dict[type[WorkflowError], Answer] = {
     Conflict: Answer.CONFLICT,
 }
 
+TICK = timedelta(milliseconds=1)
+"""What an act takes, so that no two happen at the very same moment and who came first is plain."""
+
 _numbers = count(1)
 
 
@@ -113,6 +116,7 @@ class World:
         """Let somebody act; the answer must be the expected one, and the audit must know it, or know nothing."""
         actor, before = self.actor(who), self.last_row()
         self.sound = False
+        self.clock.advance(TICK)
         result, answer = _answer(act, actor)
         assert answer is expected, f"{who} (level {actor.level}) expected {expected!r}, got {answer!r}"
         fresh = Audit.objects.filter(tenant_id=self.tenant.pk, id__gt=before)
