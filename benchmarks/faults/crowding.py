@@ -10,7 +10,7 @@ from django.db import connection, connections
 
 from benchmarks.faults.crew import crew
 from benchmarks.faults.trial import Outcome, Trial
-from benchmarks.faults.waiting import a_house, wait_for_ends, wait_until
+from benchmarks.faults.waiting import PATIENCE, a_house, wait_for_ends, wait_until
 from engine.audit import database_now
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Instance, Signal, SignalReceipt
@@ -63,7 +63,7 @@ def count_together(signals: int) -> Outcome:
         caller = hands.fork(partial(_send_ticks, cast, instance.pk))
         codes = hands.wait_for(caller)
         faults = ["a sender failed"] * sum(map(bool, codes))
-        ended = wait_until(lambda: Instance.objects.get(pk=instance.pk).is_over)
+        ended = wait_until(lambda: Instance.objects.get(pk=instance.pk).is_over, patience=PATIENCE + signals)
         faults += [] if ended else [f"it stands at {Instance.objects.get(pk=instance.pk).state}"]
         faults += [f"worker {pid} ended" for pid in hands.ended()]
         return _judge_count(instance.pk, signals, count_deadlocks() - before, faults)

@@ -1,6 +1,7 @@
 """Deliver every signal one to five times, stale ones among them, in any order: the outcome stays what it is in order."""
 
 import random
+import time
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,7 +9,7 @@ from uuid import UUID
 
 from benchmarks.faults.crew import Crew, crew
 from benchmarks.faults.trial import Outcome, Trial
-from benchmarks.faults.waiting import a_house, wait_for_ends, wait_until
+from benchmarks.faults.waiting import PATIENCE, a_house, wait_for_ends, wait_until
 from engine.audit import database_now
 from engine.models import DeadLetter, Instance, Signal, SignalReceipt, StepRun
 from engine.services.signals import send_keyed_signal
@@ -73,7 +74,8 @@ def deliver_in_disorder(instances: int) -> Outcome:
         _send_all(cast, dice, [*ids["orderless"], *ids["decided"]])
         added = _meddle(dice)
         hands.hire(WORKERS)
-        while not wait_for_ends(0.5):
+        give_up = time.monotonic() + PATIENCE + instances
+        while not wait_for_ends(0.5) and time.monotonic() < give_up:
             added += _meddle(dice)
         wait_until(lambda: not Signal.objects.exists())
         return _judge(ids, reference, added)

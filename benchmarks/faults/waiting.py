@@ -12,7 +12,8 @@ from tests.cast import Cast, assemble_cast
 from tests.workflows import activated, started
 
 T = TypeVar("T")
-PATIENCE = 120.0
+PATIENCE = 300.0
+"""Seconds until something counts as stuck; nothing is judged by being slow."""
 
 STEADY = """
 workflow: steady
