@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.kernel.errors import ErrorClass, StepError
-from engine.kernel.forms import refuse_unsafe_json
 from engine.kernel.program import Step
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
+from engine.kernel.unsafe_json import refuse_unsafe_json
 
 if TYPE_CHECKING:
     from engine.kernel.machine import Machine

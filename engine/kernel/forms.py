@@ -5,27 +5,18 @@ Defaults are filled in before validation. Messages are sentences for the person 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import jsonschema_rs
 
-from engine.kernel.expressions import SAFE_INTEGER
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
+from engine.kernel.unsafe_json import FieldError, joined, refuse_unsafe_json
 
-DEEPEST_VALUE = 64
+__all__ = ["FieldError", "check_values", "fill_defaults", "refuse_unsafe_json", "schema_problem"]
+
 MOST_ERRORS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """What is wrong with one field; `path` is `lines.0.amount`, empty for the whole."""
-
-    path: str
-    code: str
-    message: str
 
 
 def check_values(schema: Mapping[str, Json] | None, values: Json) -> tuple[Json, tuple[FieldError, ...]]:
@@ -68,69 +59,6 @@ def _fill_property(name: str, inner: Json, values: dict[str, Json]) -> None:
         values[name] = fill_defaults(inner, values[name])
 
 
-def refuse_unsafe_json(value: Json) -> tuple[FieldError, ...]:
-    """Refuse what JSON or the database cannot keep: NaN, infinity, integers beyond 2^53, NUL, half characters."""
-    return tuple(_unsafe(value, ""))
-
-
-def _unsafe(value: Json, path: str, depth: int = 0) -> Iterator[FieldError]:
-    look = _LOOKS.get(type(value))
-    if depth > DEEPEST_VALUE:
-        yield FieldError(path, "too_deep", "This is nested too deep.")
-    elif look is None:
-        yield FieldError(path, "bad_value", "This is not a JSON value.")
-    else:
-        yield from look(value, path, depth + 1)
-
-
-def _fine(_value: Json, _path: str, _depth: int) -> Iterator[FieldError]:
-    return iter(())
-
-
-def _unsafe_float(value: float, path: str, _depth: int) -> Iterator[FieldError]:
-    if value != value or value in (float("inf"), float("-inf")):
-        yield FieldError(path, "bad_number", "This is not a number that can be kept.")
-
-
-def _unsafe_integer(value: int, path: str, _depth: int) -> Iterator[FieldError]:
-    if abs(value) > SAFE_INTEGER:
-        yield FieldError(path, "bad_number", "This number is too large to be kept exactly.")
-
-
-def _unsafe_object(value: dict[str, Json], path: str, depth: int) -> Iterator[FieldError]:
-    for key, item in value.items():
-        yield from _unsafe_text(str(key), path)
-        yield from _unsafe(item, _joined(path, key), depth)
-
-
-def _unsafe_list(value: list[Json], path: str, depth: int) -> Iterator[FieldError]:
-    for place, item in enumerate(value):
-        yield from _unsafe(item, _joined(path, place), depth)
-
-
-_HALF = re.compile("[\ud800-\udfff\x00]")
-
-
-def _unsafe_text(text: str, path: str, _depth: int = 0) -> Iterator[FieldError]:
-    if _HALF.search(text):
-        yield FieldError(path, "bad_character", "This text holds a character that cannot be kept.")
-
-
-_LOOKS: Mapping[type, Callable[[Any, str, int], Iterator[FieldError]]] = {
-    type(None): _fine,
-    bool: _fine,
-    str: _unsafe_text,
-    int: _unsafe_integer,
-    float: _unsafe_float,
-    dict: _unsafe_object,
-    list: _unsafe_list,
-}
-
-
-def _joined(path: str, part: object) -> str:
-    return f"{path}.{part}" if path else str(part)
-
-
 def _frozen(value: Json) -> Any:
     """Make a schema hashable, so that its validator is built once."""
     if isinstance(value, dict):
@@ -165,7 +93,7 @@ def _explain(problem: Any) -> Iterator[FieldError]:
     word = str(problem.schema_path[-1]) if problem.schema_path else "invalid"
     if word == "required":
         name = getattr(problem.kind, "property", None) or problem.message.split('"')[1]
-        yield FieldError(_joined(path, name), "required", "This field is required.")
+        yield FieldError(joined(path, name), "required", "This field is required.")
         return
     sentence = _SENTENCES.get(word)
     yield FieldError(path, word, sentence(problem) if sentence else f"{_capital(problem.message)}.")

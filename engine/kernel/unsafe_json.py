@@ -1,0 +1,84 @@
+"""Refuse JSON that cannot be kept, field by field; what runs a definition needs this and no schema."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.kernel.expressions import SAFE_INTEGER
+from engine.kernel.signals import Json
+
+DEEPEST_VALUE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one field; `path` is `lines.0.amount`, empty for the whole."""
+
+    path: str
+    code: str
+    message: str
+
+
+def refuse_unsafe_json(value: Json) -> tuple[FieldError, ...]:
+    """Refuse what JSON or the database cannot keep: NaN, infinity, integers beyond 2^53, NUL, half characters."""
+    return tuple(_unsafe(value, ""))
+
+
+def _unsafe(value: Json, path: str, depth: int = 0) -> Iterator[FieldError]:
+    look = _LOOKS.get(type(value))
+    if depth > DEEPEST_VALUE:
+        yield FieldError(path, "too_deep", "This is nested too deep.")
+    elif look is None:
+        yield FieldError(path, "bad_value", "This is not a JSON value.")
+    else:
+        yield from look(value, path, depth + 1)
+
+
+def _fine(_value: Json, _path: str, _depth: int) -> Iterator[FieldError]:
+    return iter(())
+
+
+def _unsafe_float(value: float, path: str, _depth: int) -> Iterator[FieldError]:
+    if value != value or value in (float("inf"), float("-inf")):
+        yield FieldError(path, "bad_number", "This is not a number that can be kept.")
+
+
+def _unsafe_integer(value: int, path: str, _depth: int) -> Iterator[FieldError]:
+    if abs(value) > SAFE_INTEGER:
+        yield FieldError(path, "bad_number", "This number is too large to be kept exactly.")
+
+
+def _unsafe_object(value: dict[str, Json], path: str, depth: int) -> Iterator[FieldError]:
+    for key, item in value.items():
+        yield from _unsafe_text(str(key), path)
+        yield from _unsafe(item, joined(path, key), depth)
+
+
+def _unsafe_list(value: list[Json], path: str, depth: int) -> Iterator[FieldError]:
+    for place, item in enumerate(value):
+        yield from _unsafe(item, joined(path, place), depth)
+
+
+_HALF = re.compile("[\ud800-\udfff\x00]")
+
+
+def _unsafe_text(text: str, path: str, _depth: int = 0) -> Iterator[FieldError]:
+    if _HALF.search(text):
+        yield FieldError(path, "bad_character", "This text holds a character that cannot be kept.")
+
+
+_LOOKS: Mapping[type, Callable[[Any, str, int], Iterator[FieldError]]] = {
+    type(None): _fine,
+    bool: _fine,
+    str: _unsafe_text,
+    int: _unsafe_integer,
+    float: _unsafe_float,
+    dict: _unsafe_object,
+    list: _unsafe_list,
+}
+
+
+def joined(path: str, part: object) -> str:
+    """Spell the path of a part."""
+    return f"{path}.{part}" if path else str(part)
