@@ -4,6 +4,7 @@ import socket
 
 import pytest
 from django.db import transaction
+from django.test import Client
 
 from engine.dispatch.drain import drain
 from engine.errors import Invalid
@@ -117,6 +118,15 @@ def test_its_uncaught_refusal_refuses_the_answer(committed_cast: Cast) -> None:
     assert (task.status, task.assignee_id, task.instance.status) == ("open", None, "running")
     assert list(TaskEvent.objects.filter(task=task).values_list("kind", flat=True)) == ["created"]
     assert roles() == set()
+
+
+def test_the_person_reads_why_the_answer_was_refused(cast: Cast, client: Client) -> None:
+    activated(cast.actor("gwen"), ASKED)
+    task = only_task(started(cast.actor("ada"), "asked"))
+    client.force_login(cast.ada)
+    answer = client.post(f"/inbox/tasks/{task.pk}/complete/", {"outcome": "done"})
+    assert answer.status_code == 400
+    assert "There is nothing left in stock." in answer.content.decode()
 
 
 def test_a_refusal_that_is_caught_is_the_authors_affair(cast: Cast) -> None:
