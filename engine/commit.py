@@ -130,7 +130,7 @@ def write(batch: Batch) -> None:
     _require_all_moved(batch, moved)
 
 
-_written = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_written: Callable[[list[Row]], str] = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 WRITERS: dict[str, Callable[[list[Row]], str]] = {"runtimes": write_json, "new_runtimes": write_json}
 """Snapshots are most of what is written, so they take the fast way; other parts keep the spelling that audits hash."""
