@@ -87,11 +87,12 @@ def queue_signal(
     *,
     token: int | None = None,
     payload: Any = None,
+    signal_id: UUID | None = None,
 ) -> bool:
     """Queue a signal to an instance; one that stands still gets it when it goes on."""
     still = Instance.objects.filter(pk=instance_id, status__in=STANDING_STILL).exists()
     Signal.objects.create(
-        id=uuid7(),
+        id=signal_id or uuid7(),
         tenant_id=tenant_id,
         instance_id=instance_id,
         type=kind,

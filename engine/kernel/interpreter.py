@@ -74,6 +74,8 @@ def advance(
     """Apply happenings to a case and run it to its next waits."""
     snapshot = snapshot or _before_the_first(facts, lent)
     machine = Machine(definition, snapshot, facts, lent, RULES)
+    if machine.status is InstanceStatus.INCIDENT:
+        machine.error = _error_of_stuck(machine)
     if machine.queue:
         machine.now = parse_moment(snapshot.now)
     pending = bool(machine.queue or machine.emits)
@@ -282,6 +284,12 @@ def _stuck(machine: Machine, run: int | None) -> Frame | None:
     return None
 
 
+def _error_of_stuck(machine: Machine) -> ErrorRecord | None:
+    """Give the error of the first step that is stuck: it stands until somebody helps, whatever else happens."""
+    frame = _stuck(machine, None)
+    return None if frame is None else error_record((frame.more or {})["error"])
+
+
 def _retry_step(machine: Machine, happening: StepRetried) -> bool:
     frame = _stuck(machine, happening.run)
     if frame is None:
@@ -322,9 +330,8 @@ def _released(machine: Machine, frame: Frame) -> None:
     frame.phase, more = None, dict(frame.more or {})
     more.pop("error", None)
     frame.more = more or None
-    left = _stuck(machine, None)
-    machine.status = InstanceStatus.RUNNING if left is None else InstanceStatus.INCIDENT
-    machine.error = None if left is None else error_record((left.more or {})["error"])
+    machine.error = _error_of_stuck(machine)
+    machine.status = InstanceStatus.RUNNING if machine.error is None else InstanceStatus.INCIDENT
 
 
 HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {

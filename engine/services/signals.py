@@ -11,10 +11,10 @@ from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.periods import parse_period
 from engine.kernel.signals import NamedSignal, SignalType
 from engine.kernel.transitions import InstanceStatus
-from engine.models import Event, SignalReceipt
+from engine.models import Event, Instance, Signal, SignalReceipt
 from engine.outbox import announce_on_commit
-from engine.projection import Delivery
-from engine.routing import Address, hold_addresses, route
+from engine.projection import STANDING_STILL, Delivery
+from engine.routing import Address, hold_addresses, queue_signal, route
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -58,6 +58,8 @@ def send_signal(
     if instance.status == InstanceStatus.QUEUED:
         raise Conflict("This instance is queued and has not begun.", code="status", status=instance.status)
     record(instance, Act("send_signal", new={"name": name}), actor=actor)
+    if instance.status in STANDING_STILL:
+        return _hold(instance, name, payload, receipt_id)
     happening = NamedSignal(name, None, payload)
     delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, receipt_id, actor, queued=False)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
@@ -67,12 +69,28 @@ def send_signal(
     return Sent(delivered=advanced.applied[0] and not kept, kept=kept)
 
 
+def _hold(instance: Instance, name: str, payload: Any, signal_id: UUID) -> Sent:
+    """Let a signal wait until the instance goes on; it moves nothing that stands still."""
+    content = {"name": name, "key": None, "payload": payload}
+    queue_signal(
+        instance.tenant_id,
+        instance.pk,
+        SignalType.EXTERNAL_SIGNAL,
+        database_now(),
+        payload=content,
+        signal_id=signal_id,
+    )
+    return Sent(delivered=False, kept=True)
+
+
 def _receipt_id(instance_id: UUID, signal_id: UUID | str) -> UUID:
     """Make a sender's id one of this instance: two senders may choose the same for two instances."""
     return uuid5(instance_id, str(signal_id))
 
 
 def _earlier(receipt_id: UUID) -> Sent | None:
+    if Signal.objects.filter(pk=receipt_id).exists():
+        return Sent(delivered=False, kept=True)
     receipt = SignalReceipt.objects.filter(pk=receipt_id).first()
     return Sent(delivered=receipt.disposition == "applied", kept=receipt.disposition == "kept") if receipt else None
 

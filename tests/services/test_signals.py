@@ -1,11 +1,14 @@
 """Named signals: delivered, kept, lost, repeated; and children told by signal."""
 
+from typing import Any
+
 import pytest
 
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Instance, KeptSignal
 from engine.services.instances import cancel_instance
+from engine.services.operations import resume_instance, suspend_instance
 from engine.services.signals import send_keyed_signal, send_signal
 from engine.services.tasks import complete_task
 from tests.cast import Cast
@@ -216,3 +219,49 @@ def test_recursion_stops_at_a_depth(committed_cast: Cast) -> None:
     deepest = Instance.objects.order_by("-depth")[0]
     assert (root.status, deepest.status, deepest.error["code"]) == ("running", "incident", "too_deep")
     assert Instance.objects.count() == 26
+
+
+@pytest.mark.usefixtures("valkey")
+def test_a_signal_to_a_suspended_instance_moves_nothing_until_it_is_resumed(
+    committed_cast: Cast, settings: Any
+) -> None:
+    settings.WORKFLOW_DISPATCHER = "rq"
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), OWN.replace("task: {title: Think}", "set: {thought: true}"))
+    instance = started(ada, "own")
+    suspend_instance(actor=ada, instance_id=instance.pk)
+    for _ in range(2):
+        sent = send_signal(actor=ada, instance_id=instance.pk, name="go", payload={"word": "now"}, signal_id="one")
+        assert (sent.delivered, sent.kept) == (False, True)
+    drain()
+    instance.refresh_from_db()
+    assert (instance.status, instance.signals.count()) == ("suspended", 1)
+    resume_instance(actor=ada, instance_id=instance.pk)
+    drain()
+    instance.refresh_from_db()
+    assert (instance.status, instance.state["word"]) == ("completed", "now")
+
+
+BESIDE_AN_INCIDENT = """
+workflow: beside
+title: Beside an incident
+steps:
+  - id: both
+    parallel:
+      join: fail_fast
+      branches:
+        bad: [{id: broken, call: {python: {function: test_broken, args: {}}}}]
+        good: [{id: think, task: {title: Think}}, {id: wait, signal: {name: never}}]
+"""
+
+
+def test_an_answer_beside_an_incident_leaves_it_its_error(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), BESIDE_AN_INCIDENT)
+    instance = started(ada, "beside")
+    drain()
+    instance.refresh_from_db()
+    assert instance.status == "incident"
+    complete_task(actor=ada, task_id=only_task(instance).pk, outcome="done")
+    instance.refresh_from_db()
+    assert (instance.status, instance.error["code"]) == ("incident", "exception")
