@@ -33,6 +33,7 @@ GALLERY = (
     "approved-action",
     "approval-rules",
     "quorum-of-five",
+    "board-resolution",
     "human-pipeline",
     "first-of-three",
 )

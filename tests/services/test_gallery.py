@@ -183,7 +183,8 @@ def ends_reached(case: Instance) -> set[End]:
         if run.kind == "task" and run.status is StepStatus.TIMED_OUT:
             ends.add(("timed out", run.step))
         elif run.kind == "task" and run.status is StepStatus.SUCCESS:
-            ends.add(("outcome", run.step, run.output["outcome"]))
+            answers = run.output.get("answers", [run.output])
+            ends |= {("outcome", run.step, answer["outcome"]) for answer in answers}
     return ends
 
 
