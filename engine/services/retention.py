@@ -34,6 +34,7 @@ from engine.models import (
     Signal,
     Template,
 )
+from engine.services.attachments import sweep_files
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
@@ -102,6 +103,8 @@ class Swept:
     kept_signals: int = 0
     idempotency_keys: int = 0
     rates: int = 0
+    files: int = 0
+    """Files of attachments that went; a dry run does not look for them."""
 
 
 Progress = Callable[[Purged], None]
@@ -163,6 +166,7 @@ def apply_retention(*, tenant: Tenant | None = None, dry_run: bool = False, prog
         for each in [tenant] if tenant else Tenant.objects.order_by("name"):
             _sweep_tenant(each, swept, lock, progress or (lambda purged: None))
         _sweep_house(swept)
+        swept.files = 0 if dry_run else sweep_files()
         return swept
 
 

@@ -26,6 +26,7 @@ from engine.models import (
     TaskEvent,
 )
 from engine.services.auditing import verify_everything
+from engine.services.comments import comment_task
 from engine.services.instances import cancel_instance
 from engine.services.retention import apply_retention, keep_instance, list_retention, set_retention
 from engine.services.tasks import complete_task
@@ -50,7 +51,7 @@ steps:
 
 GONE_WITH_IT = (
     "wf_runtime_states", "wf_waits", "wf_step_runs", "wf_tasks", "wf_task_events", "wf_signals", "wf_signal_receipts",
-    "wf_dead_letters", "wf_effects",
+    "wf_dead_letters", "wf_effects", "wf_task_comments", "wf_task_attachments",
 )  # fmt: skip
 
 
@@ -65,6 +66,7 @@ def ended(cast: Cast, *, days: int, how: str = "completed", amount: float = 5) -
     instance = started(cast.actor("uri"), "approval", amount=amount)
     if how == "completed":
         task = only_task(instance)
+        comment_task(actor=cast.actor("ada"), task_id=task.pk, text="Looks good.")
         complete_task(actor=cast.actor("ada"), task_id=task.pk, outcome="approve", values={"note": "ok"})
     else:
         cancel_instance(actor=cast.actor("ada"), instance_id=instance.pk, reason="no longer wanted")
@@ -108,6 +110,7 @@ def test_what_is_past_its_window_goes_with_everything_beside_it(cast: Cast) -> N
     assert exists(young)
     assert {table: rows_of(old, table) for table in GONE_WITH_IT} == dict.fromkeys(GONE_WITH_IT, 0)
     assert rows_of(young, "wf_task_events") > 0
+    assert rows_of(young, "wf_task_comments") == 1
 
 
 @pytest.mark.usefixtures("approvals")

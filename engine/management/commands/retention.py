@@ -89,7 +89,7 @@ class Command(BaseCommand):
             console.print(table)
         total = {name: sum(getattr(one, name) for one in swept.templates) for name in OPTIONS}
         told = ", ".join(f"{count} {name}" for name, count in total.items())
-        house = f"{swept.kept_signals} kept signals, {swept.idempotency_keys} keys, {swept.rates} rates"
+        house = f"{swept.kept_signals} kept signals, {swept.idempotency_keys} keys, {swept.rates} rates, {swept.files} files"
         self.stdout.write(f"{'Would go' if swept.dry_run else 'Gone'}: {told}, {house}.")
 
 
