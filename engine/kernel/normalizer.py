@@ -7,6 +7,7 @@ Canonical is itself a document of the language, so normalising it again gives th
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import engine.kernel.reading_steps as _step_readers
@@ -14,7 +15,7 @@ from engine.kernel.bodies import bodies
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
-from engine.kernel.reading import Reading, read_shape
+from engine.kernel.reading import SLUG, Enough, Reading, read_shape
 from engine.kernel.signals import Json
 from engine.kernel.source import Node, SourceRefused, read_documents
 from engine.kernel.validator import TenantFacts, check, ordered
@@ -63,11 +64,14 @@ def _refused(finding: Finding) -> Normalized:
 
 def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet: bool) -> Normalized:
     reading = Reading(allow_not_yet)
-    head = read_shape(reading, document, HEAD, "")
-    reading.starter_level = _starter_level(head)
-    reading.input_schema = head.get("input") or {} if isinstance(head, dict) else {}
-    name, title = _label(head, "workflow"), _label(head, "title")
-    check(reading, replace(facts, workflows=facts.workflows | {name}) if facts and name else facts)
+    head: Json = None
+    name, title = _written(document, "workflow"), _written(document, "title")
+    with suppress(Enough):
+        head = read_shape(reading, document, HEAD, "")
+        reading.starter_level = _starter_level(head)
+        reading.input_schema = head.get("input") or {} if isinstance(head, dict) else {}
+        name, title = _label(head, "workflow"), _label(head, "title")
+        check(reading, replace(facts, workflows=facts.workflows | {name}) if facts and name else facts)
     findings = ordered(reading.findings)
     if any(finding.severity == ERROR for finding in findings):
         return Normalized(None, None, findings, name, title or name)
@@ -78,6 +82,14 @@ def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet
 def _starter_level(head: Json) -> int:
     starters = head.get("starters") if isinstance(head, dict) else None
     return int(starters.get("min_level", 4)) if isinstance(starters, dict) else 4
+
+
+def _written(document: Node, key: str) -> str | None:
+    """Find a text at the head of a document, for whoever must name one that is not read to its end."""
+    found = (document.entries or {}).get(key)
+    text = found[1].scalar if found is not None else None
+    good = isinstance(text, str) and (key != "workflow" or SLUG.fullmatch(text) is not None)
+    return text if good else None
 
 
 def _label(head: Json, key: str) -> str | None:

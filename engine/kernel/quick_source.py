@@ -7,6 +7,8 @@ template both ways.
 
 import json
 import re
+from bisect import bisect_right
+from typing import Any
 
 from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, typed
 
@@ -56,6 +58,39 @@ def read_plain(source: str) -> Node:
     if lines.at != len(lines.lines):
         raise NotPlain
     return node
+
+
+def read_json(source: str) -> Node:
+    """Read one JSON document, over as many lines as it likes: its texts hold no ends of lines, so they become spaces."""
+    try:
+        json.loads(source)
+    except (ValueError, RecursionError):
+        raise NotPlain from None
+    flat = source.translate(_SPACES)
+    begin = len(flat) - len(flat.lstrip(" "))
+    node, end = _flow(flat, begin, 1, 0, 0)
+    if flat[end:].strip(" "):
+        raise NotPlain
+    starts = [0, *(found.end() for found in re.finditer("\n", source))]
+    return _placed(node, starts)
+
+
+_SPACES = {ord(letter): " " for letter in "\n\r\t"}
+
+
+def _placed(node: Node, starts: list[int]) -> Node:
+    """Turn the places of a document read as one line into lines and columns."""
+    line = bisect_right(starts, node.column)
+    inner: dict[str, Any] = {"scalar": node.scalar, "quoted": node.quoted}
+    if node.items is not None:
+        inner = {"items": [_placed(item, starts) for item in node.items]}
+    elif node.entries is not None:
+        inner = {
+            "entries": {
+                name: (_placed(key, starts), _placed(value, starts)) for name, (key, value) in node.entries.items()
+            }
+        }
+    return Node(line, node.column - starts[line - 1] + 1, **inner)
 
 
 def _block(lines: _Lines, indent: int, depth: int) -> Node:

@@ -59,6 +59,15 @@ class Mention:
     step: str
 
 
+MOST_FINDINGS = 500
+MOST_STEPS = 6_000
+MOST_EXPRESSIONS = 15_000
+
+
+class Enough(Exception):
+    """The document is so wrong, or so large, that reading on would only take time."""
+
+
 class Reading:
     """The memory of one pass over a document."""
 
@@ -85,10 +94,20 @@ class Reading:
     def error(self, node: Node, code: str, message: str, path: str = "", hint: str = "") -> None:
         """Note an error at a node."""
         self.findings.append(Finding(code, ERROR, message, node.line, node.column, path, hint))
+        if len(self.findings) >= MOST_FINDINGS:
+            raise Enough
 
     def warn(self, node: Node, code: str, message: str, path: str = "", hint: str = "") -> None:
-        """Note a warning at a node."""
-        self.findings.append(Finding(code, WARNING, message, node.line, node.column, path, hint))
+        """Note a warning at a node; too many are not told."""
+        if len(self.findings) < MOST_FINDINGS:
+            self.findings.append(Finding(code, WARNING, message, node.line, node.column, path, hint))
+
+    def refuse_mass(self, node: Node, what: str, most: int) -> None:
+        """Refuse a document that holds more of something than can be checked while its author waits."""
+        self.findings.append(
+            Finding("too_many", ERROR, f"a template has at most {most:,} {what}", node.line, node.column)
+        )
+        raise Enough
 
     def refuse_not_yet(self, construct: str, node: Node, path: str) -> None:
         """Refuse a construct that the platform does not execute."""
@@ -110,6 +129,8 @@ class Reading:
 
     def use(self, text: str, node: Node, offset: int, path: str) -> None:
         """Remember an expression for the checks."""
+        if len(self.uses) >= MOST_EXPRESSIONS:
+            self.refuse_mass(node, "expressions", MOST_EXPRESSIONS)
         self.uses.append(Use(text, node, offset, path, self.step, self.names, self.own))
 
 

@@ -6,7 +6,7 @@ from engine.kernel.cron import CronError, CronSchedule
 from engine.kernel.findings import did_you_mean
 from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, Field
 from engine.kernel.language_kinds import KINDS
-from engine.kernel.reading import ID, Mention, Outline, Reading, read_entry, read_field, read_shape, reads
+from engine.kernel.reading import ID, MOST_STEPS, Mention, Outline, Reading, read_entry, read_field, read_shape, reads
 from engine.kernel.reading_values import read_map, read_schema, read_slug, read_text, read_value, read_words
 from engine.kernel.signals import Json
 from engine.kernel.source import Node
@@ -62,6 +62,8 @@ def _kind(reading: Reading, node: Node, path: str) -> str | None:
 def _enter(reading: Reading, node: Node, kind: str, path: str, place: int) -> Outline:
     """Give the step its id and remember it."""
     assert node.entries is not None
+    if len(reading.steps) >= MOST_STEPS:
+        reading.refuse_mass(node, "steps", MOST_STEPS)
     written = node.entries.get("id")
     auto = written is not None and "auto_id" in node.entries
     name = _written_id(reading, written[1], path) if written is not None else None

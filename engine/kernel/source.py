@@ -21,7 +21,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from engine.kernel.quick_source import NotPlain, read_plain
+from engine.kernel.quick_source import NotPlain, read_json, read_plain
 from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, SourceRefused, typed
 
 __all__ = ["Node", "SourceRefused", "read_documents"]
@@ -29,6 +29,12 @@ __all__ = ["Node", "SourceRefused", "read_documents"]
 LONGEST_SOURCE = 2_000_000
 LARGE_SOURCE = 50_000
 """Above so many characters the quick reader is tried first."""
+LONGEST_THOROUGH = 200_000
+"""What the quick reader cannot read may be so long: the thorough one takes its time."""
+MOST_PARTS = 80_000
+"""How many lines and entries a template may have, whoever reads it."""
+MOST_THOROUGH_PARTS = 12_000
+MOST_UNCLOSED = 1_000
 _BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
 
 
@@ -37,9 +43,11 @@ def read_documents(source: str) -> list[Node]:
     if len(source) > LONGEST_SOURCE:
         raise SourceRefused("too_long", f"a template has at most {LONGEST_SOURCE} characters", 1, 1)
     _refuse_letters(source)
+    _refuse_masses(source)
     if len(source) > LARGE_SOURCE:
         with suppress(NotPlain):
-            return [read_plain(source)]
+            return [read_json(source) if source.lstrip()[:1] in ("{", "[") else read_plain(source)]
+        _refuse_long_ways(source)
     try:
         return list(_documents(YAML(typ="safe", pure=True).parse(source)))
     except MarkedYAMLError as problem:
@@ -53,6 +61,22 @@ def _refuse_letters(source: str) -> None:
     if found is not None:
         line = source.count("\n", 0, found.start()) + 1
         raise SourceRefused("bad_character", "NUL and half characters are not allowed", line, 1)
+
+
+def _refuse_masses(source: str) -> None:
+    """Refuse at a glance what would take long to read and cannot be a template."""
+    if source.count("\n") + source.count(",") + source.count("? ") > MOST_PARTS:
+        raise SourceRefused("too_long", f"a template has at most {MOST_PARTS:,} lines and entries", 1, 1)
+    unclosed = max(source.count("[") - source.count("]"), source.count("{") - source.count("}"))
+    if unclosed > MOST_UNCLOSED:
+        raise SourceRefused("too_deep", f"{unclosed} brackets are opened and never closed", 1, 1)
+
+
+def _refuse_long_ways(source: str) -> None:
+    """Refuse what only the thorough reader could read, and not while somebody waits."""
+    if len(source) > LONGEST_THOROUGH or source.count("\n") + source.count(",") > MOST_THOROUGH_PARTS:
+        text = "a template of this size may hold plain lists, objects and texts of one line only, or be JSON"
+        raise SourceRefused("too_long", text, 1, 1)
 
 
 def _syntax(problem: MarkedYAMLError) -> SourceRefused:

@@ -131,12 +131,13 @@ def check_reach(reading: Reading) -> None:
 
 def check_constants(reading: Reading) -> None:
     """Warn of conditions that never hold, of loops that only their limit ends, and of joins that want too many."""
+    ended = _with_an_end_inside(reading)
     for step in reading.steps.values():
         if _is(step.spec.get("when"), "false") or (_is(step.spec.get("if"), "false") and step.spec.get("then")):
             reading.warn(
                 step.node, "unreachable", f"`{step.id}` never comes to pass: its condition is false", step.path
             )
-        if step.kind == "repeat" and _never_ends(reading, step):
+        if step.kind == "repeat" and step.id not in ended and _never_ends(step):
             text = f"only its limit ends this loop: after {step.spec['repeat']['max']} rounds the step fails"
             reading.warn(step.node, "endless_loop", text, step.path, "a condition that changes, or an exit")
         if step.kind == "parallel":
@@ -147,12 +148,15 @@ def _is(condition: object, word: str) -> bool:
     return isinstance(condition, str) and condition.strip() == word
 
 
-def _never_ends(reading: Reading, step: Outline) -> bool:
+def _never_ends(step: Outline) -> bool:
     loop = step.spec.get("repeat")
-    if not isinstance(loop, dict) or not (_is(loop.get("while"), "true") or _is(loop.get("until"), "false")):
-        return False
-    inside = [one for one in reading.steps.values() if step in _above(reading, one)]
-    return not any(one.kind in ENDING or one.kind == "cancel" for one in inside)
+    return isinstance(loop, dict) and (_is(loop.get("while"), "true") or _is(loop.get("until"), "false"))
+
+
+def _with_an_end_inside(reading: Reading) -> set[str]:
+    """Name the steps that hold one which can end them."""
+    ends = [step for step in reading.steps.values() if step.kind in ENDING or step.kind == "cancel"]
+    return {above.id for step in ends for above in _above(reading, step)}
 
 
 def _check_branches(reading: Reading, step: Outline) -> None:
@@ -266,10 +270,9 @@ def _surely_before(reading: Reading, step: Outline, use: Use) -> bool:
 
 
 def _comes_first(reading: Reading, step: Outline, other: Outline, use: Use) -> bool:
-    ids = list(reading.steps)
     if step is other:
         return "/output" in use.path or "/undo" in use.path or "/on" in use.path.rsplit(step.id, 1)[-1]
-    return ids.index(step.id) < ids.index(other.id)
+    return (step.node.line, step.node.column) < (other.node.line, other.node.column)
 
 
 def _in_graph(reading: Reading, step: Outline) -> bool:

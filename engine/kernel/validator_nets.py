@@ -5,6 +5,7 @@ up, and conditions may turn out either way. More can happen in the walk than in 
 the net is not judged.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import combinations, product
 from typing import Any
@@ -14,31 +15,35 @@ from engine.kernel.reading import Outline, Reading
 from engine.kernel.validator_flow import find_circle, is_body, refuse_keys, siblings
 
 MOST_MARKINGS = 2_000
+MOST_EFFORT = 60_000
+"""How many steps are looked at in all walks of one template."""
 AT_ONCE = frozenset({"set", "reference", "emit", "decide", "continue_with"})
 """Kinds that never wait and never end the case."""
+MOST_JOINS = 200
 _AMOUNTS = ("make", "take")
 Marking = frozenset[tuple[str, int]]
 
 
 def check_nets(reading: Reading) -> None:
     """Look at every net; the keys of its steps stand nowhere else."""
-    markings_left = [MOST_MARKINGS * 5]
+    effort = [MOST_EFFORT]
     for steps in siblings(reading).values():
         parent = reading.steps.get(steps[0].parent)
         if parent is not None and parent.kind == "net" and is_body(parent, steps):
-            _check_net(reading, parent, steps, markings_left)
+            _check_net(reading, parent, steps, effort)
         else:
             refuse_keys(reading, steps, ("next", "split"), "net")
 
 
-def _check_net(reading: Reading, parent: Outline, steps: list[Outline], markings_left: list[int]) -> None:
+def _check_net(reading: Reading, parent: Outline, steps: list[Outline], effort: list[int]) -> None:
     edges = {step.id: [edge["to"] for edge in step.spec.get("next", ())] for step in steps}
     start = (parent.spec.get("net") or {}).get("start") or steps[0].id
+    entries = Counter(target for targets in edges.values() for target in set(targets))
     for step in steps:
         _check_edges(reading, step, edges)
-        _check_join(reading, step, edges, start)
+        _check_join(reading, step, entries[step.id] + (step.id == start))
     if all(target in edges for targets in edges.values() for target in targets) and start in edges:
-        _check_runs(reading, steps, edges, start, markings_left)
+        _check_runs(reading, steps, edges, start, effort)
         _check_circles(reading, steps)
     _warn_of_circling_joins(reading, steps, edges)
 
@@ -50,8 +55,7 @@ def _check_edges(reading: Reading, step: Outline, edges: Mapping[str, list[str]]
             reading.error(step.node, "unknown_step", f"`{target}` is no step of this net", step.path, hint)
 
 
-def _check_join(reading: Reading, step: Outline, edges: Mapping[str, list[str]], start: str) -> None:
-    entries = sum(step.id in targets for targets in edges.values()) + (step.id == start)
+def _check_join(reading: Reading, step: Outline, entries: int) -> None:
     join = step.spec.get("join")
     if entries > 1 and join is None:
         text = f"{entries} edges lead to `{step.id}`: say how they come together"
@@ -62,14 +66,14 @@ def _check_join(reading: Reading, step: Outline, edges: Mapping[str, list[str]],
 
 
 def _check_runs(
-    reading: Reading, steps: list[Outline], edges: Mapping[str, list[str]], start: str, markings_left: list[int]
+    reading: Reading, steps: list[Outline], edges: Mapping[str, list[str]], start: str, effort: list[int]
 ) -> None:
     """Say which steps no edge leads to, and which joins no tokens can ever satisfy."""
     reached = _reached(edges, start)
     for step in steps:
         if step.id not in reached:
             reading.warn(step.node, "unreachable", f"no edge leads to `{step.id}`", step.path)
-    run = _Walk({step.id: step.spec for step in steps}, start).steps_that_run(markings_left)
+    run = _Walk({step.id: step.spec for step in steps}, start).steps_that_run(effort)
     silent = reached - run if run is not None else set()
     entered = {start}.union(*(targets for source, targets in edges.items() if source not in silent))
     for step in steps:
@@ -95,7 +99,7 @@ class _Walk:
         amounts = [edge.get(word, 1) for spec in specs.values() for edge in spec.get("next", ()) for word in _AMOUNTS]
         self.many = 2 * max(amounts, default=1) + 1
 
-    def steps_that_run(self, markings_left: list[int]) -> set[str] | None:
+    def steps_that_run(self, effort: list[int]) -> set[str] | None:
         """Name the steps that can run at all; None when there are too many markings to walk through."""
         first: Marking = frozenset({(f">{self.start}", 1)})
         seen, pending, run = {first}, [first], set[str]()
@@ -106,8 +110,8 @@ class _Walk:
                 if after not in seen:
                     seen.add(after)
                     pending.append(after)
-            markings_left[0] -= 1
-            if len(seen) > MOST_MARKINGS or markings_left[0] < 0:
+            effort[0] -= len(self.specs)
+            if len(seen) > MOST_MARKINGS or effort[0] < 0:
                 return None
             if len(run) == len(self.specs):
                 break
@@ -149,7 +153,7 @@ def _splits(name: str, spec: Mapping[str, Any]) -> Iterator[Mapping[str, int]]:
     out = spec.get("next", ())
     split = spec.get("split") or ("one" if any("when" in edge for edge in out) else "all")
     unsure = 0 if split == "all" else sum("when" in edge for edge in out)
-    for holds in product((True, False), repeat=min(unsure, 8)):
+    for holds in product((True, False), repeat=min(unsure, 5)):
         told = iter(holds)
         chosen = [edge for edge in out if split == "all" or "when" not in edge or next(told, True)]
         chosen = chosen[:1] if split == "one" else chosen
@@ -192,7 +196,8 @@ def _reached(edges: Mapping[str, list[str]], start: str) -> set[str]:
 
 def _warn_of_circling_joins(reading: Reading, steps: list[Outline], edges: Mapping[str, list[str]]) -> None:
     joins = [step for step in steps if step.spec.get("join") == "or"]
-    for step in joins:
-        others = [one for one in joins if one is not step]
-        if any(step.id in _reached(edges, one.id) and one.id in _reached(edges, step.id) for one in others):
+    reached = {step.id: _reached(edges, step.id) for step in joins[:MOST_JOINS]}
+    for step in joins[:MOST_JOINS]:
+        others = [one for one in reached if one != step.id]
+        if any(step.id in reached[one] and one in reached[step.id] for one in others):
             reading.warn(step.node, "or_joins_circle", f"`{step.id}` and another OR-join wait on one circle", step.path)

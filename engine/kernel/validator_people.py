@@ -13,7 +13,7 @@ from engine.kernel.findings import did_you_mean
 from engine.kernel.reading import Outline, Reading
 
 STARTER = "${instance.started_by}"
-MOST_CHOICES = 1_000
+MOST_CHOICES = 100
 Members = Mapping[str, frozenset[str]]
 
 

@@ -13,18 +13,21 @@ from engine.kernel.reading import Outline, Reading
 from engine.kernel.signals import Json
 
 MOST_COMBINATIONS = 20_000
+MOST_EFFORT = 400_000
+"""How many rows are compared with combinations in all tables of one template."""
 OTHER = "anything else"
 
 
 def check_tables(reading: Reading) -> None:
     """Say where no row fits, where several do, and which rows never do."""
+    effort = [MOST_EFFORT]
     for step in reading.steps.values():
         table = step.spec.get("decide")
         if isinstance(table, dict) and "rows" in table and "inputs" in table and "${" not in str(table["rows"]):
-            _check_table(reading, step, table)
+            _check_table(reading, step, table, effort)
 
 
-def _check_table(reading: Reading, step: Outline, table: Mapping[str, Json]) -> None:
+def _check_table(reading: Reading, step: Outline, table: Mapping[str, Json], effort: list[int]) -> None:
     inputs = list(table["inputs"]) if isinstance(table["inputs"], dict) else []
     for row in table["rows"]:
         for name in row["when"]:
@@ -35,7 +38,8 @@ def _check_table(reading: Reading, step: Outline, table: Mapping[str, Json]) -> 
     combinations = 1
     for found in values:
         combinations *= len(found)
-    if combinations <= MOST_COMBINATIONS:
+    effort[0] -= combinations * len(table["rows"])
+    if combinations <= MOST_COMBINATIONS and effort[0] >= 0:
         _judge(reading, step, table, inputs, values)
 
 

@@ -137,6 +137,7 @@ BAD = [
     ("workflow: x\nsteps: [{set: {a: b\x00}}]", "bad_character", 2),
     (STEPS + "  - {for_each: {each: [1], as: state, steps: []}}", "reserved_name", 3),
     ("x" * 2_100_000, "too_long", 1),
+    (STEPS + "  - {set: {a: 1}}\n" * 6_001, "too_many", 6_003),
     ("workflow: x\nsteps: [{set: {a: " + "[" * 200 + "]" * 200 + "}}]", "too_deep", 2),
     (STEPS + "  - {fail: {code: " + "x" * 101 + "}}", "too_long", 3),
 ]

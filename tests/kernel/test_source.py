@@ -1,5 +1,6 @@
 """Reading documents: the quick way and the thorough way give the same nodes, and large templates are quick."""
 
+import json
 import time
 from typing import Any
 
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.kernel.normalizer import normalize
-from engine.kernel.quick_source import NotPlain, read_plain
+from engine.kernel.quick_source import NotPlain, read_json, read_plain
 from engine.kernel.source import SourceRefused, read_documents
 from engine.kernel.source_nodes import Node
 from tests.kernel.test_cases import SOURCES
@@ -34,6 +35,14 @@ def test_quick_and_thorough_reading_are_the_same(name: str) -> None:
     except NotPlain:
         pytest.skip("this template uses more of YAML")
     assert shown(quick) == shown(thorough)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_read_quickly_and_thoroughly_is_the_same(indent: int | None) -> None:
+    for name, source in TEMPLATES.items():
+        text = json.dumps(read_documents(source)[0].plain(), indent=indent, ensure_ascii=False)
+        (thorough,) = read_documents(text)
+        assert shown(read_json(text)) == shown(thorough), name
 
 
 LETTERS = "ab1.-:,[]{}'\"# \n$&*!|>%@`?0"
