@@ -27,6 +27,9 @@ from engine.services.people import create_person, create_tenant
 from engine.services.templates import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of
 
+MISSES = 4
+"""After so many workers that looked for it in vain, a boundary is given up: the trial will be red."""
+
 PATIENCE_SECONDS = 120.0
 """How long nothing at all may move before the rest is called stuck."""
 
@@ -59,6 +62,8 @@ class Plan:
     longest_life: float
     at_random: float
     """Which part of the workers dies of a kill from outside."""
+    patience: float
+    """For how many seconds an armed worker may look for its boundary."""
     sows: bool
     """Whether workers start most of the instances."""
 
@@ -83,6 +88,7 @@ class Campaign:
     alive: dict[int, Life] = field(default_factory=dict)
     killed: set[int] = field(default_factory=set)
     hits: Counter[Boundary] = field(default_factory=Counter)
+    misses: Counter[Boundary] = field(default_factory=Counter)
     started: list[UUID] = field(default_factory=list)
     instances: int = 0
     moves: int = 0
@@ -90,9 +96,9 @@ class Campaign:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether enough was started and killed, and every boundary was met."""
+        """Tell whether enough was started and killed, and every boundary was met or looked for in vain."""
         enough = self.instances >= self.plan.instances and len(self.killed) >= self.plan.kills
-        return enough and len(self.hits) == len(Boundary)
+        return enough and all(self.hits[boundary] or self.misses[boundary] >= MISSES for boundary in Boundary)
 
     def rage(self) -> None:
         """Keep workers dying and instances coming until the plan is fulfilled."""
@@ -119,7 +125,7 @@ class Campaign:
     def _fork(self) -> None:
         boundary = None if self.chance.random() < self.plan.at_random else self._least_met()
         longest = self._longest_life()
-        life = self.chance.uniform(0.1, longest) if boundary is None else 3 * longest
+        life = self.chance.uniform(0.1, longest) if boundary is None else longest + self.plan.patience
         pid = self.nursery.fork(boundary, self.chance.randint(1, 3) if self.hits[boundary or Boundary.CLAIMED] else 1)
         self.alive[pid] = Life(boundary, time.monotonic() + life)
 
@@ -140,8 +146,8 @@ class Campaign:
             if code != -signal.SIGKILL:
                 raise RuntimeError(f"a worker ended with {code} before anybody killed it")
             self.killed.add(pid)
-            if life.boundary is not None and not life.from_outside:
-                self.hits[life.boundary] += 1
+            if life.boundary is not None:
+                (self.misses if life.from_outside else self.hits)[life.boundary] += 1
 
     def _kill_the_old(self) -> None:
         for pid, life in self.alive.items():
@@ -259,9 +265,11 @@ def run(size: int) -> Outcome:
     """Kill one worker for every ten instances, and at least enough for every boundary."""
     if size < 1_000:
         return kill_workers(
-            Plan(size, len(Boundary), workers=3, at_hand=6, longest_life=10.0, at_random=0.1, sows=False)
+            Plan(size, len(Boundary), workers=3, at_hand=6, longest_life=10.0, at_random=0.1, patience=40.0, sows=False)
         )
-    return kill_workers(Plan(size, size // 10, workers=8, at_hand=150, longest_life=3.0, at_random=0.4, sows=True))
+    return kill_workers(
+        Plan(size, size // 10, workers=8, at_hand=150, longest_life=3.0, at_random=0.4, patience=10.0, sows=True)
+    )
 
 
 TRIALS = (
