@@ -20,6 +20,7 @@ from engine.kernel.secrets import fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded
 from engine.offline import NetworkRefused, offline
 from engine.secrets import UnreadableSecret, secrets_for_call
+from engine.transactions import is_by_chance, is_connection_lost
 from engine.transports.answers import fit_to_keep
 from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 from engine.transports.python import call_function
@@ -64,8 +65,10 @@ def run_transactional(tenant_id: UUID, request: Any, secrets: tuple[str, ...] | 
             return _succeeded(fit_to_keep(call_function(Call(filled, key, 0))))
     except _Undone as undone:
         return undone.failed
-    except OperationalError:
-        raise
+    except OperationalError as error:
+        if is_by_chance(error) or is_connection_lost():
+            raise
+        return Failed("transport", "exception", f"The function raised {type(error).__name__}.")
     except UnreadableSecret as error:
         return Failed("authorization", "unreadable_secret", str(error))
     except NetworkRefused as error:

@@ -65,6 +65,10 @@ def write(*, name: str, refuse: bool = False, reach: bool = False, then: str = "
         raise BusinessError("no_stock", "There is nothing left in stock.")
     if reach:
         socket.create_connection(("127.0.0.1", 9), timeout=1)
+    if then == "sleep":
+        with transaction.get_connection().cursor() as cursor:
+            cursor.execute("SELECT set_config('statement_timeout', '50', true)")
+            cursor.execute("SELECT pg_sleep(600)")
     if then:
         raise RuntimeError(then)
     return {"role": role.name, "alone": transaction.get_connection().in_atomic_block}

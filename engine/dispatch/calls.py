@@ -15,7 +15,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import OperationalError, connection, transaction
+from django.db import connection, transaction
 
 from engine import coordinator
 from engine.audit import database_now
@@ -147,15 +147,19 @@ def _without_transactional(intents: Sequence[Intent]) -> list[Intent]:
 def _perform_alone(intent: Intent) -> None:
     """Run a transactional function and commit what it wrote with its result; what cannot be committed has failed."""
     try:
-        with transaction.atomic():
-            if _is_wanted(intent):
-                result = run_transactional(intent.tenant_id, intent.request, intent.secrets, key=intent.key)
-                _deliver_result(intent, result)
-    except OperationalError:
-        raise
+        _perform(intent)
     except Exception as error:
+        if is_connection_lost():
+            raise
         log.exception("a transactional function could not be committed", instance=str(intent.instance_id))
         _deliver_result(intent, Failed("transport", "not_committed", f"The database refused: {type(error).__name__}."))
+
+
+@in_one_transaction
+def _perform(intent: Intent) -> None:
+    if _is_wanted(intent):
+        result = run_transactional(intent.tenant_id, intent.request, intent.secrets, key=intent.key)
+        _deliver_result(intent, result)
 
 
 def _is_wanted(intent: Intent) -> bool:

@@ -171,6 +171,13 @@ def test_one_that_the_database_refuses_spoils_none_of_its_neighbours(committed_c
     assert roles() == {"booked-0", "booked-1"}
 
 
+def test_a_statement_that_takes_too_long_fails_the_step_and_not_the_worker(committed_cast: Cast) -> None:
+    activated(committed_cast.actor("gwen"), BOOK)
+    instance = started(committed_cast.actor("ada"), "book", name="booked", then="sleep")
+    assert (instance.status, (instance.error or {})["code"]) == ("incident", "exception")
+    assert roles() == set()
+
+
 def test_an_incident_is_retried_inside_the_operators_transaction(cast: Cast) -> None:
     activated(cast.actor("gwen"), BOOK)
     ada = cast.actor("ada")
