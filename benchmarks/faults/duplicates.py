@@ -7,10 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Count
+
 from benchmarks.faults.crew import Crew, crew
 from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.waiting import PATIENCE, a_house, wait_for_ends, wait_until
 from engine.audit import database_now
+from engine.dispatch.due import NEED_TOKEN
 from engine.models import DeadLetter, Instance, Signal, SignalReceipt, StepRun
 from engine.services.signals import send_keyed_signal
 from tests.cast import Cast
@@ -28,12 +31,12 @@ steps:
   - id: gather
     parallel:
       branches:
-        red: [{id: hear_red, signal: {name: red, key: "${instance.id}"}}, {id: nap, wait: {for: PT0.02S}}]
+        red: [{id: hear_red, signal: {name: red, key: "${instance.id}"}}, {id: nap, wait: {for: PT0.3S}}]
         green: [{id: hear_green, signal: {name: green, key: "${instance.id}"}}]
         blue: [{id: hear_blue, signal: {name: blue, key: "${instance.id}"}}]
         child: [{id: child, workflow: {name: small-child, input: {n: 4}}}]
   - {id: sum, set: {n: "${result.hear_red.n + result.hear_green.n + result.hear_blue.n + result.child.n}"}}
-  - {id: pause, wait: {for: PT0.02S}}
+  - {id: pause, wait: {for: PT0.3S}}
   - {id: last, set: {done: true}}
 """
 
@@ -43,7 +46,7 @@ title: A child
 input: {type: object, properties: {n: {type: integer}}}
 output: {n: "${start.n + 1}"}
 steps:
-  - {id: nap, wait: {for: PT0.02S}}
+  - {id: nap, wait: {for: PT0.3S}}
 """
 
 DECIDED = """
@@ -72,13 +75,14 @@ def deliver_in_disorder(instances: int) -> Outcome:
             name: [started(cast.actor("ada"), name).pk for _ in range(instances)] for name in ("orderless", "decided")
         }
         _send_all(cast, dice, [*ids["orderless"], *ids["decided"]])
-        added = _meddle(dice)
+        meddler = Meddler(dice)
+        meddler.meddle()
         hands.hire(WORKERS)
         give_up = time.monotonic() + PATIENCE + instances
-        while not wait_for_ends(0.5) and time.monotonic() < give_up:
-            added += _meddle(dice)
+        while not wait_for_ends(0.05) and time.monotonic() < give_up:
+            meddler.meddle()
         wait_until(lambda: not Signal.objects.exists())
-        return _judge(ids, reference, added)
+        return _judge(ids, reference, meddler.added)
 
 
 def _in_order(cast: Cast, hands: Crew) -> Counter[Any]:
@@ -111,30 +115,38 @@ def _send(cast: Cast, instance_id: UUID, name: str, number: int, external_id: st
     )
 
 
-def _meddle(dice: random.Random) -> int:
-    """Copy what is due in the queue up to four times, add what is stale, and shuffle it; return how many rows that added."""
-    now = database_now()
-    rows = list(Signal.objects.filter(due_at__lte=now, instance__status="running"))
-    added = [_copy(row, due_at=_earlier(dice, now)) for row in rows for _ in range(dice.randint(0, MOST_COPIES))]
-    added += [
-        _copy(row, waiting_token=STALE_TOKEN) for row in rows if row.waiting_token and dice.random() < STALE_SHARE
-    ]
-    Signal.objects.bulk_create(added)
-    return len(added)
+class Meddler:
+    """Somebody who copies what stands in the queue up to four times, adds what is stale, and shuffles."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.dice = dice
+        self.seen: set[UUID] = set()
+        self.added = 0
+
+    def meddle(self) -> None:
+        """Copy everything that was not there the last time."""
+        now = database_now()
+        rows = list(Signal.objects.filter(instance__status="running").exclude(pk__in=self.seen))
+        copies = [self._copy(row, now) for row in rows for _ in range(self.dice.randint(0, MOST_COPIES))]
+        stale = [self._copy(row, now, waiting_token=STALE_TOKEN) for row in rows if self.dice.random() < STALE_SHARE]
+        added = copies + [row for row in stale if row.type in NEED_TOKEN]
+        Signal.objects.bulk_create(added)
+        self.seen.update(row.pk for row in (*rows, *added))
+        self.added += len(added)
+
+    def _copy(self, row: Signal, now: datetime, **changes: Any) -> Signal:
+        """Give a copy any place among what is due, or after its original where that is ahead: nothing comes early."""
+        ahead = row.due_at > now
+        off = timedelta(seconds=self.dice.random() * SPREAD)
+        names = [field.attname for field in Signal._meta.concrete_fields]
+        same = {name: getattr(row, name) for name in names}
+        return Signal(**same | {"id": uuid7(), "due_at": row.due_at + off if ahead else now - off} | changes)
 
 
-def _earlier(dice: random.Random, now: datetime) -> datetime:
-    """Give a copy any place among what is due."""
-    return now - timedelta(seconds=dice.random())
-
-
+SPREAD = 0.4
+"""Seconds over which copies are spread: longer than the timers, so that some come while the next one waits."""
 STALE_TOKEN = 999_999
 """A number that no wait of these instances ever has."""
-
-
-def _copy(row: Signal, **changes: Any) -> Signal:
-    names = [field.attname for field in Signal._meta.concrete_fields]
-    return Signal(**{name: getattr(row, name) for name in names} | {"id": uuid7()} | changes)
 
 
 def traces_of(instance_id: UUID) -> Counter[Any]:
@@ -154,11 +166,18 @@ def _judge(ids: dict[str, list[UUID]], reference: Counter[Any], added: int) -> O
     ]
     decided = Instance.objects.filter(pk__in=ids["decided"])
     faults += [f"{one.pk} ended as {one.state}" for one in decided if one.state not in LEGAL_ENDS]
+    faults += [f"token {token} of {one} was answered {count} times" for one, token, count in _answered_twice()]
     if left := Signal.objects.count() + DeadLetter.objects.count():
         faults.append(f"{left} signals or dead letters are left")
     stale = SignalReceipt.objects.filter(disposition="stale").count()
     figures = {"instances": sum(map(len, ids.values())), "added": added, "stale": stale, "other outcomes": len(faults)}
     return Outcome(figures, tuple(faults))
+
+
+def _answered_twice() -> list[tuple[UUID, int, int]]:
+    applied = SignalReceipt.objects.filter(disposition="applied", waiting_token__isnull=False)
+    counted = applied.values_list("instance_id", "waiting_token").annotate(count=Count("pk"))
+    return list(counted.filter(count__gt=1).order_by())
 
 
 def _difference(one: UUID, reference: Counter[Any]) -> str:
