@@ -19,7 +19,7 @@ from benchmarks.report import Report
 
 NAMES = ("W1", "W2", "W3", "latency", "scale", "memory")
 PROJECT = Path(__file__).resolve().parent.parent
-KEPT = PROJECT / "docs" / "performance.json"
+KEPT = Path(__file__).with_name("results.json")
 PAGE = PROJECT / "docs" / "performance.md"
 
 
@@ -80,8 +80,9 @@ def keep(reports: Sequence[Report], *, short: bool) -> None:
 
 
 def machine() -> str:
-    """Say on what was measured, without naming the host."""
-    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    """Say on what was measured, without naming the host, and how busy it was besides."""
+    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{os.cpu_count()} cores, {system}, load {os.getloadavg()[2]:.1f} over the last quarter of an hour"
 
 
 def page(kept: dict[str, dict[str, str]]) -> str:

@@ -47,4 +47,4 @@ def at_least(text: str, needed: float, found: float, unit: str = "×") -> Goal:
 
 def at_most(text: str, needed: float, found: float, unit: str) -> Goal:
     """Make a goal of a figure that should be small."""
-    return Goal(text, f"≤ {needed:g} {unit}", f"{found:.2f} {unit}", found <= needed)
+    return Goal(text, f"≤ {needed:g} {unit}".rstrip(), f"{found:.2f} {unit}".rstrip(), found <= needed)

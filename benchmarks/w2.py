@@ -27,11 +27,9 @@ def run(short: bool) -> Report:
     share = 100 * found[OURS].against(found[RAW])
     counted = f"{rounds} rounds of {cases} cases, all begun together; {len(recording.commits)} commits a case."
     unlike = "Drained holds the timer's and the retries' own time (10 ms each) and the calls; raw psycopg only writes."
-    goals = (at_least("cases that end as they should", 100, 100.0, "%"),)
+    goals = (at_least("share of raw psycopg", 50, share, "%"),)
     headers = ("way", "cases/s", "client ms")
-    return Report(
-        "W2", f"W2, a timer, two failures, success ({share:.0f} % of raw)", headers, rows, goals, (counted, unlike)
-    )
+    return Report("W2", "W2, a timer, two failures, success", headers, rows, goals, (counted, unlike))
 
 
 def _cases(house: House, cases: int) -> int:
