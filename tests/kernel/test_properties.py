@@ -31,7 +31,7 @@ from engine.kernel.simulator.playing import Play
 from tests.kernel.growing import workflows
 from tests.kernel.play import Case
 
-EXAMPLES = int(os.environ.get("KERNEL_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("KERNEL_EXAMPLES", "400" if os.environ.get("WORKFLOW_TEST_ALL") else "40"))
 QUICK = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 CHOICES = st.lists(st.integers(0, 1_000), min_size=0, max_size=25)
 GALLERY = Path(__file__).parents[2] / "engine" / "gallery"
