@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from django.db import connection
 
 from engine import access
@@ -142,8 +143,10 @@ def check(world: World) -> None:
 
 
 def _tables(world: World) -> Iterator[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(ASK, {"tenant": world.tenant.pk})
+    """Ask all of `BROKEN` at once, planned once: planning takes ten times as long as looking."""
+    connection.ensure_connection()
+    with psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(ASK, {"tenant": world.tenant.pk}, prepare=True)
         yield from (f"{rule}: {row}" for rule, row in cursor.fetchall())
 
 

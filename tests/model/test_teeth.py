@@ -175,6 +175,7 @@ def _alter(how: str) -> None:
             cursor.execute(f"ALTER TABLE {table} {how} TRIGGER USER")
 
 
+@pytest.mark.slow
 def test_sound_code_passes_every_play(new_world: NewWorld) -> None:
     for tooth in TEETH.values():
         _act(new_world, tooth)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from engine.dispatch.boundaries import Boundary
 from tests.model.conftest import NewWorld
 from tests.model.machine import DEATHS, Machine
@@ -110,6 +112,7 @@ def follow_the_clock(tour: Tour) -> None:
     tour.play("trigger", minutes=5)
 
 
+@pytest.mark.slow
 def test_a_worker_dies_everywhere(new_world: NewWorld) -> None:
     """Let a worker die at each boundary that these templates pass, and see that nothing of the model breaks by it."""
     tour = Tour(played(new_world)())
