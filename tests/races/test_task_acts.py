@@ -1,12 +1,15 @@
 """Many people at the same tasks at once: everybody gets one, nobody gets two, no turn is taken twice."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Barrier
 
 import pytest
+from django.db import connection
 
 from engine.errors import Conflict
-from engine.models import Task
+from engine.models import Task, TaskEvent
 from engine.services.assigning import assign_task, take_next_task
 from engine.services.bulk import act_on_tasks
 from engine.services.instances import start_instance
@@ -15,6 +18,7 @@ from engine.services.tasks import claim_task, complete_task
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import TWO_TASKS, activated, only_task, started
+from workflowplatform.accounts.actor import Actor
 
 CROWD = 6
 
@@ -114,3 +118,38 @@ def test_a_reassignment_and_an_answer_at_once_leave_one_truth(committed_cast: Ca
         assert (task.completed_by_name, given.code) == ("ada", "closed")
     else:
         assert (task.status, answered.code) == ("open", "not_candidate")
+
+
+PEOPLE, ROUNDS = 50, 200
+
+
+@pytest.mark.slow
+def test_fifty_people_claim_one_task_two_hundred_times_and_one_wins_each(committed_cast: Cast) -> None:
+    gwen = committed_cast.actor("gwen")
+    activated(gwen, TWO_TASKS)
+    tasks = [only_task(started(gwen, "two")) for _ in range(ROUNDS)]
+    for number in range(PEOPLE):
+        create_person(actor=None, tenant=committed_cast.acme, name=f"clerk{number}", level=4)
+    people = [committed_cast.actor(f"clerk{number}") for number in range(PEOPLE)]
+    together = Barrier(PEOPLE)
+
+    def claim_all(actor: Actor) -> list[str]:
+        try:
+            return [claim_one(actor, task) for task in tasks]
+        finally:
+            connection.close()
+
+    def claim_one(actor: Actor, task: Task) -> str:
+        together.wait()
+        try:
+            return str(claim_task(actor=actor, task_id=task.pk).assignee_id)
+        except Conflict as lost:
+            return f"lost to {lost.facts['winner']}"
+
+    with ThreadPoolExecutor(PEOPLE) as pool:
+        told = list(zip(*pool.map(claim_all, people), strict=True))
+    for task, answers in zip(tasks, told, strict=True):
+        winner = Task.objects.get(pk=task.pk).assignee
+        assert winner
+        assert Counter(answers) == {str(winner.pk): 1, f"lost to {winner.username}": PEOPLE - 1}
+    assert TaskEvent.objects.filter(kind="claimed").count() == ROUNDS
