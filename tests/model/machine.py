@@ -4,7 +4,7 @@ Every rule is one action: it asks the model how the doors must answer, acts, and
 against the tables. In the end the outside is well, time passes, and everything must run dry.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.dispatch.boundaries import Boundary
-from engine.models import Schedule
+from engine.models import Instance, Schedule, Task
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services import schedules, templates
 from engine.services.events import accept_event
@@ -24,7 +24,7 @@ from engine.services.tasks import claim_task, complete_task, release_task
 from tests.model import model
 from tests.model.dry import run_dry
 from tests.model.invariants import check
-from tests.model.model import LIVE, OVER, Answer
+from tests.model.model import LIVE, OPEN_TASK, OVER, Answer
 from tests.model.outside import Mood, set_mood
 from tests.model.templates import TEMPLATES
 from tests.model.world import EVERYBODY, World
@@ -187,16 +187,26 @@ class Machine(RuleBasedStateMachine):
     @rule(who=anybody, pick=picks)
     def retry(self, who: str, pick: int) -> None:
         """Have a failed step tried again; it counts beyond what the author allows."""
-        instance = chosen(self.world.instances("incident"), pick)
+        instance = self._instance(pick, ("incident",))
         retries = self.world.book.retries
         retries[str(instance.pk)] = retries.get(str(instance.pk), 0) + 1
         self._operate(who, pick, ("incident",), lambda actor, id_: retry_step(actor=actor, instance_id=id_),
                       "retry_workflow", among=("incident",))  # fmt: skip
 
+    def _instance(self, pick: int, among: Iterable[str] = LIVE) -> Instance:
+        """Choose an instance: mostly one of those that are meant."""
+        return chosen((self.world.instances(*among) if pick < 80 else []) or self.world.instances(), pick)
+
     def _operate(
-        self, who: str, pick: int, wanted: Any, act: Callable[[Actor, Any], Any], *acts: str, among: Sequence[str] = ()
+        self,
+        who: str,
+        pick: int,
+        wanted: Any,
+        act: Callable[[Actor, Any], Any],
+        *acts: str,
+        among: Iterable[str] = LIVE,
     ) -> None:
-        instance = chosen(self.world.instances(*among), pick)
+        instance = self._instance(pick, among)
         expected = model.operate(
             self.world.person(who), starter=instance.started_by_name, status=instance.status, wanted=wanted
         )
@@ -206,7 +216,7 @@ class Machine(RuleBasedStateMachine):
     @rule(who=anybody, pick=picks)
     def signal(self, who: str, pick: int) -> None:
         """Send a named signal, always under the same id: whoever sends it again gets the first answer, and no second effect."""
-        instance = chosen(self.world.instances(), pick)
+        instance = self._instance(pick)
         earlier = self.world.book.sent.get(str(instance.pk))
         expected = model.operate(
             self.world.person(who),
@@ -334,10 +344,15 @@ class Machine(RuleBasedStateMachine):
 
     # People at work
 
+    def _task(self, pick: int) -> Task:
+        """Choose a task: mostly one that is open."""
+        tasks = self.world.tasks()
+        return chosen([task for task in tasks if task.status in OPEN_TASK and pick < 80] or tasks, pick)
+
     @precondition(lambda self: self.world.glance.others.get("task"))
     @rule(who=anybody, pick=picks)
     def claim(self, who: str, pick: int) -> None:
-        task = chosen(self.world.tasks(), pick)
+        task = self._task(pick)
         acts = () if task.status == "claimed" else ("task_claimed",)
         expected = model.take(self.world.person(who), self.world.offer(task))
         self.world.attempt(who, expected, lambda actor: claim_task(actor=actor, task_id=task.pk), *acts)
@@ -345,14 +360,14 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.world.glance.others.get("task"))
     @rule(who=anybody, pick=picks)
     def release(self, who: str, pick: int) -> None:
-        task = chosen(self.world.tasks(), pick)
+        task = self._task(pick)
         expected = model.release(self.world.person(who), self.world.offer(task))
         self.world.attempt(who, expected, lambda actor: release_task(actor=actor, task_id=task.pk), "task_released")
 
     @precondition(lambda self: self.world.glance.others.get("task"))
     @rule(who=anybody, pick=picks)
     def complete_task(self, who: str, pick: int) -> None:
-        task = chosen(self.world.tasks(), pick)
+        task = self._task(pick)
         expected = model.complete(self.world.person(who), self.world.offer(task))
         self.world.attempt(who, expected, lambda actor: complete_task(actor=actor, task_id=task.pk), "task_completed")
 

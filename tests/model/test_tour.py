@@ -8,6 +8,7 @@ import pytest
 from engine.dispatch.boundaries import Boundary
 from tests.model.conftest import NewWorld
 from tests.model.machine import DEATHS, Machine
+from tests.model.model import LIVE
 from tests.model.test_machine import played
 
 LIVING = ("running",)
@@ -33,7 +34,7 @@ class Tour:
         book = self.world.book
         return sorted(known for known in book.versions if book.in_force(known)).index(name)
 
-    def instance(self, name: str, *statuses: str, among: Iterable[str] = ()) -> int:
+    def instance(self, name: str, *statuses: str, among: Iterable[str] = LIVE) -> int:
         """Return the pick that means the first such instance."""
         seen = enumerate(self.world.instances(*among))
         return next(place for place, one in seen if one.template.name == name and one.status in (statuses or LIVING))
