@@ -1,6 +1,7 @@
 """One slice, one commit: what start and completion leave in the tables."""
 
 from typing import Any
+from uuid import RFC_4122
 
 from benchmarks.statements import counted
 from engine.audit import hash_row, moment
@@ -9,6 +10,7 @@ from engine.models import Audit, Instance, RuntimeState, Signal, SignalReceipt, 
 from engine.services.tasks import claim_task, complete_task
 from tests.workflows import APPROVAL, CALL, TIMER, TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.ids import uuid7
 
 STRETCH = """
 workflow: stretch
@@ -44,6 +46,13 @@ def test_completion_ends_the_instance_in_the_same_commit(gwen: Actor, uri: Actor
     assert {run.status for run in StepRun.objects.filter(instance=instance)} == {"success"}
     assert [event.kind for event in TaskEvent.objects.filter(task=done.task)] == ["created", "claimed", "completed"]
     assert SignalReceipt.objects.get(instance=instance).disposition == "applied"
+
+
+def test_ids_of_one_process_sort_as_they_were_made() -> None:
+    made = [uuid7() for _ in range(5_000)]
+    assert made == sorted(made)
+    assert len(set(made)) == 5_000
+    assert {(one.version, one.variant) for one in made} == {(7, RFC_4122)}
 
 
 def test_a_timer_wait_has_its_delayed_signal(gwen: Actor) -> None:
