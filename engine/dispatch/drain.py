@@ -188,6 +188,9 @@ def _take_each(claimed: Iterable[UUID], drained: Drained) -> tuple[list[Intent],
     return intents, count
 
 
+ASKING = 0.05
+"""How many seconds the question below may take for its answer to be trusted: two clocks are compared by it."""
+
 NEXT_LOOK = """
 SELECT extract(epoch FROM least(
   (SELECT min(due_at) FROM wf_signals WHERE due_at > clock_timestamp() - make_interval(secs => %s)),
@@ -200,9 +203,12 @@ def seconds_to_next_look(looked_at: float) -> float:
 
     What fell due since that look is meant too: nobody else may have seen it. What was due before it is in another drain's hands.
     """
+    asked_at = time.monotonic()
     with connection.cursor() as cursor:
-        cursor.execute(NEXT_LOOK, [time.monotonic() - looked_at])
+        cursor.execute(NEXT_LOOK, [asked_at - looked_at + ASKING])
         ahead = cursor.fetchone()[0]
+    if time.monotonic() - asked_at > ASKING:  # the moment of that look cannot be told well enough
+        return NEAREST_LOOK
     if ahead is None:
         return FARTHEST_LOOK
     return max(NEAREST_LOOK, min(FARTHEST_LOOK, float(ahead)))

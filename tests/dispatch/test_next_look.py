@@ -1,6 +1,7 @@
 """A worker that found nothing sleeps until something can be due, and never past it."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -27,5 +28,8 @@ def test_a_signal_that_falls_due_right_after_the_last_look_is_looked_for_at_once
 
 
 def test_a_signal_that_was_due_before_the_last_look_is_left_to_who_holds_it(timer: Signal, valkey: object) -> None:
-    Signal.objects.filter(pk=timer.pk).update(due_at=database_now())
-    assert seconds_to_next_look(time.monotonic()) == FARTHEST_LOOK
+    """On a busy machine the answer may come too late to be trusted, and a nearer look is right; in the end it is not."""
+    Signal.objects.filter(pk=timer.pk).update(due_at=database_now() - timedelta(minutes=1))
+    give_up = time.monotonic() + 60
+    while seconds_to_next_look(time.monotonic()) != FARTHEST_LOOK:
+        assert time.monotonic() < give_up
