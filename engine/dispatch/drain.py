@@ -72,6 +72,8 @@ class Drained:
     failed: int = 0
     looked_at: float = field(default_factory=time.monotonic)
     """When the last batch was asked for, by this process's own steady clock."""
+    has_more: bool = False
+    """Whether it stopped because it had done enough for once, not because nothing was left."""
 
 
 def drain() -> Drained:
@@ -80,7 +82,8 @@ def drain() -> Drained:
     stop_at = time.monotonic() + MAX_SECONDS
     while time.monotonic() < stop_at and drained.signals + drained.calls < MAX_SIGNALS:
         if not drain_once(drained):
-            break
+            return drained
+    drained.has_more = True
     return drained
 
 

@@ -212,7 +212,7 @@ class DrainWorker(SimpleWorker):
         while not self._stop_requested:
             drained = look()
             self._draw()
-            found = self._next_job(timeout, drained.looked_at)
+            found = self._next_job(timeout, drained)
             if found is not None:
                 self._begin_at_once(found[0])
             if found is not None or timeout is None:
@@ -237,9 +237,9 @@ class DrainWorker(SimpleWorker):
         except (OperationalError, InterfaceError):
             connection.close()
 
-    def _next_job(self, timeout: int | None, looked_at: float) -> tuple[Job, Queue] | None:
+    def _next_job(self, timeout: int | None, drained: Drained) -> tuple[Job, Queue] | None:
         """Block for a job until shortly before the next due moment, then sleep the rest."""
-        ahead = self._seconds_ahead(looked_at)
+        ahead = self._seconds_ahead(drained)
         self._waiting = True
         try:
             self.heartbeat()
@@ -255,9 +255,11 @@ class DrainWorker(SimpleWorker):
             self._waiting = False
         return found
 
-    def _seconds_ahead(self, looked_at: float) -> float:
+    def _seconds_ahead(self, drained: Drained) -> float:
+        if drained.has_more:
+            return 0.0
         try:
-            return min(seconds_to_next_look(looked_at), settings.WORKFLOW_WAKE_SECONDS)
+            return min(seconds_to_next_look(drained.looked_at), settings.WORKFLOW_WAKE_SECONDS)
         except (OperationalError, InterfaceError):
             connection.close()
             return LOOK_WITHOUT_DATABASE

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from engine.audit import database_now
-from engine.dispatch.drain import FARTHEST_LOOK, NEAREST_LOOK, drain, seconds_to_next_look
+from engine.dispatch import drain as draining
+from engine.dispatch.drain import FARTHEST_LOOK, NEAREST_LOOK, Drained, drain, seconds_to_next_look
+from engine.dispatch.rq import make_worker
 from engine.models import Signal
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, started
@@ -33,3 +35,16 @@ def test_a_signal_that_was_due_before_the_last_look_is_left_to_who_holds_it(time
     give_up = time.monotonic() + 60
     while seconds_to_next_look(time.monotonic()) != FARTHEST_LOOK:
         assert time.monotonic() < give_up
+
+
+def test_a_drain_that_had_done_enough_for_once_is_followed_by_another_at_once(
+    timer: Signal, committed_cast: Cast, valkey: object, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.WORKFLOW_DRAIN_BATCH = 1
+    monkeypatch.setattr(draining, "MAX_SIGNALS", 1)
+    started(committed_cast.actor("ada"), "timer")
+    Signal.objects.update(due_at=database_now())
+    worker = make_worker("enough")
+    assert [(drain().has_more, Signal.objects.count()) for _ in range(3)] == [(True, 1), (True, 0), (False, 0)]
+    assert worker._seconds_ahead(Drained(has_more=True)) == 0.0
+    assert worker._seconds_ahead(Drained()) > 0.0
