@@ -133,7 +133,7 @@ def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[st
             f"Version {version.number} is {version.status}; only an active one can be started.", code="status"
         )
     if version.unavailable:
-        raise Conflict(f"This release cannot run version {version.number}: {version.unavailable}", code="unavailable")
+        raise Conflict(f"This release cannot run version {version.number}: {version.unavailable}", code="unfit")
 
 
 # Instances

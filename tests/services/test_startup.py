@@ -70,7 +70,7 @@ def test_warn_marks_and_names_why_and_unmarks_what_is_mended(cast: Cast, version
     assert "finance" in version.unavailable
     with pytest.raises(Conflict, match="finance") as refused:
         started(cast.actor("ada"), "approval", amount=3)
-    assert refused.value.code == "unavailable"
+    assert refused.value.code == "unfit"
     assert "approval" not in {one.template.name for one in access.startable_versions(cast.actor("ada"))}
     assert queue_facts()["unavailable"] == 1
     assert started(cast.actor("ada"), "timer").status == "running"
