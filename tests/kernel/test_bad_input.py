@@ -21,7 +21,9 @@ from tests.kernel.test_cases import SOURCES, gallery
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bytes"))
 SECONDS = 3.0
 """Of computing, on a machine where others compute too; alone it is less than one."""
-EXAMPLES = 800 if os.environ.get("WORKFLOW_TEST_ALL") else 80
+EVERYTHING = bool(os.environ.get("WORKFLOW_TEST_ALL"))
+EXAMPLES = 800 if EVERYTHING else 60
+LINES = 75_000 if EVERYTHING else 16_000
 FUZZED = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 MASSES = {
     "brackets": "[" * 60_000,
@@ -35,9 +37,9 @@ MASSES = {
     "items": "- a\n" * 490_000,
     "a list of one line": "[" + "1," * 900_000 + "]",
     "pairs of one line": "[" + "a: b," * 39_000 + "]",
-    "unknown steps": "workflow: x\nsteps:\n" + "  - {nonsense: 1}\n" * 75_000,
-    "empty steps": "workflow: x\nsteps:\n" + "  - {set: {a: 1}}\n" * 75_000,
-    "expressions": "workflow: x\nsteps:\n" + "  - {set: {a: '${start.a + 1}'}}\n" * 45_000,
+    "unknown steps": "workflow: x\nsteps:\n" + "  - {nonsense: 1}\n" * LINES,
+    "empty steps": "workflow: x\nsteps:\n" + "  - {set: {a: 1}}\n" * LINES,
+    "expressions": "workflow: x\nsteps:\n" + "  - {set: {a: '${start.a + 1}'}}\n" * min(LINES, 45_000),
     "texts over lines": "- 'a\n  b'\n" * 18_000,
     "documents": "---\n" * 49_000,
     "anchors": "&a " * 66_000,
