@@ -1,5 +1,6 @@
 """Empty Redis, stop it, let it refuse everybody: nothing may be lost, and nothing wait longer than one look."""
 
+import signal
 import time
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +22,8 @@ MOST_KEYS = 200
 UNKNOWN = "nobody told the workers"
 LONGEST_DELAY = 5.0
 """What an announcement that Redis lost may cost."""
+SILENCE = 15.0
+"""What it may cost where Redis says nothing at all: a worker first waits as long as it would for a wake-up."""
 BUSY_MACHINE = 60.0
 """What a short trial allows: it shares two cores with everything else."""
 
@@ -55,8 +58,8 @@ def _judge(ids: list[UUID], allowed: float, **figures: float) -> Outcome:
     return Outcome({"instances": len(ids), **figures, "lost": len(faults), "latest s": late}, tuple(faults))
 
 
-def _allowed(is_long: bool) -> float:
-    return LONGEST_DELAY if is_long else BUSY_MACHINE
+def _allowed(is_long: bool, longest: float = LONGEST_DELAY) -> float:
+    return longest if is_long else BUSY_MACHINE
 
 
 def flush(rounds: int) -> Outcome:
@@ -73,7 +76,11 @@ def flush(rounds: int) -> Outcome:
 
 
 def _away(
-    seconds: int, is_long: bool, leave: Callable[[OwnServers], None], back: Callable[[OwnServers], object]
+    seconds: int,
+    is_long: bool,
+    leave: Callable[[OwnServers], None],
+    back: Callable[[OwnServers], object],
+    longest: float = LONGEST_DELAY,
 ) -> Outcome:
     """Start instances before, during and after an absence; one worker is born while Redis is away."""
     with own_redis() as servers, crew() as hands:
@@ -86,7 +93,7 @@ def _away(
         missing = _missing_meanwhile(hands)
         back(servers)
         ids += start_steady(cast, STARTS_A_ROUND)
-        outcome = _judge(ids, _allowed(is_long), away=seconds)
+        outcome = _judge(ids, _allowed(is_long, longest), away=seconds)
         return Outcome(outcome.figures, (*missing, *outcome.faults))
 
 
@@ -113,6 +120,21 @@ def stop(seconds: int) -> Outcome:
 def refuse(seconds: int) -> Outcome:
     """Let Redis refuse everybody's password for so long."""
     return _away(seconds, seconds >= REFUSED.long, _lock_out, _let_in)
+
+
+def hang(seconds: int) -> Outcome:
+    """Let Redis hang for so long: connected, and silent."""
+    return _away(seconds, seconds >= HUNG.long, _freeze, _thaw, SILENCE)
+
+
+def _freeze(servers: OwnServers) -> None:
+    assert servers.valkey is not None
+    servers.valkey.process.send_signal(signal.SIGSTOP)
+
+
+def _thaw(servers: OwnServers) -> None:
+    assert servers.valkey is not None
+    servers.valkey.process.send_signal(signal.SIGCONT)
 
 
 def _lock_out(servers: OwnServers) -> None:
@@ -146,4 +168,5 @@ FLUSHED = Trial("redis-flushed", "an emptied Redis loses no work", 4, 100, flush
 STOPPED = Trial("redis-stopped", "workers go on by the clock while Redis is away", 2, 60, stop, sizes_are="seconds")
 REFUSED = Trial("redis-password", "a refusing Redis is an absent one", 1, 30, refuse, sizes_are="seconds")
 FILLED = Trial("redis-keys", "Redis holds wake-ups, nothing else", 300, 10_000, fill)
-TRIALS = (FLUSHED, STOPPED, REFUSED, FILLED)
+HUNG = Trial("redis-hung", "a silent Redis is given up in time", 1, 30, hang, sizes_are="seconds")
+TRIALS = (FLUSHED, STOPPED, REFUSED, FILLED, HUNG)

@@ -23,7 +23,9 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from rq import SimpleWorker, worker_registration
 from rq.exceptions import DequeueTimeout, StopRequested
@@ -53,8 +55,8 @@ LOST = (RedisError, OSError)
 
 
 def _once_more() -> Retry:
-    """Try a second time at once: a connection kept from before a restart fails once."""
-    return Retry(NoBackoff(), 1)
+    """Try a second time at once: a connection kept from before a restart fails once. Who is slow is not asked again."""
+    return Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
 
 
 @cache
@@ -67,12 +69,19 @@ def _client(address: str) -> Redis:
 class RqDispatcher:
     """Wake a worker by one job, however many signals were written."""
 
+    _silent_until = 0.0
+    """Where Redis hangs, one request in a few seconds waits for it, not every one."""
+
     def wake(self) -> None:
         """Enqueue a drain unless one is announced already."""
         reached(Boundary.BEFORE_WAKE)
+        if time.monotonic() < self._silent_until:
+            return
         try:
             self._announce()
-        except LOST:
+        except LOST as error:
+            if isinstance(error, RedisTimeoutError):
+                self._silent_until = time.monotonic() + settings.WORKFLOW_WAKE_SECONDS
             log.warning(
                 "could not wake a worker, it will look by itself", within_seconds=settings.WORKFLOW_WAKE_SECONDS
             )
@@ -180,6 +189,7 @@ class DrainWorker(SimpleWorker):
             super().heartbeat(timeout, notes)
             notes.sismember(self.redis_workers_keys, self.key)
             known = notes.execute()[-1]
+        self._misses_redis = False
         if not known:
             self._register_again()
 
@@ -243,8 +253,10 @@ class DrainWorker(SimpleWorker):
         self._waiting = True
         try:
             self.heartbeat()
+            if self._misses_redis:
+                time.sleep(min(ahead, LOOK_WITHOUT_REDIS))
+                return None
             found = self._pop(ahead - SLEEP_AHEAD if timeout is not None else None)
-            self._misses_redis = False
             if found is None and timeout is not None:
                 time.sleep(min(ahead, SLEEP_AHEAD))
         except LOST as error:
