@@ -26,6 +26,8 @@ ROUTES: tuple[tuple[str, str], ...] = (
     ("POST", "templates/approval/versions/1/resume/"),
     ("POST", "templates/approval/versions/1/archive/"),
     ("GET", "templates/approval/versions/1/export/"),
+    ("GET", "templates/approval/versions/1/diagram.svg"),
+    ("GET", "instances/{instance}/diagram.svg"),
     ("GET", "instances/"),
     ("POST", "instances/"),
     ("GET", "instances/{instance}/"),
@@ -104,7 +106,7 @@ BODIES = {
     "instances/{instance}/skip/": {"reason": "not needed"},
     "signals/": {"name": "paid", "key": "A7"},
     "events/": {"name": "order", "id": "e-1"},
-    "schedules/": {"template": "approval", "cron": "0 9 * * *"},
+    "schedules/": {"template": "approval", "cron": "0 9 * * *", "input": {"amount": 3}},
     "secrets/api_key/": {"value": "hush"},
     "calendars/office/": {"hours": {"mon": ["09:00-17:00"]}},
 }
