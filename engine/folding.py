@@ -21,7 +21,8 @@ STATUS_OF_ACTION = {action: status for status, action in ACTION_OF_STATUS.items(
 STEP_OF_ACTION = {action: status for status, action in ACTION_OF_STEP.items()}
 LIVE = frozenset({StepStatus.PENDING, StepStatus.RUNNING, StepStatus.RETRYING})
 STANDING = frozenset({StepStatus.FAILED, StepStatus.TIMED_OUT})
-"""Told before the step is left: an incident stands at what failed, what follows a timeout runs inside it."""
+"""Told before the step is left: an incident stands at what failed, what follows a timeout runs inside it. A step that an
+interrupting handler withdraws is told so twice."""
 BEGINS = frozenset({StepStatus.PENDING, StepStatus.RUNNING})
 TOLD_BY_NEW = frozenset({"suspend_workflow", "resume_workflow"})
 
@@ -90,7 +91,8 @@ def _moved(runs: list[StepStatus], status: StepStatus) -> int | None:
     if live:
         return live[-1]
     before = {StepStatus.SUCCESS} if status == StepStatus.COMPENSATED else STANDING
-    return len(runs) - 1 if status not in BEGINS and runs and runs[-1] in before else None
+    told_again = bool(runs) and runs[-1] == status == StepStatus.CANCELLED
+    return len(runs) - 1 if status not in BEGINS and runs and (told_again or runs[-1] in before) else None
 
 
 def _fold_task(folded: Folded, row: Audit, people: Collection[str]) -> None:
