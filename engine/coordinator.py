@@ -44,7 +44,7 @@ from engine.routing import hold_addresses
 from engine.task_effects import carry_out_task_effects
 from engine.transactional import Performer
 from workflowplatform.accounts.actor import Actor, engine_actor
-from workflowplatform.ids import uuid7
+from workflowplatform.ids import keep_time, uuid7
 
 LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) ORDER BY instance_id FOR NO KEY UPDATE"
 
@@ -126,6 +126,7 @@ def loaded_of(row: tuple[Any, ...]) -> Loaded:
     (instance_id, tenant_id, template_id, version_id, state_version, snapshot, status, reference, started_by, started_at,
      started_by_id, audit_seq, audit_hash, template, number, active_task_id,
      parent_id, parent_token, depth, limited, values, now) = row  # fmt: skip
+    keep_time(now)
     return Loaded(
         instance_id=instance_id,
         tenant_id=tenant_id,

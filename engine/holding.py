@@ -30,6 +30,7 @@ from engine.task_reasons import principals
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.ids import keep_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,7 @@ def version_to_start(actor: Actor, name: str, number: int | None = None) -> Star
     reader = iter(rows[0])
     version, template, tenant = (_next(reader, columns) for columns in (VERSION, TEMPLATE, TENANT))
     is_active, level, held, now = reader
+    keep_time(now)
     version.template, version.tenant = template, tenant
     if version.status == VersionStatus.ACTIVE:
         version.canonical = definition_of(version.pk).canonical
