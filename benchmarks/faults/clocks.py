@@ -79,9 +79,9 @@ def skew_workers(instances: int) -> Outcome:
 
 
 def _is_done() -> bool:
-    """Tell whether nothing is under way but what is far ahead, and the slot of just now has its instance."""
-    under_way = Instance.objects.live().exclude(template__name="patient").exists()
-    return not under_way and ScheduleFire.objects.filter(outcome="started").exists()
+    """Tell whether the slot of just now has its instance, and then nothing is under way but what is far ahead."""
+    fired = ScheduleFire.objects.filter(outcome="started").exists()
+    return fired and not Instance.objects.live().exclude(template__name="patient").exists()
 
 
 def _too_early() -> Iterator[str]:
