@@ -140,7 +140,7 @@ def _told(actor: Actor, fires: Iterable[ScheduleFire]) -> list[tuple[ScheduleFir
     slots = list(fires)
     started = access.visible_instances(actor).filter(pk__in=[slot.instance_id for slot in slots if slot.instance_id])
     named = {instance.pk: instance for instance in started}
-    return [(slot, named.get(slot.instance_id)) for slot in slots]
+    return [(slot, named.get(slot.instance_id) if slot.instance_id else None) for slot in slots]
 
 
 @admin.register(Schedule)

@@ -28,6 +28,7 @@ version_routes = [
     path("archive/", templates.ArchiveView.as_view(), name="archive"),
     path("simulate/", templates.SimulateView.as_view(), name="simulate"),
     path("export/", templates.ExportView.as_view(), name="export"),
+    path("diff/", templates.DiffView.as_view(), name="diff"),
     path("diagram.svg", diagrams.VersionDiagramView.as_view(), name="version-diagram"),
 ]
 

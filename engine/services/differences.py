@@ -63,10 +63,20 @@ class _Placed:
     own: dict[str, Any]
 
 
-def version_differences(*, actor: Actor, name: str, number: int, against: int) -> list[Difference]:
-    """Tell what version `number` of a template does differently from version `against`."""
-    new, old = (_clean(access.version_of(actor, name, one)) for one in (number, against))
-    return differences(old.canonical or {}, new.canonical or {}, _waiting_at(old))
+def version_differences(
+    *, actor: Actor, name: str, number: int, against: int | None = None
+) -> tuple[int, list[Difference]]:
+    """Tell what version `number` of a template does differently from another: which one, and what."""
+    new = _clean(access.version_of(actor, name, number))
+    old = _clean(_before(actor, new) if against is None else access.version_of(actor, name, against))
+    return old.number, differences(old.canonical or {}, new.canonical or {}, _waiting_at(old))
+
+
+def _before(actor: Actor, version: TemplateVersion) -> TemplateVersion:
+    """Find what a version would replace: the one in force, else the one before it, else itself."""
+    others = access.visible_versions(actor).filter(template=version.template_id).exclude(pk=version.pk)
+    earlier = others.filter(number__lt=version.number, canonical__isnull=False).order_by("-number")
+    return others.in_force().first() or earlier.first() or version
 
 
 def _clean(version: TemplateVersion) -> TemplateVersion:
@@ -127,8 +137,11 @@ def _changed(step: str, name: str, field: str, old: Any, new: Any, here: int = 0
         text = _("%(where)s%(field)s was %(old)s and is gone.") % words
     else:
         text = _("%(where)s%(field)s %(old)s → %(new)s.") % words
-    plain = [None if value is MISSING else value for value in (old, new)]
-    return Difference("changed", step, field, *plain, text + _here(here), here)
+    return Difference("changed", step, field, _plain(old), _plain(new), text + _here(here), here)
+
+
+def _plain(value: Any) -> Any:
+    return None if value is MISSING else value
 
 
 def _here(count: int) -> str:

@@ -14,7 +14,9 @@ def told(gwen: Actor, changed: str) -> list[Difference]:
     started(gwen, "approval", amount=1)
     started(gwen, "approval", amount=2)
     save_draft(actor=gwen, source=changed)
-    return version_differences(actor=gwen, name="approval", number=2, against=1)
+    against, found = version_differences(actor=gwen, name="approval", number=2)
+    assert against == 1
+    return found
 
 
 def test_the_same_document_is_no_different(gwen: Actor) -> None:
@@ -58,7 +60,8 @@ def test_it_can_be_asked_for_by_rest_and_strangers_get_nothing(cast: Cast, gwen:
     client.force_login(cast.gwen)
     answer = client.get("/api/v1/templates/approval/versions/2/diff/?against=1")
     assert answer.json()["differences"][0]["running_here"] == 2
-    assert client.get("/api/v1/templates/approval/versions/2/diff/").status_code == 400
+    assert client.get("/api/v1/templates/approval/versions/2/diff/").json() == answer.json()
+    assert client.get("/api/v1/templates/approval/versions/2/diff/?against=x").status_code == 400
     assert client.get("/api/v1/templates/approval/versions/2/diff/?against=7").status_code == 404
     client.force_login(cast.sam)
     assert client.get("/api/v1/templates/approval/versions/2/diff/?against=1").status_code == 404

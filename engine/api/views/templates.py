@@ -137,12 +137,14 @@ class SimulateView(ApiView):
 class DiffView(ApiView):
     def get(self, request: Request, name: str, number: int) -> Response:
         """Tell in words what a version does differently from another one of its template."""
-        against = request.query_params.get("against", "")
-        if not (against.isascii() and against.isdigit() and len(against) < 10):
-            message = "Say with ?against= which version to compare with."
+        asked = request.query_params.get("against")
+        if asked is not None and not (asked.isascii() and asked.isdigit() and len(asked) < 10):
+            message = "Say with ?against= the number of the version to compare with."
             raise Invalid(message, [FieldError("against", "invalid", message)])
-        found = version_differences(actor=self.actor, name=name, number=number, against=int(against))
-        return Response({"version": number, "against": int(against), "differences": [one.as_json() for one in found]})
+        against, found = version_differences(
+            actor=self.actor, name=name, number=number, against=None if asked is None else int(asked)
+        )
+        return Response({"version": number, "against": against, "differences": [one.as_json() for one in found]})
 
 
 class ExportView(ApiView):
