@@ -1,7 +1,7 @@
 """Measure slices a second of one core: ten tasks in line with real expressions, the snapshot through JSON at every wait.
 
 `python -m benchmarks.kernel` prints one table: the line, then its growth with business state and with parallel items.
-Each row is played in twenty short rounds of the process's own time. The best round says what a core can do; the median
+Each row is played in eighty short rounds of the process's own time. The best round says what a core can do; the median
 beside it says how much the machine's other work took away meanwhile.
 """
 
@@ -20,7 +20,7 @@ from engine.kernel.snapshot import Snapshot
 
 NOW = datetime(2030, 1, 7, 9, tzinfo=UTC)
 FACTS = InstanceFacts("i-1", "bench", 1, "ann", NOW)
-ROUNDS = 20
+ROUNDS = 80
 
 
 def compiled(steps: list[Json], padding: int) -> Definition:
@@ -71,7 +71,7 @@ def _case(definition: Definition) -> tuple[int, int]:
     return largest, slices
 
 
-def main(seconds: float = 0.2) -> None:
+def main(seconds: float = 0.05) -> None:
     """Print the table."""
     rows = [
         ("10 tasks in line, 1 KB of state", line(10)),
