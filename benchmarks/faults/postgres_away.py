@@ -55,7 +55,7 @@ class Diary:
 
 def call(diary: Diary, token: str, name: int) -> None:
     """Start instances one after another, each until it is answered."""
-    client = Client(raise_request_exception=False, headers={"Authorization": f"Token {token}"})
+    client = Client(raise_request_exception=False, headers={"Authorization": f"Token {token}"}, SERVER_NAME="localhost")
     number = 0
     while True:
         _start_one(client, diary, f"caller{name}-{number}", number)
@@ -71,6 +71,8 @@ def _start_one(client: Client, diary: Diary, key: str, number: int) -> None:
         diary.note(key, answer.status_code, answer.json()["id"] if answer.status_code == 201 else "-")
         if answer.status_code == 201:
             return
+        if str(answer.status_code) not in FINE:
+            raise RuntimeError(f"a start was answered by {answer.status_code}: {answer.content!r}")
         connection.close()  # as the end of a request does in the product
         time.sleep(0.05)
 
@@ -101,7 +103,8 @@ def _begin(hands: Crew, diary: Diary, token: str, number: int) -> list[int]:
 
 def _await_answers(diary: Diary) -> None:
     wanted = len(diary.started()) + ANSWERS_A_ROUND
-    wait_until(lambda: len(diary.started()) >= wanted)
+    if not wait_until(lambda: len(diary.started()) >= wanted):
+        raise RuntimeError(f"nobody is answered any more: {diary.lines()[-3:]}")
 
 
 def _stop_once(servers: OwnServers, diary: Diary) -> float:
