@@ -110,9 +110,7 @@ class World:
 
     # Acts
 
-    def attempt(
-        self, who: str, expected: Answer, act: Callable[[Actor], Result], *acts: str, by_engine: bool = False
-    ) -> Result | None:
+    def attempt(self, who: str, expected: Answer, act: Callable[[Actor], Result], *acts: str) -> Result | None:
         """Let somebody act; the answer must be the expected one, and the audit must know it, or know nothing."""
         actor, before = self.actor(who), self.last_row()
         self.sound = False
