@@ -12,7 +12,7 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task
 from engine.projection import Delivery
 from engine.services.instances import instance_now, next_tasks
-from engine.services.tasks import CompletedTask, claim_instance, hold_active, note_act, refuse_act, refuse_suspended
+from engine.services.tasks import CompletedTask, claim_instance, hold_active, note_act, refuse_act, refuse_standstill
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -76,7 +76,7 @@ def skip_task(*, actor: Actor, task_id: UUID, reason: str) -> CompletedTask:
     hold_active(actor)
     task = claim_instance(actor, task_id)
     refuse_act(actor, task)
-    refuse_suspended(task.instance)
+    refuse_standstill(task.instance)
     if not task.allows("skip"):
         raise Refused("The author of this workflow does not let this task be skipped.", code="refused")
     if not reason.strip():

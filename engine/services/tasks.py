@@ -218,7 +218,7 @@ def complete_task(
     actor, task = held.actor, held.task
     _refuse_answered(actor, task)
     refuse_act(actor, task, offered=held.offered)
-    refuse_suspended(task.instance)
+    refuse_standstill(task.instance)
     answer = _checked_answer(actor, task, outcome, dict(values or {}), comment)
     _require_checklist(task, answer.outcome, ticked)
     _require_files(task, answer.outcome)
@@ -266,10 +266,13 @@ def _refuse_answered(actor: Actor, task: Task) -> None:
         )
 
 
-def refuse_suspended(instance: Instance) -> None:
-    """Refuse to move an instance that stands still."""
+def refuse_standstill(instance: Instance) -> None:
+    """Refuse to move an instance that stands still: suspended, or with a signal missing that only an operator can bring back."""
     if instance.status == InstanceStatus.SUSPENDED:
         message = "This instance is suspended; its tasks wait until somebody resumes it."
+        raise Conflict(message, code="status", status=instance.status)
+    if instance.status == InstanceStatus.INCIDENT and (instance.error or {}).get("code") == "dead_letter":
+        message = "This instance stands still until an operator has looked at it. Your task waits; nothing is lost."
         raise Conflict(message, code="status", status=instance.status)
 
 

@@ -6,9 +6,12 @@ import pytest
 
 from engine.audit import database_now
 from engine.dispatch.drain import drain
+from engine.errors import Conflict
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, Wait
+from engine.services.operations import replay_dead_letter
+from engine.services.tasks import complete_task
 from tests.cast import Cast
-from tests.workflows import TIMER, activated, started
+from tests.workflows import TIMER, activated, only_task, started
 
 SOON = TIMER.replace("PT0.2S", "PT0.001S") + "  - id: again\n    wait: {for: PT1H}\n"
 
@@ -67,3 +70,34 @@ def test_a_signal_that_keeps_failing_is_counted_then_buried(two: tuple[Instance,
     bad.refresh_from_db()
     assert bad.status == "incident"
     assert DeadLetter.objects.filter(instance=bad).count() == 1
+
+
+BESIDE = """
+workflow: beside
+title: Beside
+steps:
+  - id: both
+    parallel:
+      branches:
+        clock: [{id: pause, wait: {for: PT0.001S}}]
+        desk: [{id: sign, task: {title: Sign}}, {id: more, task: {title: More}}]
+"""
+
+
+def test_a_task_waits_while_a_dead_letter_is_looked_at(committed_cast: Cast, settings: Any) -> None:
+    settings.WORKFLOW_DISPATCHER = "rq"
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), BESIDE)
+    instance = started(ada, "beside")
+    Signal.objects.filter(instance=instance).update(type="Nonsense")
+    drain()
+    task = only_task(instance)
+    with pytest.raises(Conflict, match="operator") as refusal:
+        complete_task(actor=ada, task_id=task.pk)
+    assert refusal.value.code == "status"
+    letter = DeadLetter.objects.get(instance=instance)
+    letter.envelope["type"] = "TimerDue"
+    letter.save()
+    replay_dead_letter(actor=ada, letter_id=letter.pk)
+    drain()
+    assert complete_task(actor=ada, task_id=task.pk).instance.status == "running"
