@@ -194,7 +194,7 @@ class World:
         return sorted(tasks, key=lambda task: task.status not in ("open", "claimed"))
 
     def schedules(self) -> list[Schedule]:
-        return list(Schedule.objects.filter(tenant_id=self.tenant.pk).select_related("template").order_by("id"))
+        return list(Schedule.objects.filter(tenant_id=self.tenant.pk).select_related("template").order_by("created_at"))
 
     def room(self, name: str) -> int | None:
         """Return how many more instances a template's limit admits."""
