@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -41,9 +42,18 @@ class Meters:
     transition: Histogram
 
 
-@cache
+MAKING = Lock()
+
+
 def meters() -> Meters:
-    """Return the meters of this process. They are made with the first count: each has a file, and most commands count nothing."""
+    """Return the meters of this process, made once whichever threads count first at the same moment."""
+    with MAKING:
+        return _made()
+
+
+@cache
+def _made() -> Meters:
+    """Make them with the first count: each has a file, and most commands count nothing."""
     _choose_folder()
 
     def counter(name: str, about: str, *labels: str) -> Counter:
