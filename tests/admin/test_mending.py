@@ -134,7 +134,9 @@ def test_a_secret_goes_in_and_never_comes_out(sign_in: SignIn, cast: Cast) -> No
 def test_a_calendar_is_written_and_a_bad_one_refused(sign_in: SignIn, gwen: Actor) -> None:
     calendar = put_calendar(actor=gwen, name="office", content=OFFICE)
     browser = sign_in("gwen")
-    bad = words_of(browser.post(page(calendar), {"title": "Office", "content": json.dumps(OFFICE | {"timezone": "Mars/Base"})}))
+    bad = words_of(
+        browser.post(page(calendar), {"title": "Office", "content": json.dumps(OFFICE | {"timezone": "Mars/Base"})})
+    )
     assert "Mars/Base" in bad
     good = {"timezone": "Europe/Vienna", "hours": {"mon": ["08:00-12:00"]}}
     browser.post(page(calendar), {"title": "Office", "content": json.dumps(good)})

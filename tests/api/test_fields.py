@@ -15,8 +15,8 @@ SIGNAL, KEYED, EVENT = "instances/{instance}/signals/", "signals/", "events/"
 RETRY, SKIP, SUSPEND = "instances/{instance}/retry/", "instances/{instance}/skip/", "instances/{instance}/suspend/"
 SIMULATE = "templates/approval/versions/1/simulate/"
 KEY, ORDER = {"name": "paid", "key": "A7"}, {"name": "order", "id": "e-1"}
-DAILY = {"template": "approval", "cron": "0 9 * * *"}
-ONCE = {"template": "approval"}
+DAILY = {"template": "approval", "cron": "0 9 * * *", "input": {"amount": 3}}
+ONCE = {"template": "approval", "input": {"amount": 3}}
 
 REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     (SIGNAL, {}, "name"),
@@ -28,7 +28,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     (SIGNAL, {"name": "go", "signal_id": "x"}, "signal_id"),
     (SUSPEND, {"reason": 5}, "reason"),
     (SUSPEND, {"reason": "x" * 1001}, "reason"),
-    (RETRY, {"input": {}}, "input"),
+    (RETRY, {"input": []}, "input"),
     (RETRY, {"version": 2}, "version"),
     (RETRY, {"step": 1}, "step"),
     (RETRY, {"step": LONG}, "step"),
@@ -66,6 +66,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("schedules/", {**DAILY, "window": "soon"}, "window"),
     ("schedules/", {**DAILY, "window": "P999Y"}, "window"),
     ("schedules/", {**DAILY, "input": []}, "input"),
+    ("schedules/", {**DAILY, "input": {}}, "input.amount"),
     ("schedules/", {**DAILY, "owner": "gwen"}, "owner"),
     ("schedules/", {**DAILY, "time_zone": "UTC"}, "time_zone"),
     ("schedules/", {**ONCE, "once_at": "tomorrow"}, "once_at"),

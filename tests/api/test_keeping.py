@@ -41,7 +41,9 @@ def test_schedule_lives_from_creation_to_its_end(call: Callers, scene: Scene) ->
 
 def test_schedule_at_one_moment_has_one_run(call: Callers, scene: Scene) -> None:
     ada = call("ada")
-    made = ada.post("schedules/", {"template": "approval", "once_at": "2090-01-07T10:00:00+01:00"}).json()
+    made = ada.post(
+        "schedules/", {"template": "approval", "once_at": "2090-01-07T10:00:00+01:00", "input": {"amount": 3}}
+    ).json()
     assert (made["once_at"], made["cron"]) == ("2090-01-07T09:00:00Z", "")
     (run,) = ada.get(f"schedules/{made['id']}/preview/").json()
     assert run["at"] == "2090-01-07T09:00:00Z"
@@ -49,7 +51,7 @@ def test_schedule_at_one_moment_has_one_run(call: Callers, scene: Scene) -> None
 
 def test_schedule_whose_calendar_leaves_no_day_has_no_run(call: Callers, scene: Scene) -> None:
     gwen = call("gwen")
-    body = {"template": "approval", "cron": "0 9 * * mon", "calendar": "office"}
+    body = {"template": "approval", "cron": "0 9 * * mon", "calendar": "office", "input": {"amount": 3}}
     made = gwen.post("schedules/", body).json()
     gwen("PUT", "calendars/office/", {"hours": {"tue": ["09:00-17:00"]}})
     assert gwen.get(f"schedules/{made['id']}/preview/").json() == []

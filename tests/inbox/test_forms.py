@@ -7,13 +7,13 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from engine.diagram.naming import LOOKS, label_of, outcome_text
+from engine.diagram.states import STATE_OF
 from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
 from tasks_inbox.fields import FIELDS
 from tasks_inbox.forms import SchemaForm, read_path
-from engine.diagram.states import STATE_OF
 from tasks_inbox.outline import WORDS
 from tasks_inbox.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
 from tasks_inbox.sentence import STANDS, WAITS
