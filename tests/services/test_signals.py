@@ -265,3 +265,16 @@ def test_an_answer_beside_an_incident_leaves_it_its_error(committed_cast: Cast) 
     complete_task(actor=ada, task_id=only_task(instance).pk, outcome="done")
     instance.refresh_from_db()
     assert (instance.status, instance.error["code"]) == ("incident", "exception")
+
+
+def test_a_held_signal_sent_again_after_its_delivery_gets_the_first_answer(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), OWN)
+    instance = started(ada, "own")
+    suspend_instance(actor=ada, instance_id=instance.pk)
+    first = send_signal(actor=ada, instance_id=instance.pk, name="go", payload={"word": "on"}, signal_id="one")
+    resume_instance(actor=ada, instance_id=instance.pk)
+    drain()
+    assert not instance.signals.exists()
+    again = send_signal(actor=ada, instance_id=instance.pk, name="go", payload={"word": "on"}, signal_id="one")
+    assert again == first
