@@ -19,10 +19,14 @@ from tests.browser.pages import IDENTITY
 PLACE = re.compile(r"<(?:\w+:)?(\w+)>")
 ADMIN = re.compile(r"admin/(\w+)/(\w+)/")
 PLACES_OF_A_CASE = frozenset({"name", "number", "instance_id", "task_id", "object_id"})
-OTHER_PLACES = frozenset({"uidb64", "token", "anywhere", "url", "app_label", "schedule_id", "letter_id"})
+OTHER_PLACES = frozenset(
+    {"uidb64", "token", "anywhere", "url", "app_label", "schedule_id", "letter_id", "attachment_id"}
+)
 """Secrets sent by mail, routes that take whatever no other takes, and rows that a case does not have."""
 ADMIN_LISTS_OF_A_CASE = frozenset({"template", "templateversion", "instance", "task"})
-OTHER_ADMIN_LISTS = frozenset({"audit", "deadletter", "role", "signal", "tenant", "token", "user"})
+OTHER_ADMIN_LISTS = frozenset(
+    {"audit", "businesscalendar", "deadletter", "role", "schedule", "secret", "signal", "tenant", "token", "user"}
+)
 """tests/admin tries the rows of every list."""
 OTHER_NAMES = ("api/v1/secrets/", "api/v1/calendars/")
 """Routes whose name is not a template's."""
@@ -33,6 +37,13 @@ BODIES = {
     "1": {"source": "workflow: mine"},
 }
 """What REST wants to hear at addresses that end so; elsewhere it wants nothing. A malformed one would be refused first."""
+BODIES_OF_TASKS = {
+    "assign": {"user": "sam"},
+    "comment": {"text": "Look twice"},
+    "skip": {"reason": "not needed"},
+    "snooze": {"until": "2999-01-07T09:00:00Z"},
+    "tick": {"point": "point_1"},
+}
 SECRET = re.compile(rb'name="csrfmiddlewaretoken" value="\w+"')
 """What differs between two answers to one question."""
 
@@ -94,7 +105,8 @@ def _answer(page: Page, method: str, address: str) -> tuple[int, bytes]:
     """Give the status, and the body without what repeats the question."""
     token = next((cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken"), "")
     last = address.strip("/").split("/")[-1]
-    body = BODIES.get(last, {}) if address.startswith("/api/") and method in ("POST", "PUT") else None
+    bodies = BODIES_OF_TASKS if "/tasks/" in address else BODIES
+    body = bodies.get(last, {}) if address.startswith("/api/") and method in ("POST", "PUT") else None
     answer = page.context.request.fetch(address, method=method, data=body, headers={"X-CSRFToken": token})
     said = answer.body()
     for word in address.strip("/").split("/"):
