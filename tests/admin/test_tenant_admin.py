@@ -17,7 +17,8 @@ from unfold.admin import ModelAdmin
 from engine.admin.base import TenantAdmin
 from engine.admin.rights import RIGHTS
 from engine.models import Audit, DeadLetter, Instance, Signal, Task
-from engine.services import people
+from engine.services import people, setup
+from engine.services.schedules import create_schedule
 from tests.admin.conftest import SignIn, words_of
 from tests.cast import Cast
 from workflowplatform.accounts.models import Role, Token
@@ -44,7 +45,14 @@ def acmes(cast: Cast, task: Task) -> dict[str, Model]:
     letter = DeadLetter.objects.create(
         tenant=cast.acme, instance=instance, envelope={}, reason="acmes-letter", node="n", at=instance.started_at
     )
+    gwen = cast.actor("gwen")
+    kept: list[Model] = [
+        create_schedule(actor=gwen, template=instance.template.name, cron="0 9 * * 1", input={"amount": 5}),
+        setup.put_secret(actor=gwen, name="acmes_key", value="acmes-value"),
+        setup.put_calendar(actor=gwen, name="acmes_office", content={"hours": {"mon": ["09:00-17:00"]}}),
+    ]
     rows: list[Model] = [
+        *kept,
         cast.acme, cast.ada, Role.objects.get(tenant=cast.acme, name="finance"), token, instance.template, instance.version,
         instance, task, signal, letter, Audit.objects.filter(subject_id=cast.ada.pk)[0],
     ]  # fmt: skip
@@ -164,9 +172,9 @@ def test_below_level_four_there_is_no_admin(cast: Cast, sign_in: SignIn) -> None
 
 
 @pytest.mark.parametrize("model", PAGES, ids=label)
-def test_level_four_adds_nothing_but_own_tokens(sign_in: SignIn, model: type[Model]) -> None:
+def test_level_four_adds_nothing_but_own_tokens_and_schedules(sign_in: SignIn, model: type[Model]) -> None:
     answer = sign_in("ada").get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add"))
-    expected = {"accounts.token": 200, "engine.template": 302}.get(label(model), 403)
+    expected = {"accounts.token": 200, "engine.schedule": 200, "engine.template": 302}.get(label(model), 403)
     assert answer.status_code == expected
 
 
@@ -204,8 +212,8 @@ def test_lists_ask_a_constant_number_of_questions(
     for number in range(12):
         people.create_person(actor=None, tenant=cast.acme, name=f"p{number}", level=2, roles=["hr", "finance"])
     for address in ("user", "role"):
-        with django_assert_max_num_queries(10):
+        with django_assert_max_num_queries(11):
             browser.get(f"/admin/accounts/{address}/")
     for address in ("instance", "task", "template", "audit"):
-        with django_assert_max_num_queries(10):
+        with django_assert_max_num_queries(11):
             browser.get(f"/admin/engine/{address}/")

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [path for path in (ROOT / "templates").rglob("*") if path.suffix in {".html", ".txt"}]
-CODE = list((ROOT / "tasks_inbox").rglob("*.py"))
+CODE = [*(ROOT / "tasks_inbox").rglob("*.py"), *(ROOT / "engine/diagram").rglob("*.py")]
 CSS = list((ROOT / "static/css").glob("*.css"))
 TOKENS = dict(
     re.findall(r"(--wf-[\w-]+): light-dark\((#\w{6}, #\w{6})\)", (ROOT / "static/css/tokens.css").read_text())
