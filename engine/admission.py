@@ -14,9 +14,10 @@ from django.db.models import QuerySet
 
 from engine.audit import Act, record
 from engine.kernel.signals import SignalType
-from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
 from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
+from engine.projection import Loaded
 from engine.routing import queue_signal
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.accounts.models import Tenant
@@ -89,6 +90,26 @@ def _admit(instance: Instance, now: datetime) -> None:
     record(instance, Act("admit_workflow", old=instance.status, new="running"), actor=engine_actor(instance.tenant_id))
     Instance.objects.filter(pk=instance.pk).update(status=InstanceStatus.RUNNING, updated_at=now)
     queue_signal(instance.tenant_id, instance.pk, SignalType.INTERNAL_CONTINUE, now)
+
+
+def queue_newborn(born: Loaded, *, actor: Actor) -> Instance:
+    """Let an instance that another one started wait for its turn."""
+    instance = Instance(
+        id=born.instance_id,
+        tenant_id=born.tenant_id,
+        template_id=born.template_id,
+        version_id=born.version_id,
+        reference=born.facts.reference,
+        result=Result.IN_PROGRESS,
+        input=born.input,
+        started_by_id=born.started_by_id,
+        started_by_name=born.facts.started_by or "",
+        started_at=born.now,
+        updated_at=born.now,
+        parent_id=born.parent_id,
+        depth=born.depth,
+    )
+    return queue_instance(instance, actor=actor)
 
 
 def queue_instance(instance: Instance, *, actor: Actor) -> Instance:

@@ -20,7 +20,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from engine.admission import admit_next
+from engine.admission import admit_next, queue_newborn
 from engine.audit import Chain, database_now
 from engine.calendars import calendar_named
 from engine.commit import Batch, Row, run_hot, write
@@ -199,7 +199,10 @@ def _run(
     project(stage)
     stages = [stage]
     for child in children_of(stage):
-        stages += _run(batch, child, (), actor, alone=alone)
+        if child.limited:
+            stage.waiting.append(child)
+        else:
+            stages += _run(batch, child, (), actor, alone=alone)
     return stages
 
 
@@ -226,7 +229,8 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     hold_addresses(addresses_of(stages))
     write(batch)
     sent = carry_out_task_effects(stages) + send_outward(stages)
-    sent += sum(admit_next(*freed, stages[0].now) for freed in sorted(_freed(stages)))
+    waiting = _queue_waiting(stages)
+    sent += sum(admit_next(*slot, stages[0].now) for slot in sorted(_freed(stages) | waiting))
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)
@@ -267,6 +271,14 @@ def _began(stage: Stage) -> tuple[str, ...]:
 def _ends(stages: Sequence[Stage]) -> list[str]:
     """Return the last status of each instance that ends in these slices."""
     return [stage.result.status for stage in stages if stage.ends]
+
+
+def _queue_waiting(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
+    """Let what was born under a limit wait for its turn; it comes at once where there is room."""
+    for stage in stages:
+        for born in stage.waiting:
+            queue_newborn(born, actor=stage.actor)
+    return {(born.tenant_id, born.template_id) for stage in stages for born in stage.waiting}
 
 
 def _freed(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:

@@ -73,13 +73,13 @@ def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
     for version, given in listeners(stage.loaded.tenant_id, effect.name, effect.payload, stage.now):
         name = version.template.name
         born = newborn(version, name, given.input, now=stage.now, started_by=starter, started_by_id=starter_id)
-        yield replace(born, facts=replace(born.facts, reference=given.reference))
+        yield replace(born, facts=replace(born.facts, reference=given.reference), limited=_is_limited(version))
 
 
 def listeners(tenant_id: UUID, name: str, payload: Any, now: datetime) -> Iterator[tuple[TemplateVersion, EventStart]]:
     """Give every active version that an event starts, with what it is started with; unfit payloads start nothing."""
-    active = TemplateVersion.objects.startable().filter(tenant_id=tenant_id, event_name=name).select_related("template")
-    for version in active.order_by("template__name"):
+    active = TemplateVersion.objects.startable().filter(tenant_id=tenant_id, event_name=name)
+    for version in active.select_related("template", "tenant").order_by("template__name"):
         definition = definition_of(version.pk)
         given = event_start(definition, name, payload, now)
         if given is None:
@@ -116,11 +116,18 @@ def _born(stage: Stage, effect: StartChild, version: TemplateVersion, values: An
         instance_id=UUID(effect.instance) if effect.instance else None,
     )
     depth = stage.loaded.depth + 1 if effect.token is not None else 0
-    return replace(born, parent_id=stage.loaded.instance_id, parent_token=effect.token, depth=depth)
+    limited = effect.token is None and _is_limited(version)
+    return replace(born, parent_id=stage.loaded.instance_id, parent_token=effect.token, depth=depth, limited=limited)
+
+
+def _is_limited(version: TemplateVersion) -> bool:
+    """Tell whether a limit counts what is born of this version; a child runs in its parent's slot."""
+    return version.template.concurrent_limit is not None or version.tenant.concurrent_limit is not None
 
 
 def _version(stage: Stage, effect: StartChild) -> TemplateVersion | None:
-    versions = TemplateVersion.objects.filter(tenant_id=stage.loaded.tenant_id, template__name=effect.name)
+    named = TemplateVersion.objects.filter(tenant_id=stage.loaded.tenant_id, template__name=effect.name)
+    versions = named.select_related("template", "tenant")
     if effect.version == "same" and effect.name == stage.loaded.facts.template:
         return versions.filter(pk=stage.loaded.version_id).first()
     if effect.version.isdigit():

@@ -1,7 +1,7 @@
 """What one slice's rows are made from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -71,6 +71,8 @@ class Stage:
     actor: Actor
     node: str
     batch: Batch
+    waiting: list[Loaded] = field(default_factory=list)
+    """What this slice starts under a limit: it waits for its turn instead of running here."""
 
     @property
     def instance_id(self) -> str:

@@ -99,3 +99,50 @@ def test_parallel_starts_never_exceed_the_limit(committed_cast: Cast) -> None:
             complete_task(actor=ada, task_id=only_task(instance).pk)
         drain()
     assert statuses() == ["completed"] * 12
+
+
+STARTS_OTHERS = """
+workflow: starts-others
+title: Starts others
+steps:
+  - {id: one, continue_with: {name: limited}}
+  - {id: two, continue_with: {name: limited}}
+  - {id: three, continue_with: {name: limited}}
+  - {id: ring, emit: {event: bell, payload: {}}}
+"""
+LISTENS = """
+workflow: listens
+title: Listens
+trigger: event
+event: {name: bell}
+limits: {concurrent: 1}
+steps:
+  - {id: work, task: {title: Listen}}
+"""
+
+
+def test_what_a_case_starts_waits_for_its_turn_too(committed_cast: Cast) -> None:
+    cast = committed_cast
+    ada = cast.actor("ada")
+    for source in (LIMITED, LISTENS, STARTS_OTHERS):
+        activated(cast.actor("gwen"), source)
+    assert started(ada, "starts-others").status == "completed"
+    drain()
+    assert running("limited") == 2
+    assert running("listens") == 1
+    assert started(ada, "starts-others").status == "completed"
+    drain()
+    assert (running("limited"), running("listens")) == (2, 1)
+    waits = Instance.objects.filter(template__name="limited", status="queued").order_by("started_at", "id").first()
+    assert waits is not None
+    assert waits.parent is not None
+    complete_task(
+        actor=ada, task_id=only_task(Instance.objects.filter(template__name="limited", status="running")[0]).pk
+    )
+    drain()
+    waits.refresh_from_db()
+    assert (waits.status, running("limited")) == ("running", 2)
+
+
+def running(template: str) -> int:
+    return Instance.objects.filter(template__name=template, status="running").count()
