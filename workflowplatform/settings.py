@@ -13,6 +13,7 @@ from workflowplatform.logs import logging_settings
 from workflowplatform.services.database_url import from_url
 from workflowplatform.services.running import find_running
 from workflowplatform.services.secret_key import kept_secret_key
+from workflowplatform.version import VERSION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("WORKFLOW_DATA", BASE_DIR / "var"))
@@ -191,6 +192,19 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "EXCEPTION_HANDLER": "engine.api.errors.answer_error",
     "UNAUTHENTICATED_USER": None,
+    "DEFAULT_SCHEMA_CLASS": "engine.api.openapi.ContractSchema",
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Workflow",
+    "DESCRIPTION": "Everything the pages can do, for machines. docs/rest.md is the guide to it.",
+    "VERSION": VERSION,
+    "OAS_VERSION": "3.1.0",
+    "SERVERS": [{"url": "/api/v1"}],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SCHEMA_PATH_PREFIX_TRIM": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": ["engine.api.openapi.complete_document"],
 }
 
 RQ_QUEUES = {"default": {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}}

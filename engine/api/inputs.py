@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -49,6 +51,7 @@ class Flag(serializers.BooleanField):
         return data
 
 
+@extend_schema_field(OpenApiTypes.DATETIME)
 class MomentText(serializers.Field[datetime, Any, str, Any]):
     """A moment that names its zone."""
 
@@ -61,6 +64,7 @@ class MomentText(serializers.Field[datetime, Any, str, Any]):
             self.fail("invalid")
 
 
+@extend_schema_field(OpenApiTypes.OBJECT)
 class Values(serializers.JSONField):
     """An object with any JSON inside."""
 
@@ -136,6 +140,12 @@ class TaskDraftBody(Body):
     values = Values(required=False, default=dict)
     outcome = Text(required=False, allow_blank=True, default="", max_length=100)
     comment = Text(required=False, allow_blank=True, default="", max_length=10_000)
+
+
+class FileBody(Body):
+    """A form with one file."""
+
+    file = serializers.FileField()
 
 
 class CommentBody(Body):

@@ -3,6 +3,8 @@
 from datetime import UTC
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from engine.kernel.cron import Slot
@@ -22,7 +24,7 @@ class OutcomeSerializer(Rows):
     name = serializers.CharField()
     title = serializers.CharField()
     reject = serializers.BooleanField(default=False)
-    comment = serializers.CharField(default=None)
+    comment = serializers.CharField(default=None, allow_null=True)
 
 
 class TaskSerializer(Rows):
@@ -32,37 +34,38 @@ class TaskSerializer(Rows):
     instance = serializers.UUIDField(source="instance_id")
     template = serializers.CharField(source="version.template.name")
     version = serializers.IntegerField(source="version.number")
-    reference = serializers.CharField(source="business_reference")
+    reference = serializers.CharField(source="business_reference", allow_null=True)
     step = serializers.CharField()
     path = serializers.CharField()
     title = serializers.CharField()
     description = serializers.CharField()
     instructions = serializers.CharField()
     status = serializers.CharField()
-    assignee = serializers.CharField(source="assignee.username", default=None)
+    assignee = serializers.CharField(source="assignee.username", default=None, allow_null=True)
     roles = serializers.ListField(source="effective_roles")
     users = serializers.ListField()
     min_level = serializers.IntegerField()
     outcomes = OutcomeSerializer(many=True)
     comment_rule = serializers.CharField()
-    form = serializers.JSONField()
+    form = serializers.JSONField(allow_null=True)
     values = serializers.SerializerMethodField()
     details = serializers.SerializerMethodField()
     priority = serializers.CharField(source="priority_name")
-    due_at = Moment()
-    follow_up_at = Moment()
-    sla_at = Moment()
+    due_at = Moment(allow_null=True)
+    follow_up_at = Moment(allow_null=True)
+    sla_at = Moment(allow_null=True)
     checklist = serializers.ListField()
     ticked = serializers.ListField()
     allow = serializers.SerializerMethodField()
     answered_by = serializers.ListField()
     created_at = Moment()
-    claimed_at = Moment()
-    completed_at = Moment()
+    claimed_at = Moment(allow_null=True)
+    completed_at = Moment(allow_null=True)
     completed_by = serializers.CharField(source="completed_by_name")
-    outcome = serializers.CharField()
+    outcome = serializers.CharField(allow_null=True)
     comment = serializers.CharField()
 
+    @extend_schema_field(OpenApiTypes.OBJECT)
     def get_values(self, task: Task) -> dict[str, Any]:
         """Give what was answered, or what the form begins with."""
         if task.answer is not None:
@@ -73,6 +76,7 @@ class TaskSerializer(Rows):
         """Give the acts that the author allows beside answering."""
         return list(task.extra.get("allow") or ())
 
+    @extend_schema_field(OpenApiTypes.OBJECT)
     def get_details(self, task: Task) -> dict[str, Any]:
         """Give what the author shows beside the form."""
         return {name: value for name, value in task.payload.items() if name not in _fields(task)}
@@ -89,7 +93,7 @@ class TaskDraftSerializer(Rows):
     outcome = serializers.CharField()
     comment = serializers.CharField()
     saved_by = serializers.CharField(source="saved_by_name")
-    saved_at = Moment()
+    saved_at = Moment(allow_null=True)
 
 
 class CommentSerializer(Rows):
@@ -120,14 +124,14 @@ class BulkResultSerializer(Rows):
     ok = serializers.BooleanField()
     code = serializers.CharField()
     detail = serializers.CharField(source="message")
-    task = TaskSerializer()
+    task = TaskSerializer(allow_null=True)
 
 
 class WaitSerializer(Rows):
     kind = serializers.CharField()
     step = serializers.CharField()
-    due_at = Moment()
-    name = serializers.CharField()
+    due_at = Moment(allow_null=True)
+    name = serializers.CharField(allow_null=True)
 
 
 class InstanceSerializer(Rows):
@@ -137,24 +141,26 @@ class InstanceSerializer(Rows):
     template = serializers.CharField(source="template.name")
     version = serializers.IntegerField(source="version.number")
     status = serializers.CharField()
-    outcome = serializers.CharField()
-    output = serializers.JSONField()
+    outcome = serializers.CharField(allow_null=True)
+    output = serializers.JSONField(allow_null=True)
     result = serializers.CharField()
-    reference = serializers.CharField()
-    input = serializers.JSONField()
+    reference = serializers.CharField(allow_null=True)
+    input = serializers.JSONField(allow_null=True)
     state = serializers.JSONField()
-    error = serializers.JSONField()
+    error = serializers.JSONField(allow_null=True)
     started_by = serializers.CharField(source="started_by_name")
     started_at = Moment()
-    ended_at = Moment()
+    ended_at = Moment(allow_null=True)
     waits = serializers.SerializerMethodField()
     tasks = serializers.SerializerMethodField()
 
+    @extend_schema_field(WaitSerializer(many=True))
     def get_waits(self, instance: Instance) -> list[Any]:
         """List what keeps the case alive; timeouts and reminders beside it do not."""
         own = [wait for wait in instance.waits.all() if not wait.side]
         return list(WaitSerializer(sorted(own, key=lambda wait: wait.token), many=True).data)
 
+    @extend_schema_field(TaskSerializer(many=True))
     def get_tasks(self, instance: Instance) -> list[Any]:
         return list(TaskSerializer(self.context["tasks"].get(instance.pk, ()), many=True).data)
 
@@ -165,12 +171,12 @@ class HistorySerializer(Rows):
     actor = serializers.CharField(source="actor_name")
     level = serializers.IntegerField(source="actor_level")
     action = serializers.CharField()
-    step = serializers.CharField()
-    iteration = serializers.CharField()
-    attempt = serializers.IntegerField()
+    step = serializers.CharField(allow_null=True)
+    iteration = serializers.CharField(allow_null=True)
+    attempt = serializers.IntegerField(allow_null=True)
     cause = serializers.CharField()
-    old = serializers.JSONField()
-    new = serializers.JSONField()
+    old = serializers.JSONField(allow_null=True)
+    new = serializers.JSONField(allow_null=True)
 
 
 class StepRunSerializer(Rows):
@@ -182,11 +188,11 @@ class StepRunSerializer(Rows):
     attempt = serializers.IntegerField()
     status = serializers.CharField()
     started_at = Moment()
-    ended_at = Moment()
-    input = serializers.JSONField()
-    output = serializers.JSONField()
-    error = serializers.JSONField()
-    reason = serializers.CharField()
+    ended_at = Moment(allow_null=True)
+    input = serializers.JSONField(allow_null=True)
+    output = serializers.JSONField(allow_null=True)
+    error = serializers.JSONField(allow_null=True)
+    reason = serializers.CharField(allow_null=True)
 
 
 class SavedVersionSerializer(Rows):
@@ -202,20 +208,20 @@ class SavedVersionSerializer(Rows):
 
 class VersionSerializer(SavedVersionSerializer):
     source = serializers.CharField()  # type: ignore[assignment]
-    canonical = serializers.JSONField()
+    canonical = serializers.JSONField(allow_null=True)
     created_by = serializers.CharField(source="created_by_name")
     created_at = Moment()
     updated_at = Moment()
     activated_by = serializers.CharField(source="activated_by_name")
-    activated_at = Moment()
-    archived_at = Moment()
+    activated_at = Moment(allow_null=True)
+    archived_at = Moment(allow_null=True)
 
 
 class VersionLineSerializer(Rows):
     version = serializers.IntegerField(source="number")
     status = serializers.CharField()
     created_at = Moment()
-    activated_at = Moment()
+    activated_at = Moment(allow_null=True)
 
 
 class TemplateSerializer(Rows):
@@ -257,7 +263,7 @@ class ScheduleSerializer(Rows):
     status = serializers.CharField()
     declared = serializers.BooleanField()
     cron = serializers.CharField()
-    once_at = Moment()
+    once_at = Moment(allow_null=True)
     timezone = serializers.CharField(source="time_zone")
     dst = serializers.CharField()
     calendar = serializers.CharField()
@@ -266,7 +272,7 @@ class ScheduleSerializer(Rows):
     window = serializers.CharField()
     input = serializers.JSONField()
     owner = serializers.CharField(source="owner_name")
-    next_at = Moment()
+    next_at = Moment(allow_null=True)
     created_at = Moment()
 
 
@@ -285,7 +291,7 @@ class DeadLetterSerializer(Rows):
     id = serializers.UUIDField()
     instance = serializers.UUIDField(source="instance_id")
     template = serializers.CharField(source="instance.template.name")
-    reference = serializers.CharField(source="instance.reference")
+    reference = serializers.CharField(source="instance.reference", allow_null=True)
     reason = serializers.CharField()
     node = serializers.CharField()
     at = Moment()

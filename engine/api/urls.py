@@ -16,6 +16,7 @@ from engine.api.views import (
     templates,
 )
 from engine.api.views.base import NothingHere
+from engine.api.views.document import DocsView, SchemaView
 from engine.api.views.health import HealthView
 
 app_name = "api"
@@ -94,6 +95,8 @@ urlpatterns = [
     path("secrets/<slug:name>/", setup.SecretView.as_view(), name="secret"),
     path("calendars/", setup.CalendarsView.as_view(), name="calendars"),
     path("calendars/<slug:name>/", setup.CalendarView.as_view(), name="calendar"),
+    path("schema/", SchemaView.as_view(), name="schema"),
+    path("docs/", DocsView.as_view(), name="docs"),
     path("health/", HealthView.as_view(), name="health"),
     path("<path:anywhere>", NothingHere.as_view()),
 ]

@@ -19,6 +19,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 class MetricsView(ApiView):
     """Nothing is here for anybody else: a stranger gets the answer of an unknown address."""
 
+    schema = None
     permission_classes = (AllowAny,)
 
     def get(self, request: Request) -> HttpResponse:

@@ -1,0 +1,179 @@
+"""Shapes of answers that are put together from several parts; they describe, the views write them."""
+
+from typing import Any
+
+from drf_spectacular.utils import inline_serializer
+from rest_framework import serializers
+
+from engine.api.serializers import (
+    BrokenSerializer,
+    BulkResultSerializer,
+    InstanceSerializer,
+    Moment,
+    ReasonSerializer,
+    Rows,
+    TaskSerializer,
+    TemplateSerializer,
+    VersionLineSerializer,
+)
+
+
+class FindingSerializer(Rows):
+    """What is wrong in a document, where, and what to do."""
+
+    code = serializers.CharField()
+    severity = serializers.CharField()
+    message = serializers.CharField()
+    line = serializers.IntegerField(allow_null=True)
+    column = serializers.IntegerField(allow_null=True)
+    path = serializers.CharField()
+    hint = serializers.CharField(allow_null=True)
+
+
+class CheckedSerializer(Rows):
+    """A document checked; its canonical form only where it is clean."""
+
+    findings = FindingSerializer(many=True)
+    canonical = serializers.DictField(required=False)
+    sha256 = serializers.CharField(required=False)
+
+
+class TemplateDetailSerializer(TemplateSerializer):
+    input = serializers.JSONField(allow_null=True)
+    versions = VersionLineSerializer(many=True)
+
+
+class SimulatedSerializer(Rows):
+    passed = serializers.BooleanField()
+    failures = serializers.ListField(child=serializers.CharField())
+    result = serializers.JSONField()
+
+
+class DifferenceSerializer(Rows):
+    kind = serializers.CharField()
+    step = serializers.CharField(allow_null=True)
+    field = serializers.CharField(allow_null=True)
+    old = serializers.JSONField(allow_null=True)
+    new = serializers.JSONField(allow_null=True)
+    text = serializers.CharField()
+    running_here = serializers.IntegerField(allow_null=True)
+
+
+class DifferencesSerializer(Rows):
+    version = serializers.IntegerField()
+    against = serializers.IntegerField(allow_null=True)
+    differences = DifferenceSerializer(many=True)
+
+
+class AnsweredSerializer(InstanceSerializer):
+    """The instance as it stands after an answer, and the task just done."""
+
+    task = TaskSerializer()
+
+
+class BulkSerializer(Rows):
+    results = BulkResultSerializer(many=True)
+
+
+class WhySerializer(Rows):
+    task = serializers.UUIDField()
+    person = serializers.CharField()
+    may_act = serializers.BooleanField()
+    reasons = ReasonSerializer(many=True)
+
+
+class SignalledSerializer(Rows):
+    delivered = serializers.BooleanField()
+    kept = serializers.BooleanField()
+
+
+class DeliveredSerializer(Rows):
+    delivered = serializers.ListField(child=serializers.UUIDField())
+    kept = serializers.BooleanField()
+
+
+class StartedSerializer(Rows):
+    started = serializers.ListField(child=serializers.UUIDField())
+
+
+class VerdictSerializer(Rows):
+    ok = serializers.BooleanField()
+    rows = serializers.IntegerField()
+    chains = serializers.IntegerField()
+    broken = BrokenSerializer(many=True)
+
+
+class HealthSerializer(Rows):
+    """Whether the platform serves; the rest for operators."""
+
+    status = serializers.CharField()
+    version = serializers.CharField()
+    database = serializers.CharField(required=False)
+    redis = serializers.CharField(required=False)
+    pending_signals = serializers.IntegerField(required=False)
+    oldest_due_seconds = serializers.FloatField(required=False)
+    limbo = serializers.IntegerField(required=False)
+    dead_letters = serializers.IntegerField(required=False)
+    unavailable = serializers.IntegerField(required=False)
+    workers = serializers.IntegerField(required=False)
+
+
+class PersonSerializer(Rows):
+    name = serializers.CharField(source="username")
+    full_name = serializers.CharField()
+    email = serializers.CharField()
+    level = serializers.IntegerField()
+    roles = serializers.SerializerMethodField()
+    active = serializers.BooleanField(source="is_active")
+    created_at = Moment()
+
+    def get_roles(self, person: Any) -> list[str]:
+        return sorted(role.name for role in person.roles.all())
+
+
+class RoleSerializer(Rows):
+    name = serializers.CharField()
+    title = serializers.CharField()
+
+
+class TokenSerializer(Rows):
+    """A token without its text: nobody reads that back."""
+
+    key = serializers.CharField(source="token_key")
+    name = serializers.CharField()
+    person = serializers.CharField(source="user.username")
+    scopes = serializers.ListField(child=serializers.CharField())
+    created_at = Moment(source="created")
+    expires_at = Moment(source="expiry", allow_null=True)
+    last_used_at = Moment(allow_null=True)
+
+
+class NewTokenSerializer(TokenSerializer):
+    """A token just made, with its text, this once."""
+
+    token = serializers.CharField()
+
+
+class StatsSerializer(Rows):
+    """What a dashboard shows: how many there are in each status, and what waits too long."""
+
+    instances = serializers.DictField(child=serializers.IntegerField())
+    tasks = serializers.DictField(child=serializers.IntegerField())
+    tasks_overdue = serializers.IntegerField()
+    dead_letters = serializers.IntegerField()
+    templates = serializers.ListField(child=serializers.DictField())
+
+
+_pages: dict[type[Rows], Any] = {}
+
+
+def page_of_rows(shape: type[Rows]) -> Any:
+    """Return the shape of a page of a list."""
+    if shape not in _pages:
+        beside = {
+            "next": serializers.URLField(allow_null=True),
+            "previous": serializers.URLField(allow_null=True),
+        }
+        name = shape.__name__.removesuffix("Serializer") + "Page"
+        _pages[shape] = inline_serializer(name, {"results": shape(many=True), **beside})
+    return _pages[shape]

@@ -1,0 +1,150 @@
+"""Describe every operation for the OpenAPI document: one row each, in the order of docs/rest.md.
+
+The sentences come from the views' own docstrings; what is refused from the method. A route without a row fails the tests.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+
+from engine.api import answers, filters, inputs, serializers
+from engine.api.answers import page_of_rows
+from engine.api.views import tasks
+from engine.api.views.templates import EXPORTS
+
+JSON, SVG, ANY_FILE = "application/json", "image/svg+xml", "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is sent, what comes back, and what may be asked for in the address."""
+
+    answer: Any = None
+    body: type[inputs.Body] | None = None
+    status: int = 200
+    query: tuple[OpenApiParameter, ...] = ()
+    media: tuple[str, ...] = (JSON,)
+    open: bool = False
+    keyed: bool = True
+    """Whether a POST takes an Idempotency-Key; one that answers a secret does not."""
+    or_nothing: bool = False
+    """Whether 204 is a good answer too."""
+
+
+def asked(name: str, kind: Any = OpenApiTypes.STR, *, words: Any = None, said: str = "") -> OpenApiParameter:
+    """Describe one word of the address."""
+    return OpenApiParameter(name, kind, OpenApiParameter.QUERY, enum=list(words) if words else None, description=said)
+
+
+SPECIAL = {"started_after", "due_before", "due_after", "after"}
+IDS = {"instance", "subject"}
+
+
+def listed(shape: Any, known: Mapping[str, Any] | None = None, *others: OpenApiParameter) -> Operation:
+    """Describe a list in pages, with its filters."""
+    own = tuple(asked(name, _kind(name)) for name in known or ())
+    paging = (
+        asked("cursor", said="Where the page begins; take it from `next` or `previous`."),
+        OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
+    )
+    return Operation(page_of_rows(shape), query=(*own, *others, *paging))
+
+
+def _kind(name: str) -> Any:
+    return OpenApiTypes.DATETIME if name in SPECIAL else OpenApiTypes.UUID if name in IDS else OpenApiTypes.STR
+
+
+def gone() -> Operation:
+    """Describe an act after which there is nothing to show."""
+    return Operation(status=204)
+
+
+INSTANCE, TASK = serializers.InstanceSerializer, serializers.TaskSerializer
+SAVED, SCHEDULE = serializers.SavedVersionSerializer, serializers.ScheduleSerializer
+VERSION = "templates/{name}/versions/{number}/"
+ONE, ONE_TASK, ONE_SCHEDULE = "instances/{instance_id}/", "tasks/{task_id}/", "schedules/{schedule_id}/"
+FILES = ONE_TASK + "attachments/"
+REASON = inputs.ReasonBody
+
+OPERATIONS: Mapping[tuple[str, str], Operation] = {
+    ("GET", "templates/"): listed(serializers.TemplateSerializer),
+    ("POST", "templates/"): Operation(SAVED, inputs.SourceBody, 201),
+    ("POST", "templates/validate/"): Operation(answers.CheckedSerializer, inputs.SourceBody),
+    ("GET", "templates/{name}/"): Operation(answers.TemplateDetailSerializer),
+    ("GET", VERSION): Operation(serializers.VersionSerializer),
+    ("PUT", VERSION): Operation(SAVED, inputs.DraftBody),
+    ("DELETE", VERSION): gone(),
+    ("POST", VERSION + "activate/"): Operation(SAVED, inputs.NoBody),
+    ("POST", VERSION + "pause/"): Operation(SAVED, inputs.NoBody),
+    ("POST", VERSION + "resume/"): Operation(SAVED, inputs.NoBody),
+    ("POST", VERSION + "archive/"): Operation(SAVED, inputs.NoBody),
+    ("POST", VERSION + "simulate/"): Operation(answers.SimulatedSerializer, inputs.SimulationBody),
+    ("GET", VERSION + "diff/"): Operation(
+        answers.DifferencesSerializer, query=(asked("against", OpenApiTypes.INT, said="The other version's number."),)
+    ),
+    ("GET", VERSION + "diagram.svg"): Operation(OpenApiTypes.STR, media=(SVG,)),
+    ("GET", VERSION + "export/"): Operation(
+        OpenApiTypes.ANY, query=(asked("format", words=EXPORTS),), media=(JSON, "application/yaml")
+    ),
+    ("GET", "instances/"): listed(INSTANCE, filters.INSTANCES),
+    ("POST", "instances/"): Operation(INSTANCE, inputs.StartBody, 201),
+    ("GET", ONE): Operation(INSTANCE),
+    ("GET", ONE + "history/"): Operation(serializers.HistorySerializer(many=True)),
+    ("GET", ONE + "steps/"): Operation(serializers.StepRunSerializer(many=True)),
+    ("GET", ONE + "diagram.svg"): Operation(OpenApiTypes.STR, media=(SVG,)),
+    ("POST", ONE + "cancel/"): Operation(INSTANCE, REASON),
+    ("POST", ONE + "suspend/"): Operation(INSTANCE, REASON),
+    ("POST", ONE + "resume/"): Operation(INSTANCE, REASON),
+    ("POST", ONE + "retry/"): Operation(INSTANCE, inputs.RetryBody),
+    ("POST", ONE + "skip/"): Operation(INSTANCE, inputs.SkipBody),
+    ("POST", ONE + "signals/"): Operation(answers.SignalledSerializer, inputs.InstanceSignalBody),
+    ("GET", "tasks/"): listed(TASK, filters.TASKS, asked("view", words=tasks.VIEWS), asked("sort", words=tasks.SORTS)),
+    ("POST", "tasks/next/"): Operation(TASK, inputs.NextBody, or_nothing=True),
+    ("POST", "tasks/bulk/"): Operation(answers.BulkSerializer, inputs.BulkBody),
+    ("GET", ONE_TASK): Operation(TASK),
+    ("POST", ONE_TASK + "claim/"): Operation(TASK, inputs.NoBody),
+    ("POST", ONE_TASK + "release/"): Operation(TASK, inputs.NoBody),
+    ("POST", ONE_TASK + "complete/"): Operation(answers.AnsweredSerializer, inputs.CompleteBody),
+    ("POST", ONE_TASK + "assign/"): Operation(TASK, inputs.AssignBody),
+    ("GET", ONE_TASK + "draft/"): Operation(serializers.TaskDraftSerializer),
+    ("POST", ONE_TASK + "draft/"): Operation(serializers.TaskDraftSerializer, inputs.TaskDraftBody),
+    ("DELETE", ONE_TASK + "draft/"): gone(),
+    ("GET", FILES): Operation(serializers.AttachmentSerializer(many=True)),
+    ("POST", FILES): Operation(serializers.AttachmentSerializer, inputs.FileBody, 201),
+    ("GET", FILES + "{attachment_id}/"): Operation(OpenApiTypes.BINARY, media=(ANY_FILE,)),
+    ("DELETE", FILES + "{attachment_id}/"): gone(),
+    ("POST", ONE_TASK + "tick/"): Operation(TASK, inputs.TickBody),
+    ("GET", ONE_TASK + "comment/"): Operation(serializers.CommentSerializer(many=True)),
+    ("POST", ONE_TASK + "comment/"): Operation(serializers.CommentSerializer, inputs.CommentBody, 201),
+    ("POST", ONE_TASK + "suspend/"): Operation(TASK, REASON),
+    ("POST", ONE_TASK + "resume/"): Operation(TASK, REASON),
+    ("POST", ONE_TASK + "snooze/"): Operation(TASK, inputs.SnoozeBody),
+    ("POST", ONE_TASK + "skip/"): Operation(answers.AnsweredSerializer, REASON),
+    ("GET", ONE_TASK + "why/"): Operation(answers.WhySerializer, query=(asked("person"),)),
+    ("POST", "signals/"): Operation(answers.DeliveredSerializer, inputs.SignalBody),
+    ("POST", "events/"): Operation(answers.StartedSerializer, inputs.EventBody),
+    ("GET", "schedules/"): listed(SCHEDULE, filters.SCHEDULES),
+    ("POST", "schedules/"): Operation(SCHEDULE, inputs.ScheduleBody, 201),
+    ("GET", ONE_SCHEDULE): Operation(SCHEDULE),
+    ("DELETE", ONE_SCHEDULE): gone(),
+    ("POST", ONE_SCHEDULE + "pause/"): Operation(SCHEDULE, inputs.NoBody),
+    ("POST", ONE_SCHEDULE + "resume/"): Operation(SCHEDULE, inputs.NoBody),
+    ("GET", ONE_SCHEDULE + "preview/"): Operation(
+        serializers.SlotSerializer(many=True),
+        query=(OpenApiParameter("n", {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),),
+    ),
+    ("GET", "dead-letters/"): listed(serializers.DeadLetterSerializer, filters.DEAD_LETTERS),
+    ("POST", "dead-letters/{letter_id}/replay/"): Operation(INSTANCE, inputs.NoBody),
+    ("POST", "dead-letters/{letter_id}/discard/"): Operation(INSTANCE, REASON),
+    ("GET", "audit/"): listed(serializers.AuditSerializer, filters.AUDIT),
+    ("GET", "audit/verify/"): Operation(answers.VerdictSerializer),
+    ("GET", "secrets/"): listed(serializers.SecretSerializer),
+    ("PUT", "secrets/{name}/"): Operation(serializers.SecretSerializer, inputs.SecretBody),
+    ("DELETE", "secrets/{name}/"): gone(),
+    ("GET", "calendars/"): listed(serializers.CalendarSerializer),
+    ("PUT", "calendars/{name}/"): Operation(serializers.CalendarSerializer, inputs.CalendarBody),
+    ("GET", "health/"): Operation(answers.HealthSerializer, open=True),
+}
