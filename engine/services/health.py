@@ -52,9 +52,7 @@ def queue_facts() -> dict[str, Any]:
         "oldest_due_seconds": round(oldest, 3),
         "limbo": _row(LIMBO)[0],
         "dead_letters": _row("SELECT count(*) FROM wf_dead_letters")[0],
-        "unavailable": _row("SELECT count(*) FROM wf_template_versions WHERE status = 'active' AND unavailable <> ''")[
-            0
-        ],
+        "unavailable": _row("SELECT count(*) FROM wf_template_versions WHERE status = 'active' AND unavailable <> ''")[0],
         "workers": count_workers(),
     }
 
