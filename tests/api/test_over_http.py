@@ -1,0 +1,63 @@
+"""Requests over real HTTP, to a server in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+
+import httpx
+import pytest
+
+from engine.models import Instance
+from engine.services.people import create_token
+from tests.cast import Cast
+from tests.workers import ROOT, environment, stop
+from tests.workflows import APPROVAL, activated
+
+TWINS = 50
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def server(committed_cast: Cast) -> Generator[str, None, None]:
+    """Serve the test's own database with uvicorn."""
+    with socket.create_server(("127.0.0.1", 0), backlog=TWINS * 2) as listener:
+        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        process = subprocess.Popen(
+            words, cwd=ROOT, env=environment(), pass_fds=[listener.fileno()], start_new_session=True
+        )
+        try:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1/"
+            _await(address, process)
+            yield address
+        finally:
+            stop(process)
+
+
+def _await(address: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until it answers; the socket listens already, so one patient request is enough."""
+    began = time.monotonic()
+    assert httpx.get(address + "health/", timeout=PATIENCE).status_code == 200, time.monotonic() - began
+    assert process.poll() is None
+
+
+def test_fifty_identical_starts_at_once_are_one(committed_cast: Cast, server: str) -> None:
+    activated(committed_cast.actor("gwen"), APPROVAL)
+    _, token = create_token(actor=None, person=committed_cast.uri)
+    headers = {"Authorization": f"Token {token}", "Idempotency-Key": "order-4711"}
+
+    async def start_all() -> list[httpx.Response]:
+        limits = httpx.Limits(max_connections=TWINS)
+        async with httpx.AsyncClient(base_url=server, headers=headers, timeout=PATIENCE, limits=limits) as client:
+            body = {"template": "approval", "input": {"amount": 7}}
+            return await asyncio.gather(*(client.post("instances/", json=body) for _ in range(TWINS)))
+
+    answers = asyncio.run(start_all())
+    assert [answer.status_code for answer in answers] == [201] * TWINS
+    assert len({answer.content for answer in answers}) == 1
+    assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == TWINS - 1
+    assert [str(pk) for pk in Instance.objects.values_list("pk", flat=True)] == [answers[0].json()["id"]]
