@@ -89,7 +89,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", VERSION + "export/"): Operation(
         OpenApiTypes.ANY, query=(asked("format", words=EXPORTS),), media=(JSON, "application/yaml")
     ),
-    ("GET", "instances/"): listed(INSTANCE, filters.INSTANCES),
+    ("GET", "instances/"): listed(
+        INSTANCE, filters.INSTANCES, asked("state.amount", said="Any dotted path into the business state.")
+    ),
     ("POST", "instances/"): Operation(INSTANCE, inputs.StartBody, 201),
     ("GET", ONE): Operation(INSTANCE),
     ("GET", ONE + "history/"): Operation(serializers.HistorySerializer(many=True)),
@@ -129,6 +131,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "schedules/"): listed(SCHEDULE, filters.SCHEDULES),
     ("POST", "schedules/"): Operation(SCHEDULE, inputs.ScheduleBody, 201),
     ("GET", ONE_SCHEDULE): Operation(SCHEDULE),
+    ("PUT", ONE_SCHEDULE): Operation(SCHEDULE, inputs.ScheduleChangeBody),
     ("DELETE", ONE_SCHEDULE): gone(),
     ("POST", ONE_SCHEDULE + "pause/"): Operation(SCHEDULE, inputs.NoBody),
     ("POST", ONE_SCHEDULE + "resume/"): Operation(SCHEDULE, inputs.NoBody),
@@ -145,6 +148,19 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("PUT", "secrets/{name}/"): Operation(serializers.SecretSerializer, inputs.SecretBody),
     ("DELETE", "secrets/{name}/"): gone(),
     ("GET", "calendars/"): listed(serializers.CalendarSerializer),
+    ("GET", "calendars/{name}/"): Operation(serializers.CalendarSerializer),
     ("PUT", "calendars/{name}/"): Operation(serializers.CalendarSerializer, inputs.CalendarBody),
+    ("GET", "people/"): listed(answers.PersonSerializer),
+    ("POST", "people/"): Operation(answers.PersonSerializer, inputs.NewPersonBody, 201),
+    ("GET", "people/{name}/"): Operation(answers.PersonSerializer),
+    ("PUT", "people/{name}/"): Operation(answers.PersonSerializer, inputs.PersonBody),
+    ("GET", "roles/"): listed(answers.RoleSerializer),
+    ("POST", "roles/"): Operation(answers.RoleSerializer, inputs.NewRoleBody, 201),
+    ("GET", "roles/{name}/"): Operation(answers.RoleSerializer),
+    ("PUT", "roles/{name}/"): Operation(answers.RoleSerializer, inputs.RoleBody),
+    ("GET", "tokens/"): listed(answers.TokenSerializer),
+    ("POST", "tokens/"): Operation(answers.NewTokenSerializer, inputs.NewTokenBody, 201, keyed=False),
+    ("DELETE", "tokens/{key}/"): gone(),
+    ("GET", "stats/"): Operation(answers.StatsSerializer),
     ("GET", "health/"): Operation(answers.HealthSerializer, open=True),
 }

@@ -1,6 +1,8 @@
 """Read what a list is asked for. A filter that does not exist is refused rather than ignored."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -10,12 +12,13 @@ from rest_framework.request import Request
 from engine.api.paging import moment, word
 from engine.errors import Invalid
 from engine.kernel.effects import PRIORITIES, WaitKind
-from engine.kernel.forms import FieldError
+from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Wait
 from engine.models.schedule import STATUSES
 
 PAGING = frozenset({"cursor", "limit"})
+STATE = "state."
 
 Filter = Callable[[str], Any]
 
@@ -86,9 +89,28 @@ def narrowed(
         if name in known:
             read, condition = known[name]
             rows = rows.filter(condition(_read(name, str(text), read)))
+        elif name.startswith(STATE) and STATE in others:
+            rows = rows.filter(_in_state(name, str(text)))
         elif name not in PAGING and name not in others:
             _refuse(name, "unknown", f"There is no filter {name} here.")
     return rows
+
+
+def _in_state(name: str, text: str) -> Q:
+    """Match business state by a dotted path; what reads as JSON matches as such, and as the text it is."""
+    values: list[Any] = [_read(name, text, word)]
+    with suppress(ValueError, RecursionError):
+        values.append(json.loads(text))
+    if refuse_unsafe_json(values):
+        _refuse(name, "invalid", f"{name} cannot be read.")
+    return Q(
+        *(Q(state__contains=_nested(_read(STATE, name, word).split(".")[1:], value)) for value in values),
+        _connector=Q.OR,
+    )
+
+
+def _nested(path: list[str], value: Any) -> Any:
+    return {path[0]: _nested(path[1:], value)} if path else value
 
 
 def _read(name: str, text: str, read: Filter) -> Any:

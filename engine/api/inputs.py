@@ -13,7 +13,9 @@ from engine.api.paging import moment
 from engine.errors import Invalid
 from engine.kernel.cron import Dst
 from engine.kernel.forms import FieldError
+from engine.kernel.periods import parse_period
 from engine.models.schedule import CATCH_UPS, OVERLAPS
+from workflowplatform.accounts.scopes import Scope
 
 LONGEST_SOURCE = 1_000_000
 LONGEST_SECRET = 10_000
@@ -62,6 +64,18 @@ class MomentText(serializers.Field[datetime, Any, str, Any]):
             return moment(data).astimezone(UTC)
         except (ValueError, TypeError, OverflowError):
             self.fail("invalid")
+
+
+class DurationText(Text):
+    """A span of time as ISO 8601 writes it."""
+
+    default_error_messages = {"duration": "Write a duration such as P30D or PT12H."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return parse_period(super().to_internal_value(data)).length
+        except (ValueError, OverflowError):
+            self.fail("duration")
 
 
 @extend_schema_field(OpenApiTypes.OBJECT)
@@ -205,12 +219,11 @@ class SkipBody(ReasonBody):
     output = serializers.JSONField(required=False, allow_null=True, default=None)
 
 
-class ScheduleBody(Body):
-    """When a template starts by the clock: `cron` or `once_at`, and the words of a template's own schedule."""
+class ScheduleChangeBody(Body):
+    """When a schedule starts and with what; what is left out stays."""
 
-    template = Text(max_length=100)
-    cron = Text(required=False, max_length=200)
-    once_at = MomentText(required=False)
+    cron = Text(required=False, allow_blank=True, max_length=200)
+    once_at = MomentText(required=False, allow_null=True)
     timezone = Text(required=False, max_length=64, source="time_zone")
     dst = serializers.ChoiceField(list(Dst), required=False)
     calendar = Text(required=False, max_length=63)
@@ -218,6 +231,52 @@ class ScheduleBody(Body):
     catch_up = serializers.ChoiceField(CATCH_UPS, required=False)
     window = Text(required=False, max_length=40)
     input = Values(required=False)
+
+
+class ScheduleBody(ScheduleChangeBody):
+    """When a template starts by the clock: `cron` or `once_at`, and the words of a template's own schedule."""
+
+    template = Text(max_length=100)
+    cron = Text(required=False, max_length=200)
+    once_at = MomentText(required=False)
+
+
+class NewPersonBody(Body):
+    """Somebody new."""
+
+    name = Text(max_length=100)
+    level = Whole(min_value=1, max_value=6)
+    roles = serializers.ListField(child=Text(max_length=63), required=False, max_length=200)
+    email = Text(required=False, allow_blank=True, max_length=254)
+    full_name = Text(required=False, allow_blank=True, max_length=200)
+
+
+class PersonBody(Body):
+    """What is to change of a person; what is left out stays."""
+
+    full_name = Text(required=False, allow_blank=True, max_length=200)
+    email = Text(required=False, allow_blank=True, max_length=254)
+    level = Whole(required=False, min_value=1, max_value=6)
+    roles = serializers.ListField(child=Text(max_length=63), required=False, max_length=200)
+    active = Flag(required=False)
+
+
+class RoleBody(Body):
+    title = Text(allow_blank=True, max_length=200)
+
+
+class NewRoleBody(Body):
+    name = Text(max_length=63)
+    title = Text(required=False, allow_blank=True, max_length=200)
+
+
+class NewTokenBody(Body):
+    """A token for oneself, or for a person whom one manages."""
+
+    name = Text(required=False, allow_blank=True, max_length=100)
+    person = Text(required=False, allow_null=True, max_length=100)
+    scopes = serializers.ListField(child=serializers.ChoiceField(list(Scope)), required=False, max_length=len(Scope))
+    expires_in = DurationText(required=False, allow_null=True)
 
 
 class SecretBody(Body):

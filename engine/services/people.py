@@ -27,6 +27,7 @@ from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.mails import invitation_link, send_invitation
 from workflowplatform.accounts.models import Membership, Role, Tenant, Token, User
+from workflowplatform.accounts.scopes import Scope
 
 DEFAULT_ROLES = {"finance": "Finance", "hr": "HR", "support": "Support", "management": "Management"}
 
@@ -241,15 +242,22 @@ def create_token(
     acting, person = _to_manage(actor, person, self_too=True)
     if not person.is_active:
         raise Refused(f"{person.display_name} is deactivated and can have no token.", code="inactive")
-    if list(scopes):
-        raise Invalid(
-            "Tokens cannot be narrowed yet.", [FieldError("scopes", "not_yet", "Leave the scopes empty for now.")]
-        )
+    narrowed = _known_scopes(scopes)
     if expires_in is not None and expires_in <= timedelta(0):
         raise Invalid("A token ends in the future.", [FieldError("expires_in", "past", "Enter a time ahead.")])
-    token, plain = Token.objects.create(person, expiry=expires_in, name=name, tenant=person.tenant)
-    record(person, Act("create_token", new={"name": name, "key": token.token_key}), actor=acting)
+    token, plain = Token.objects.create(person, expiry=expires_in, name=name, tenant=person.tenant, scopes=narrowed)
+    facts = {"name": name, "key": token.token_key, "scopes": narrowed}
+    record(person, Act("create_token", new=facts), actor=acting)
     return token, plain
+
+
+def _known_scopes(scopes: Iterable[str]) -> list[str]:
+    wanted = list(dict.fromkeys(map(str, scopes)))
+    unknown = [name for name in wanted if name not in set(Scope)]
+    if unknown:
+        words = f"There is no scope {unknown[0]}; use {', '.join(Scope)}."
+        raise Invalid(words, [FieldError("scopes", "unknown", words)])
+    return wanted
 
 
 @in_one_transaction

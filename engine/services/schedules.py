@@ -51,13 +51,13 @@ def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule
         owner_name=actor.name,
         **{name: value for name, value in settings.items() if name in SETTINGS and value is not None},
     )
-    schedule.input = _checked_input(version, schedule.input)
-    _set_going(schedule)
-    _note(actor, schedule.template, "schedule_workflow", {"cron": schedule.cron, "schedule": str(schedule.pk)})
+    schedule.input = checked_input(version, schedule.input)
+    set_going(schedule)
+    note(actor, schedule.template, "schedule_workflow", {"cron": schedule.cron, "schedule": str(schedule.pk)})
     return schedule
 
 
-def _checked_input(version: TemplateVersion, given: Any) -> Any:
+def checked_input(version: TemplateVersion, given: Any) -> Any:
     """Refuse an input with which no slot could ever start; what the schema adds is added at each start anew."""
     _, errors = check_values(definition_of(version.pk).input_schema, given or {})
     if errors:
@@ -66,7 +66,7 @@ def _checked_input(version: TemplateVersion, given: Any) -> Any:
     return given
 
 
-def _set_going(schedule: Schedule) -> None:
+def set_going(schedule: Schedule) -> None:
     """Check and save a schedule, and let a worker know when its next slot comes."""
     now = database_now()
     _check(schedule)
@@ -118,7 +118,8 @@ def _is_fired(schedule: Schedule, slot: datetime) -> bool:
     return ScheduleFire.objects.filter(schedule_id=schedule.pk, slot=slot).exists()
 
 
-def _note(actor: Actor, template: Template, action: str, new: Any) -> None:
+def note(actor: Actor, template: Template, action: str, new: Any) -> None:
+    """Record an act in the chain of the template that is scheduled."""
     record(template, Act(action, new=new), actor=actor)
 
 
@@ -169,7 +170,7 @@ def _move(actor: Actor, schedule_id: UUID, old: str, new: str, action: str) -> S
     schedule.status = new
     schedule.look_at = _next_look(schedule, database_now()) if new == "active" else None
     schedule.save(update_fields=["status", "look_at"])
-    _note(actor, schedule.template, action, {"schedule": str(schedule.pk)})
+    note(actor, schedule.template, action, {"schedule": str(schedule.pk)})
     announce_on_commit([schedule.look_at] if schedule.look_at else [], database_now())
     return schedule
 
@@ -179,7 +180,7 @@ def _cancel(actor: Actor, schedule: Schedule) -> None:
     schedule.save(update_fields=["status", "look_at", "next_at"])
     waiting = ScheduleFire.objects.filter(schedule_id=schedule.pk, outcome="waiting")
     waiting.update(outcome="skipped", reason="the schedule was cancelled")
-    _note(actor, schedule.template, "cancel_schedule", {"schedule": str(schedule.pk)})
+    note(actor, schedule.template, "cancel_schedule", {"schedule": str(schedule.pk)})
 
 
 def declare_schedule(*, actor: Actor, version: TemplateVersion) -> None:
@@ -196,8 +197,8 @@ def declare_schedule(*, actor: Actor, version: TemplateVersion) -> None:
     for name in ("cron", "dst", "calendar", "overlap", "catch_up", "window", "input"):
         if declared.get(name) is not None:
             setattr(schedule, name, declared[name])
-    _set_going(schedule)
-    _note(actor, version.template, "schedule_workflow", {"cron": schedule.cron, "schedule": str(schedule.pk)})
+    set_going(schedule)
+    note(actor, version.template, "schedule_workflow", {"cron": schedule.cron, "schedule": str(schedule.pk)})
 
 
 def cancel_schedules_of(*, actor: Actor, version: TemplateVersion) -> None:

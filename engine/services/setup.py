@@ -38,6 +38,14 @@ def list_calendars(*, actor: Actor) -> QuerySet[BusinessCalendar]:
     return BusinessCalendar.objects.filter(tenant_id=actor.tenant_id)
 
 
+def find_calendar(*, actor: Actor, name: str) -> BusinessCalendar:
+    """Return one of the tenant's business calendars."""
+    calendar = list_calendars(actor=actor).filter(name=name).first()
+    if calendar is None:
+        raise NotFound
+    return calendar
+
+
 @in_one_transaction
 def put_secret(*, actor: Actor, name: str, value: str) -> Secret:
     """Write a secret, new or anew. Its value can never be read back, only used by calls."""

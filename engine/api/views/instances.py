@@ -49,7 +49,7 @@ def by_instance(tasks: Iterable[Task]) -> dict[UUID, list[Task]]:
 class InstancesView(ApiView):
     def get(self, request: Request) -> Response:
         """List the instances that the actor sees, newest first."""
-        rows = filters.narrowed(request, access.visible_instances(self.actor), filters.INSTANCES)
+        rows = filters.narrowed(request, access.visible_instances(self.actor), filters.INSTANCES, filters.STATE)
         return Response(answer_page(request, rows, NEWEST, lambda page: shape_instances(self.actor, page)))
 
     @once

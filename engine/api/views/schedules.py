@@ -9,13 +9,13 @@ from rest_framework.response import Response
 
 from engine import access
 from engine.api import filters
-from engine.api.inputs import NoBody, ScheduleBody, read_body
+from engine.api.inputs import NoBody, ScheduleBody, ScheduleChangeBody, read_body
 from engine.api.once import once
 from engine.api.paging import NEWEST, answer_page, read_count
 from engine.api.serializers import ScheduleSerializer, SlotSerializer
 from engine.api.views.base import ApiView
 from engine.models import Schedule
-from engine.services import schedules
+from engine.services import rescheduling, schedules
 
 USUAL_PREVIEW = 10
 
@@ -42,6 +42,13 @@ class ScheduleView(ApiView):
     def get(self, request: Request, schedule_id: UUID) -> Response:
         """Show one schedule."""
         return Response(ScheduleSerializer(schedules.find_schedule(actor=self.actor, schedule_id=schedule_id)).data)
+
+    def put(self, request: Request, schedule_id: UUID) -> Response:
+        """Change whatever is given: when it starts, and with what."""
+        body = read_body(request, ScheduleChangeBody)
+        return Response(
+            ScheduleSerializer(rescheduling.change_schedule(actor=self.actor, schedule_id=schedule_id, **body)).data
+        )
 
     def delete(self, request: Request, schedule_id: UUID) -> Response:
         """End a schedule for good; what it did stays to be seen."""

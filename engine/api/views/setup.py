@@ -50,6 +50,10 @@ class CalendarsView(ApiView):
 
 
 class CalendarView(ApiView):
+    def get(self, request: Request, name: str) -> Response:
+        """Show one calendar."""
+        return Response(CalendarSerializer(setup.find_calendar(actor=self.actor, name=name)).data)
+
     def put(self, request: Request, name: str) -> Response:
         """Write a calendar, new or anew."""
         content = read_body(request, CalendarBody)

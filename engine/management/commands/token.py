@@ -14,7 +14,10 @@ class Command(SeedingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("person")
         parser.add_argument("--name", default="command line", help="what the token is for")
+        parser.add_argument("--scope", action="append", default=[], help="narrow it to this; may be given again")
 
     def seed(self, **options: Any) -> str:
-        _, plain = create_token(actor=None, person=person_named(options["person"]), name=options["name"])
+        _, plain = create_token(
+            actor=None, person=person_named(options["person"]), name=options["name"], scopes=options["scope"]
+        )
         return plain

@@ -1,0 +1,121 @@
+"""People, roles and tokens over REST, and the figures of their tenant."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine import access
+from engine.api.answers import NewTokenSerializer, PersonSerializer, RoleSerializer, TokenSerializer
+from engine.api.filters import narrowed
+from engine.api.inputs import (
+    NewPersonBody,
+    NewRoleBody,
+    NewTokenBody,
+    PersonBody,
+    RoleBody,
+    read_body,
+)
+from engine.api.once import HEADER, once
+from engine.api.paging import BY_NAME, BY_TOKEN, BY_USERNAME, answer_page
+from engine.api.views.base import ApiView
+from engine.errors import Invalid
+from engine.kernel.forms import FieldError
+from engine.services import directory, people, stats
+
+
+def shape_people(rows: list[Any]) -> list[Any]:
+    """Write people."""
+    return list(PersonSerializer(rows, many=True).data)
+
+
+def shape_roles(rows: list[Any]) -> list[Any]:
+    """Write roles."""
+    return list(RoleSerializer(rows, many=True).data)
+
+
+def shape_tokens(rows: list[Any]) -> list[Any]:
+    """Write tokens without their text."""
+    return list(TokenSerializer(rows, many=True).data)
+
+
+class PeopleView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List the people whom the actor sees."""
+        rows = narrowed(request, directory.list_people(actor=self.actor), {})
+        return Response(answer_page(request, rows, BY_USERNAME, shape_people))
+
+    @once
+    def post(self, request: Request) -> Response:
+        """Add a person to the tenant; without a password they come in by invitation or by token."""
+        body = read_body(request, NewPersonBody)
+        made = people.create_person(actor=self.actor, tenant=directory.tenant_of(self.actor), **body)
+        return Response(PersonSerializer(made).data, status=201)
+
+
+class PersonView(ApiView):
+    def get(self, request: Request, name: str) -> Response:
+        """Show one person."""
+        return Response(PersonSerializer(directory.find_person(actor=self.actor, name=name)).data)
+
+    def put(self, request: Request, name: str) -> Response:
+        """Change whatever is given: words, level, roles, or whether they may come in at all."""
+        body = read_body(request, PersonBody)
+        return Response(PersonSerializer(directory.change_person(actor=self.actor, name=name, **body)).data)
+
+
+class RolesView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List the roles of the tenant."""
+        rows = narrowed(request, access.visible_roles(self.actor), {})
+        return Response(answer_page(request, rows, BY_NAME, shape_roles))
+
+    @once
+    def post(self, request: Request) -> Response:
+        """Add a role by which work can be offered."""
+        body = read_body(request, NewRoleBody)
+        made = people.create_role(actor=self.actor, tenant=directory.tenant_of(self.actor), **body)
+        return Response(RoleSerializer(made).data, status=201)
+
+
+class RoleView(ApiView):
+    def get(self, request: Request, name: str) -> Response:
+        """Show one role."""
+        return Response(RoleSerializer(directory.find_role(actor=self.actor, name=name)).data)
+
+    def put(self, request: Request, name: str) -> Response:
+        """Change the words people read for a role."""
+        role = directory.find_role(actor=self.actor, name=name)
+        renamed = people.rename_role(actor=self.actor, role=role, **read_body(request, RoleBody))
+        return Response(RoleSerializer(renamed).data)
+
+
+class TokensView(ApiView):
+    def get(self, request: Request) -> Response:
+        """List one's own tokens; from level 5 on the tenant's."""
+        rows = narrowed(request, access.visible_tokens(self.actor), {})
+        return Response(answer_page(request, rows, BY_TOKEN, shape_tokens))
+
+    def post(self, request: Request) -> Response:
+        """Make a token; its text is answered this once, so that no answer is kept for a repeat."""
+        if HEADER in request.headers:
+            message = "A new token's text is kept nowhere, so this takes no Idempotency-Key."
+            raise Invalid(message, [FieldError(HEADER, "invalid", message)])
+        body = read_body(request, NewTokenBody)
+        person = directory.find_person(actor=self.actor, name=body.pop("person", None) or self.actor.name)
+        token, plain = people.create_token(actor=self.actor, person=person, **body)
+        token.token = plain  # type: ignore[attr-defined]
+        return Response(NewTokenSerializer(token).data, status=201)
+
+
+class TokenView(ApiView):
+    def delete(self, request: Request, key: str) -> Response:
+        """End a token at once."""
+        people.revoke_token(actor=self.actor, token=directory.find_token(actor=self.actor, key=key))
+        return Response(status=204)
+
+
+class StatsView(ApiView):
+    def get(self, request: Request) -> Response:
+        """Count what a dashboard shows."""
+        return Response(stats.tenant_stats(actor=self.actor))

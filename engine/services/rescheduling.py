@@ -1,0 +1,28 @@
+"""Change a schedule that somebody made."""
+
+from typing import Any
+from uuid import UUID
+
+from engine import access
+from engine.errors import Conflict
+from engine.models import Schedule
+from engine.services.schedules import SETTINGS, checked_input, note, schedule_to_change, set_going
+from engine.transactions import in_one_transaction
+from workflowplatform.accounts.actor import Actor
+
+
+@in_one_transaction
+def change_schedule(*, actor: Actor, schedule_id: UUID, **settings: Any) -> Schedule:
+    """Change when and with what a schedule starts; what its template declares is changed there."""
+    schedule = schedule_to_change(actor, schedule_id)
+    if schedule.declared:
+        raise Conflict("The template itself asks for this schedule; change it there.", code="declared")
+    if schedule.status not in ("active", "paused"):
+        raise Conflict(f"This schedule is {schedule.status} already.", code="status", status=schedule.status)
+    for name in SETTINGS:
+        if name in settings:
+            setattr(schedule, name, settings[name])
+    schedule.input = checked_input(access.version_to_start(actor, schedule.template.name), schedule.input)
+    set_going(schedule)
+    note(actor, schedule.template, "change_schedule", {"cron": schedule.cron, "schedule": str(schedule.pk)})
+    return schedule
