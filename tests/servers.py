@@ -28,6 +28,8 @@ TEST_ENVIRONMENT = {
     "SECRET_KEY": "only-for-tests-" + "k" * 50,
     "WORKFLOW_LOOPBACK": "1",
     "WORKFLOW_FUNCTIONS": "engine.functions,engine.gallery.office,tests.flaky",
+    "WORKFLOW_TOKEN_REQUESTS": "0",  # only where a test counts them
+    "WORKFLOW_TENANT_REQUESTS": "0",
     "WORKFLOW_DIAGRAMS": "0",  # only where a test wants them
     "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine must not add an InternalContinue that a test counts
 }

@@ -89,7 +89,7 @@ class ContractSchema(AutoSchema):
         doc = getattr(self.view, self.method.lower()).__doc__ or ""
         return str(doc.strip().partition("\n")[0])
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as its own parent does
         return ""
 
     def get_auth(self) -> list[dict[str, list[str]]]:
