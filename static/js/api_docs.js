@@ -7,7 +7,7 @@ window.SwaggerUIBundle({
   url: place.dataset.schema,
   domNode: place,
   deepLinking: true,
-  docExpansion: "none",
+  docExpansion: "list",
   validatorUrl: null,
   requestInterceptor: (request) => {
     const secret = cookie("csrftoken");
