@@ -21,6 +21,8 @@ WHERE i.status = 'running'
   AND NOT EXISTS (SELECT FROM wf_signals s WHERE s.instance_id = i.id)
 """
 
+UNAVAILABLE = "SELECT count(*) FROM wf_template_versions WHERE status = 'active' AND unavailable <> ''"
+
 PATIENCE_SECONDS = 2
 
 
@@ -52,7 +54,7 @@ def queue_facts() -> dict[str, Any]:
         "oldest_due_seconds": round(oldest, 3),
         "limbo": _row(LIMBO)[0],
         "dead_letters": _row("SELECT count(*) FROM wf_dead_letters")[0],
-        "unavailable": _row("SELECT count(*) FROM wf_template_versions WHERE status = 'active' AND unavailable <> ''")[0],
+        "unavailable": _row(UNAVAILABLE)[0],
         "workers": count_workers(),
     }
 
