@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 from django.http import HttpResponse
 from django.urls import URLPattern, URLResolver
-from drf_spectacular.validation import validate_schema
+from drf_spectacular import validation
 
 from engine.api import urls
 from engine.api.described import OPERATIONS
@@ -41,7 +41,9 @@ def test_committed_document_is_the_generated_one() -> None:
 
 def test_document_is_openapi_3_1() -> None:
     assert document()["openapi"].startswith("3.1")
-    validate_schema(document())
+    rules = json.loads((Path(validation.__file__).parent / "openapi_3_1_schema.json").read_text())
+    found = jsonschema_rs.validator_for(rules).iter_errors(json.loads(json.dumps(document())))
+    assert [f"{error.instance_path}: {error.message[:200]}" for error in found] == []
 
 
 def test_every_operation_is_described_and_nothing_else() -> None:
@@ -105,7 +107,7 @@ def scene(cast: Cast) -> Scene:
     return set_whole_scene(cast)
 
 
-@pytest.mark.parametrize("who", ["gwen", "ada", "uri", None])
+@pytest.mark.parametrize("who", ["gwen", "ada", None])
 def test_every_answer_is_as_the_document_says(call: Callers, stranger: Caller, scene: Scene, who: str | None) -> None:
     caller = call(who) if who else stranger
     wrong = {}

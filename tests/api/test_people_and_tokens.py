@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 
 from engine.api.described import OPERATIONS
 from engine.api.scopes import needed_scope
-from engine.models import Instance
+from engine.models import Instance, Schedule
 from engine.services.people import create_token
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_scene
@@ -184,5 +184,8 @@ def test_schedule_is_changed_unless_its_template_asks_for_it(call: Callers, cast
     assert (changed["cron"], changed["input"], changed["next_at"][14:16]) == ("30 9 * * *", {"amount": 3}, "30")
     assert ada("PUT", f"schedules/{made['id']}/", {"cron": "never"}).status_code == 400
     assert ada("PUT", f"schedules/{made['id']}/", {"input": {"amount": "much"}}).status_code == 400
+    Schedule.objects.filter(pk=made["id"]).update(declared=True)
+    assert ada("PUT", f"schedules/{made['id']}/", {"cron": "0 8 * * *"}).json()["code"] == "declared"
+    Schedule.objects.filter(pk=made["id"]).update(declared=False)
     assert ada("DELETE", f"schedules/{made['id']}/").status_code == 204
     assert ada("PUT", f"schedules/{made['id']}/", {"cron": "30 9 * * *"}).json()["code"] == "status"
