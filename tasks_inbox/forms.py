@@ -14,11 +14,14 @@ from django.utils.translation import gettext as _
 from engine.diagram.naming import label_of
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import Json
+from engine.models import TaskDraft
 from tasks_inbox.fields import EMPTY, field_for, initial_of
-from tasks_inbox.schema import Group, Path, Property, Schema, layout_of
+from tasks_inbox.schema import CANNOT, Group, Path, Property, Schema, layout_of
 from tasks_inbox.values import Fact, facts_of
 
 COMMENT = "comment"
+BESIDE_THE_FIELDS = (("checklist",), ("attachments",), ("file",))
+"""Where errors point that belong to no field of the form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,17 @@ class SchemaForm(forms.Form):
     error_css_class = "wf-field--wrong"
     use_required_attribute = False
 
-    def __init__(self, schema: Schema | None, data: Any = None, prefill: Mapping[str, Json] | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema | None,
+        data: Any = None,
+        prefill: Mapping[str, Json] | None = None,
+        draft: Mapping[str, Json] | None = None,
+    ) -> None:
         super().__init__(data)
         self.layout = layout_of(schema)
         self.prefill = dict(prefill or {})
+        self.draft = draft
         self.names: dict[Path, str] = {}
         for prop in self._properties():
             self._add(prop)
@@ -68,6 +78,9 @@ class SchemaForm(forms.Form):
         self.initial[name] = initial_of(prop, self._prefilled(prop))
 
     def _prefilled(self, prop: Property) -> Json:
+        """Give what a value begins with: a draft's own, and no default where the draft left it empty."""
+        if self.draft is not None and prop.kind != CANNOT:
+            return _look_up(self.draft, prop.path, None)
         return _look_up(self.prefill, prop.path, prop.schema.get("default"))
 
     def keys(self) -> frozenset[str]:
@@ -100,6 +113,16 @@ class SchemaForm(forms.Form):
             else:
                 _place(found, part.path[-1], self._value(part))
         return found
+
+    def draft_values(self) -> dict[str, Json]:
+        """Give what was typed so far, right or wrong: text that was not understood is kept as it stands."""
+        wrong = {name: raw for name in self.names.values() if (raw := self._not_understood(name))}
+        self.cleaned_data.update(wrong)
+        return self.values()
+
+    def _not_understood(self, name: str) -> str:
+        raw = self[name].data if name in self.errors else ""
+        return raw if isinstance(raw, str) else ""
 
     def _value(self, prop: Property) -> Any:
         name = self.names.get(prop.path)
@@ -163,10 +186,13 @@ class TaskForm(SchemaForm):
         data: Any = None,
         prefill: Mapping[str, Json] | None = None,
         comment: CommentRule | None = None,
+        draft: TaskDraft | None = None,
     ) -> None:
-        super().__init__(schema, data, prefill)
+        super().__init__(schema, data, prefill, draft.values if draft else None)
+        self.kept_draft = draft
         if comment and comment.asked:
             self.fields[COMMENT] = _comment_field(comment)
+            self.initial[COMMENT] = draft.comment if draft else ""
 
     def comment_block(self) -> Block | None:
         """Give the comment's place, if the task takes one."""
@@ -177,9 +203,21 @@ class TaskForm(SchemaForm):
         comment = self[COMMENT].value() if COMMENT in self.fields else None
         return super().typed() + (facts_of({COMMENT: comment}) if comment else [])
 
+    def comment_typed(self) -> str:
+        """Give the comment as it was typed, for a draft."""
+        return str(self[COMMENT].data or "") if COMMENT in self.fields else ""
+
     def comment(self) -> str:
         """Give the comment of a valid form."""
         return str(self.cleaned_data.get(COMMENT, ""))
+
+    def take_errors(self, errors: Sequence[FieldError], within: str = "") -> None:
+        """Put errors at their fields; those about files and the checklist say by themselves what they mean."""
+        for error in errors:
+            if read_path(error.path)[:1] in BESIDE_THE_FIELDS:
+                self.add_error(None, error.message)
+            else:
+                super().take_errors([error], within)
 
     def _nearest(self, path: Path) -> str | None:
         return super()._nearest(path) or (COMMENT if path == (COMMENT,) and COMMENT in self.fields else None)

@@ -5,13 +5,14 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from engine.errors import NotFound, Refused
 from workflowplatform.accounts.actor import Actor
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 class InboxRequest(HttpRequest):
@@ -24,7 +25,7 @@ def inbox_page(view: View) -> View:
     """Make a view a page of the inbox; a row that is not the actor's answers 404 like one that never was."""
 
     @wraps(view)
-    def guarded(request: InboxRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: InboxRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
             return view(request, *args, **kwargs)
         except NotFound as error:

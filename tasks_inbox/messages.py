@@ -53,6 +53,10 @@ def _limit(error: WorkflowError) -> Notice:
     return Notice(_("No place is free"), error.message + " " + _("What you typed is kept below. Try again later."))
 
 
+def _enough(error: WorkflowError) -> Notice:
+    return Notice(_("You hold enough of these"), error.message, icon="hand-stop")
+
+
 def _four_eyes(error: WorkflowError) -> Notice:
     return Notice(_("Someone else must do this"), error.message, icon="users")
 
@@ -71,6 +75,7 @@ SENTENCES: Mapping[str, Callable[[WorkflowError], Notice]] = {
     "answered": _answered,
     "status": _status,
     "limit": _limit,
+    "wip_limit": _enough,
     "four_eyes": _four_eyes,
     "not_candidate": _not_candidate,
     "level": _level,

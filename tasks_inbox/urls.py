@@ -1,8 +1,26 @@
 """Addresses of the inbox."""
 
-from django.urls import path
+from django.urls import include, path
 
-from tasks_inbox.views import instances, lists, start, tasks
+from tasks_inbox.views import drafting, instances, lists, start, task_acts, task_files, tasks
+
+task_routes = [
+    path("", tasks.show, name="task"),
+    path("claim/", tasks.claim, name="claim"),
+    path("release/", tasks.release, name="release"),
+    path("complete/", tasks.complete, name="complete"),
+    path("draft/", drafting.save, name="draft"),
+    path("draft/discard/", drafting.discard, name="discard_draft"),
+    path("comment/", task_acts.comment, name="comment"),
+    path("assign/", task_acts.assign, name="assign"),
+    path("suspend/", task_acts.suspend, name="suspend"),
+    path("resume/", task_acts.resume, name="resume"),
+    path("snooze/", task_acts.snooze, name="snooze"),
+    path("skip/", task_acts.skip, name="skip"),
+    path("files/", task_files.add, name="add_file"),
+    path("files/<uuid:attachment_id>/", task_files.fetch, name="file"),
+    path("files/<uuid:attachment_id>/remove/", task_files.take_away, name="remove_file"),
+]
 
 app_name = "inbox"
 urlpatterns = [
@@ -10,9 +28,6 @@ urlpatterns = [
     path("started/", lists.started, name="started"),
     path("start/", start.gallery, name="start"),
     path("start/<slug:name>/", start.form, name="start_form"),
-    path("tasks/<uuid:task_id>/", tasks.show, name="task"),
-    path("tasks/<uuid:task_id>/claim/", tasks.claim, name="claim"),
-    path("tasks/<uuid:task_id>/release/", tasks.release, name="release"),
-    path("tasks/<uuid:task_id>/complete/", tasks.complete, name="complete"),
+    path("tasks/<uuid:task_id>/", include(task_routes)),
     path("instances/<uuid:instance_id>/", instances.show, name="instance"),
 ]

@@ -85,3 +85,35 @@ def browser(cast: Cast) -> SignIn:
 def review(cast: Cast) -> str:
     """Activate the workflow that most tests walk through."""
     return activated(cast.actor("gwen"), REVIEW).template.name
+
+
+BOARD = """
+workflow: board
+title: Board
+starters: {min_level: 2}
+input: {type: object, properties: {subject: {type: string}}}
+reference: {key: "${'RES-' + start.subject}"}
+steps:
+  - id: prepare
+    task:
+      title: "Prepare ${start.subject}"
+      roles: [finance, management]
+      checklist: [The numbers are checked, {id: legal, title: Legal has seen it, required: false}]
+      attachments: {types: [pdf, txt], max_size: 1KB, max: 1}
+      form: {type: object, properties: {size: {type: number, title: Size, default: 3}}}
+  - id: vote
+    task:
+      title: "Vote on ${start.subject}"
+      roles: [finance, management]
+      outcomes: {agree: {title: Agree}, object: {title: Object, reject: true}}
+      complete_when: done >= 2
+      comment: never
+  - id: file_it
+    task: {title: "File ${start.subject}", roles: [finance, management], allow: [skip], draft: false}
+"""
+
+
+@pytest.fixture
+def board(cast: Cast) -> str:
+    """Activate the workflow whose tasks have all that a task can have."""
+    return activated(cast.actor("gwen"), BOARD).template.name

@@ -1,0 +1,57 @@
+/* Keep what is typed: 800 ms after the last key, when a field is left, and when the page is. Without this module the
+   form's own button does it. */
+const PAUSE = 800;
+const AGAIN = 5000;
+const form = document.querySelector("form[data-draft]");
+
+if (form) {
+  const words = form.querySelector("[data-draft-words]");
+  let timer = 0;
+  let changed = false;
+
+  const say = (text, lost = false) => {
+    words.textContent = text;
+    words.classList.toggle("wf-draft--lost", lost);
+  };
+
+  const body = () => {
+    const sent = new FormData(form);
+    sent.delete("file");
+    return new URLSearchParams(sent);
+  };
+
+  const later = (wait) => {
+    window.clearTimeout(timer);
+    timer = window.setTimeout(save, wait);
+  };
+
+  async function save(leaving = false) {
+    window.clearTimeout(timer);
+    if (!changed || form.dataset.sent) return;
+    changed = false;
+    if (!leaving) say(form.dataset.draftSaving);
+    try {
+      const headers = { "X-Requested-With": "draft" };
+      const answer = await fetch(form.dataset.draft, { method: "POST", body: body(), headers, keepalive: true });
+      if (answer.ok && !answer.redirected) say((await answer.json()).words);
+      else if (answer.status >= 500) failed();
+      else say(form.dataset.draftLost, true);
+    } catch {
+      failed();
+    }
+  }
+
+  function failed() {
+    changed = true;
+    say(form.dataset.draftFailed, true);
+    later(AGAIN);
+  }
+
+  form.addEventListener("input", (event) => {
+    if (event.target.type === "file") return;
+    changed = true;
+    later(PAUSE);
+  });
+  form.addEventListener("focusout", () => save());
+  window.addEventListener("pagehide", () => save(true));
+}

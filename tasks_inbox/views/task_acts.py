@@ -1,0 +1,100 @@
+"""What people do with a task beside answering it: talk about it, give it away, put it off, hold it back, pass it over."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from engine import access
+from engine.errors import Invalid
+from engine.kernel.forms import FieldError
+from engine.services.assigning import assign_task
+from engine.services.comments import comment_task
+from engine.services.pausing import resume_task, skip_task, snooze_task, suspend_task
+from tasks_inbox.guard import InboxRequest
+from tasks_inbox.times import moment_words
+from tasks_inbox.views.task_page import task_act
+
+
+@task_act
+def comment(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Say something about a task."""
+    comment_task(actor=request.actor, task_id=task_id, text=request.POST.get("text", ""))
+    messages.success(request, _("Comment added."))
+    return _back(task_id)
+
+
+@task_act
+def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Give a task to somebody, or offer it to all again where nobody is chosen."""
+    person = request.POST.get("person") or None
+    task = assign_task(actor=request.actor, task_id=task_id, person=person, reason=_reason(request))
+    if task.assignee:
+        messages.success(request, _("Given to %(name)s.") % {"name": task.assignee.display_name})
+    else:
+        messages.success(request, _("Offered to everybody who may take it."))
+    return _back(task_id)
+
+
+@task_act
+def suspend(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Hold a task back."""
+    suspend_task(actor=request.actor, task_id=task_id, reason=_reason(request))
+    messages.success(request, _("Suspended. Nobody can act on it until it is resumed."))
+    return _back(task_id)
+
+
+@task_act
+def resume(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Let a task go on."""
+    resume_task(actor=request.actor, task_id=task_id, reason=_reason(request))
+    messages.success(request, _("Resumed."))
+    return _back(task_id)
+
+
+@task_act
+def snooze(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Put a task off until a moment, or bring it back now."""
+    access.task_of(request.actor, task_id)
+    until = None if "back" in request.POST else _until(request.POST.get("until") or request.POST.get("moment", ""))
+    snooze_task(actor=request.actor, task_id=task_id, until=until)
+    if until is None:
+        messages.success(request, _("It is back in your list."))
+        return _back(task_id)
+    messages.success(request, _("Put off until %(when)s.") % {"when": moment_words(until, timezone.now())})
+    return redirect("inbox:mine")
+
+
+def _until(text: str) -> datetime:
+    """Read a moment in the person's zone."""
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        message = _("Choose until when.")
+        raise Invalid(message, [FieldError("until", "invalid", message)])
+    return found if timezone.is_aware(found) else timezone.make_aware(found)
+
+
+@task_act
+def skip(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Pass a task over."""
+    done = skip_task(actor=request.actor, task_id=task_id, reason=_reason(request))
+    what = done.task.business_reference or done.task.title
+    messages.success(request, _("%(what)s: skipped.") % {"what": what})
+    following = [task for task in done.next_tasks if task.assignee_id == request.actor.person_id]
+    return _back(following[0].pk) if following else redirect("inbox:mine")
+
+
+def _reason(request: InboxRequest) -> str:
+    return request.POST.get("reason", "").strip()
+
+
+def _back(task_id: UUID) -> HttpResponse:
+    return redirect("inbox:task", task_id=task_id)

@@ -1,0 +1,71 @@
+"""Files of a task: added and taken away beside the answer, which is kept as a draft meanwhile."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from engine import access
+from engine.attachments import download
+from engine.errors import Conflict, Invalid
+from engine.models import Task
+from engine.services.attachments import attach_file, detach_file, open_attachment
+from tasks_inbox.guard import InboxRequest, inbox_page
+from tasks_inbox.views.drafting import keep_answer
+from tasks_inbox.views.task_page import form_of, task_act, task_page
+
+
+def add_sent_files(request: InboxRequest, task: Task) -> int:
+    """Add every file that came with the form; return how many."""
+    sent = request.FILES.getlist("file")
+    for file in sent:
+        attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
+    return len(sent)
+
+
+@task_act
+def add(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Add the chosen files; what was typed stays in the form."""
+    task = access.task_of(request.actor, task_id)
+    keep_answer(request, task)
+    try:
+        added = add_sent_files(request, task)
+    except Invalid as refusal:
+        return _told(request, task, refusal.message, status=400)
+    except Conflict as refusal:
+        if refusal.code != "limit":
+            raise
+        return _told(request, task, refusal.message, status=409)
+    if not added:
+        return _told(request, task, _("Choose a file first."), status=400)
+    messages.success(request, _("File added."))
+    return redirect("inbox:task", task_id=task_id)
+
+
+def _told(request: InboxRequest, task: Task, words: str, *, status: int) -> HttpResponse:
+    """Show the form as it was sent, with what is wrong about the file on top of it."""
+    form = form_of(task, request.POST)
+    form.add_error(None, words)
+    return task_page(request, task, form, status=status)
+
+
+@task_act
+def take_away(request: InboxRequest, task_id: UUID, attachment_id: UUID) -> HttpResponse:
+    """Take a file away; what was typed stays in the form."""
+    task = access.task_of(request.actor, task_id)
+    detach_file(actor=request.actor, task_id=task_id, attachment_id=attachment_id)
+    keep_answer(request, task)
+    messages.success(request, _("File taken away."))
+    return redirect("inbox:task", task_id=task_id)
+
+
+@require_GET
+@inbox_page
+def fetch(request: InboxRequest, task_id: UUID, attachment_id: UUID) -> HttpResponseBase:
+    """Hand a file over to be saved."""
+    file, content = open_attachment(actor=request.actor, task_id=task_id, attachment_id=attachment_id)
+    return download(file.name, content)
