@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from tasks_inbox.views import drafting, instances, lists, start, task_acts, task_files, tasks
+from tasks_inbox.views import bulk, drafting, instances, lists, start, task_acts, task_files, tasks
 
 task_routes = [
     path("", tasks.show, name="task"),
@@ -28,6 +28,8 @@ urlpatterns = [
     path("started/", lists.started, name="started"),
     path("start/", start.gallery, name="start"),
     path("start/<slug:name>/", start.form, name="start_form"),
+    path("next/", bulk.take_next, name="next"),
+    path("bulk/", bulk.act, name="bulk"),
     path("tasks/<uuid:task_id>/", include(task_routes)),
     path("instances/<uuid:instance_id>/", instances.show, name="instance"),
 ]

@@ -22,18 +22,25 @@ function claim() {
   (row ? row.querySelector("[data-claim]") : document.querySelector("[data-claim]:not([data-row] *)"))?.click();
 }
 
+const FIRST_FIELD = "#answer input:not([type=hidden]), #answer select, #answer textarea";
+
 const ACTS = {
   j: () => move(1),
   k: () => move(-1),
   c: claim,
   r: () => press("[data-release]"),
+  x: () => document.activeElement?.closest("[data-row]")?.querySelector("[data-choose]")?.click(),
+  e: () => (document.querySelector(FIRST_FIELD) ?? document.querySelector("[data-first-outcome]"))?.focus(),
+  m: () => document.querySelector("[data-comment]")?.focus(),
+  a: () => press("[data-acts] > summary"),
+  n: () => press("[data-next]"),
   u: () => press("[data-back]"),
   w: () => press("[data-why] > summary"),
   "/": () => document.querySelector("[data-search]")?.focus(),
   "?": () => dialog?.showModal(),
 };
 
-const inField = (element) => element.matches("input, select, textarea, [contenteditable]");
+const inField = (element) => element.matches("input:not([type=checkbox]), select, textarea, [contenteditable]");
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {

@@ -51,7 +51,7 @@ def navigation(context: template.Context) -> Side:
 
 
 def _link(each: TaskList, actor: Actor, place: str) -> Link:
-    count = None if each.name == "done" else count_words(capped_count(each.rows(actor)))
+    count = count_words(capped_count(each.rows(actor))) if each.counted else None
     return Link(str(each.word), list_url(each.name), each.icon, count, place == each.name, late=each.name == "overdue")
 
 

@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
 from engine.services.tasks import claim_task, complete_task
-from tasks_inbox.lists import PAGE
+from tasks_inbox.orders import PAGE
 from tests.cast import Cast
 from tests.inbox.conftest import OWN, SignIn
 from tests.workflows import activated, only_task, started
@@ -100,7 +100,7 @@ def test_list_costs_the_same_for_one_row_and_for_many(
     some_tasks(cast, 1)
     for count in (0, 6):
         some_tasks(cast, count)
-        with django_assert_num_queries(13):
+        with django_assert_num_queries(15):
             ada.get("/inbox/?view=available")
 
 

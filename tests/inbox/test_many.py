@@ -1,0 +1,143 @@
+"""Filters, orders, and acts on many rows of a list."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from engine.models import Task
+from engine.services.tasks import claim_task, complete_task
+from tasks_inbox.orders import PAGE
+from tests.cast import Cast
+from tests.inbox.conftest import SignIn
+from tests.inbox.test_lists import some_tasks, titles
+from tests.workflows import started
+
+
+def chosen(client: Client, action: str, *tasks: Task, view: str = "available", **fields: str) -> Any:
+    rows = {"task": [str(task.pk) for task in tasks], "action": action, "back": f"view={view}"}
+    return client.post("/inbox/bulk/", rows | fields, follow=True)
+
+
+def test_filters_keep_what_fits_and_say_so(cast: Cast, review: str, board: str, browser: SignIn) -> None:
+    first, second, third = some_tasks(cast, 3)
+    now = timezone.now()
+    Task.objects.filter(pk=first.pk).update(priority=3, due_at=now - timedelta(hours=1))
+    Task.objects.filter(pk=second.pk).update(due_at=now + timedelta(days=3))
+    started(cast.actor("uri"), "board", subject="van")
+    adam = browser("adam")
+    wanted = {
+        "priority=critical": [first.title],
+        "due=late": [first.title],
+        "due=week": [first.title, second.title],
+        "due=none&role=finance": [third.title, "Prepare van"],
+        "role=management": ["Prepare van"],
+        "reference=exp-trip+1": [second.title],
+        "template=board&role=finance": ["Prepare van"],
+        "priority=purple&due=never&sort=random": [first.title, second.title, third.title, "Prepare van"],
+    }
+    assert {asked: titles(adam, f"/inbox/?view=team&{asked}") for asked in wanted} == wanted
+    html = adam.get("/inbox/?view=team&due=late&role=hr").content.decode()
+    assert "Nothing in this list fits all that you asked for." in html
+    assert 'href="?view=team&amp;due=late"' in html
+
+
+@pytest.mark.parametrize("sort", ["urgent", "due", "newest", "oldest"])
+def test_pages_walk_every_order_to_its_end(cast: Cast, review: str, browser: SignIn, sort: str) -> None:
+    tasks = some_tasks(cast, PAGE + 2)
+    now = timezone.now()
+    for number, task in enumerate(tasks):
+        due_at = None if number % 3 == 0 else now + timedelta(days=number % 4)
+        Task.objects.filter(pk=task.pk).update(priority=number % 4, due_at=due_at)
+    ada, address = browser("ada"), f"/inbox/?view=available&sort={sort}"
+    mark = re.search(r"after=([^\"&]+)", ada.get(address).content.decode())
+    assert mark
+    walked = titles(ada, address) + titles(ada, f"{address}&after={mark[1]}")
+    assert sorted(walked) == sorted(task.title for task in tasks)
+    if sort in ("newest", "oldest"):
+        assert walked == [task.title for task in (tasks if sort == "oldest" else reversed(tasks))]
+
+
+def test_chosen_tasks_are_claimed_and_released_together(cast: Cast, review: str, browser: SignIn) -> None:
+    tasks, ada = some_tasks(cast, 3), browser("ada")
+    answer = chosen(ada, "claim", *tasks[:2])
+    assert "2 claimed." in answer.content.decode()
+    assert answer.redirect_chain[-1][0] == "/inbox/?view=available"
+    assert len(titles(ada, "/inbox/")) == 2
+    assert "2 released." in chosen(ada, "release", *tasks[:2], view="mine").content.decode()
+    assert titles(ada, "/inbox/") == []
+
+
+def test_what_could_not_be_done_says_why_row_by_row(cast: Cast, review: str, browser: SignIn) -> None:
+    tasks = some_tasks(cast, 2)
+    own = some_own(cast)
+    answer = chosen(browser("ada"), "claim", *tasks, own)
+    html = answer.content.decode()
+    assert "2 claimed, 1 not" in html
+    assert "Four eyes" in html
+    assert html.count("wf-row--result") == 3
+
+
+def some_own(cast: Cast) -> Task:
+    return started(cast.actor("ada"), "review", what="own", amount=1).tasks.get()
+
+
+def test_chosen_tasks_are_given_to_somebody(cast: Cast, review: str, browser: SignIn) -> None:
+    tasks = some_tasks(cast, 2)
+    answer = chosen(browser("gwen"), "assign", *tasks, view="team", person="ada")
+    assert "2 given." in answer.content.decode()
+    assert set(Task.objects.values_list("assignee__username", flat=True)) == {"ada"}
+
+
+def test_nothing_chosen_and_nonsense_are_told_on_the_list(cast: Cast, review: str, browser: SignIn) -> None:
+    task, gwen = some_tasks(cast, 1)[0], browser("gwen")
+    assert "Choose 1 to 200 tasks." in chosen(gwen, "claim").content.decode()
+    assert "Say to whom." in chosen(gwen, "assign", task).content.decode()
+    assert "Use one of" in chosen(gwen, "burn", task).content.decode()
+    assert gwen.post("/inbox/bulk/", {"task": "x", "action": "claim"}).status_code == 302
+    assert gwen.get("/inbox/bulk/").status_code == 405
+
+
+def test_tasks_of_others_are_as_good_as_none(cast: Cast, review: str, browser: SignIn) -> None:
+    task = some_tasks(cast, 1)[0]
+    html = chosen(browser("sam"), "claim", task).content.decode()
+    assert "0 claimed, 1 not" in html
+    assert task.title not in html
+
+
+def test_next_task_is_the_most_urgent_and_opens(cast: Cast, review: str, browser: SignIn) -> None:
+    _calm, urgent = some_tasks(cast, 2)
+    Task.objects.filter(pk=urgent.pk).update(priority=3)
+    ada = browser("ada")
+    assert "Take the next task" in ada.get("/inbox/?view=available").content.decode()
+    assert ada.post("/inbox/next/")["Location"] == f"/inbox/tasks/{urgent.pk}/"
+    nothing = ada.post("/inbox/next/", {"template": "nothing-such"}, follow=True)
+    assert "Nothing is open to you right now." in nothing.content.decode()
+
+
+def test_done_list_shows_the_answer(cast: Cast, review: str, browser: SignIn) -> None:
+    task = some_tasks(cast, 1)[0]
+    complete_task(actor=cast.actor("ada"), task_id=task.pk, outcome="approve", values={"note": "ok"})
+    assert '<span class="wf-tag">Approve</span>' in browser("ada").get("/inbox/?view=done").content.decode()
+
+
+def test_started_list_says_what_each_case_waits_for(cast: Cast, review: str, browser: SignIn) -> None:
+    task, _other = some_tasks(cast, 2)
+    claim_task(actor=cast.actor("ada"), task_id=task.pk)
+    html = browser("uri").get("/inbox/started/").content.decode()
+    assert "Waits for Ada to answer “Review trip 0”, claimed today" in html
+    assert "Waits for Finance to take “Review trip 1”, since today" in html
+
+
+def test_started_list_costs_the_same_for_one_case_and_for_many(
+    cast: Cast, review: str, browser: SignIn, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    uri = browser("uri")
+    for count in (1, 4):
+        some_tasks(cast, count)
+        with django_assert_num_queries(11):
+            uri.get("/inbox/started/")
