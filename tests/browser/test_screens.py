@@ -13,6 +13,8 @@ PHONES = (360, 320)
 LISTS = ("mine", "available", "team", "overdue", "done")
 FIXED = (
     "/inbox/?view=team&q=nothing-has-this-in-its-title",
+    "/inbox/?view=team&due=week&role=finance&priority=high&reference=PO",
+    "/inbox/?view=later",
     "/inbox/started/",
     "/inbox/start/",
     "/inbox/start/purchase-approval/",

@@ -54,7 +54,7 @@ def test_rejecting_asks_for_a_comment_and_tells_it_in_the_history(signed_in: Sig
     inbox.answer("Refuse", Amount="1")
     expect(inbox.notice).to_contain_text("Comment")
 
-    inbox.page.get_by_label("Comment").fill("Too heavy for one.")
+    inbox.page.get_by_role("textbox", name="Comment needed for").fill("Too heavy for one.")
     inbox.answer("Refuse")
     inbox.page.goto(task)
     expect(inbox.page.get_by_text("You answered this task")).to_be_visible()
