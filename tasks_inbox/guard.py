@@ -12,6 +12,7 @@ from django.shortcuts import render
 from engine.errors import NotFound, Refused
 from workflowplatform.accounts.actor import Actor
 
+LONGEST_LINE = 2000
 View = Callable[..., HttpResponseBase]
 
 
@@ -19,6 +20,11 @@ class InboxRequest(HttpRequest):
     """A request that the middleware has told who acts."""
 
     actor: Actor
+
+
+def said(request: HttpRequest, name: str) -> str:
+    """Read a line that a form brought, without what no line of text can hold."""
+    return request.POST.get(name, "").replace("\0", "").strip()[:LONGEST_LINE]
 
 
 def inbox_page(view: View) -> View:

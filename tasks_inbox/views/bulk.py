@@ -14,9 +14,18 @@ from engine import access
 from engine.errors import Invalid
 from engine.services.assigning import take_next_task
 from engine.services.bulk import BulkResult, act_on_tasks
-from tasks_inbox.guard import InboxRequest, inbox_page
+from tasks_inbox.guard import InboxRequest, inbox_page, said
 
-WORDS = {"claim": gettext_lazy("claimed"), "release": gettext_lazy("released"), "assign": gettext_lazy("given")}
+ALL_DONE = {
+    "claim": gettext_lazy("%(done)d claimed."),
+    "release": gettext_lazy("%(done)d released."),
+    "assign": gettext_lazy("%(done)d given."),
+}
+SOME_DONE = {
+    "claim": gettext_lazy("%(done)d claimed, %(left)d not"),
+    "release": gettext_lazy("%(done)d released, %(left)d not"),
+    "assign": gettext_lazy("%(done)d given, %(left)d not"),
+}
 
 
 @require_POST
@@ -30,13 +39,13 @@ def act(request: InboxRequest) -> HttpResponse:
             action=action,
             task_ids=_chosen(request),
             person=request.POST.get("person") or None,
-            reason=request.POST.get("reason", "").strip(),
+            reason=said(request, "reason"),
         )
     except Invalid as refusal:
         messages.error(request, refusal.message)
         return redirect(_list_address(request))
     if all(result.ok for result in results):
-        messages.success(request, _("%(n)d %(done)s.") % {"n": len(results), "done": WORDS[action]})
+        messages.success(request, str(ALL_DONE[action]) % {"done": len(results)})
         return redirect(_list_address(request))
     return _results_page(request, action, results)
 
@@ -61,9 +70,7 @@ def _results_page(request: InboxRequest, action: str, results: list[BulkResult])
     context = {
         "place": QueryDict(request.POST.get("back", "")).get("view", "mine"),
         "rows": [(result, seen.get(result.task_id)) for result in results],
-        "done": done,
-        "not_done": len(results) - done,
-        "done_word": WORDS[action],
+        "heading": str(SOME_DONE[action]) % {"done": done, "left": len(results) - done},
         "back": _list_address(request),
     }
     return render(request, "inbox/bulk.html", context)
@@ -73,7 +80,7 @@ def _results_page(request: InboxRequest, action: str, results: list[BulkResult])
 @inbox_page
 def take_next(request: InboxRequest) -> HttpResponse:
     """Claim the most urgent task that fits the list's workflow and role, and open it."""
-    wanted = {name: request.POST.get(name) or None for name in ("template", "role")}
+    wanted = {name: said(request, name) or None for name in ("template", "role")}
     task = take_next_task(actor=request.actor, template=wanted["template"], role=wanted["role"])
     if task is None:
         messages.info(request, _("Nothing is open to you right now."))

@@ -16,9 +16,12 @@ from engine.kernel.forms import FieldError
 from engine.services.assigning import assign_task
 from engine.services.comments import comment_task
 from engine.services.pausing import resume_task, skip_task, snooze_task, suspend_task
-from tasks_inbox.guard import InboxRequest
+from tasks_inbox.guard import InboxRequest, said
 from tasks_inbox.times import moment_words
 from tasks_inbox.views.task_page import task_act
+
+NEVER = 9000
+"""A year that nobody means; near the last one of the calendar no zone can be applied any more."""
 
 
 @task_act
@@ -32,8 +35,11 @@ def comment(request: InboxRequest, task_id: UUID) -> HttpResponse:
 @task_act
 def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Give a task to somebody, or offer it to all again where nobody is chosen."""
-    person = request.POST.get("person") or None
-    task = assign_task(actor=request.actor, task_id=task_id, person=person, reason=_reason(request))
+    access.task_of(request.actor, task_id)
+    if "person" not in request.POST:
+        raise _wrong("user", _("Say to whom."))
+    person = request.POST["person"] or None
+    task = assign_task(actor=request.actor, task_id=task_id, person=person, reason=said(request, "reason"))
     if task.assignee:
         messages.success(request, _("Given to %(name)s.") % {"name": task.assignee.display_name})
     else:
@@ -44,7 +50,7 @@ def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
 @task_act
 def suspend(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Hold a task back."""
-    suspend_task(actor=request.actor, task_id=task_id, reason=_reason(request))
+    suspend_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
     messages.success(request, _("Suspended. Nobody can act on it until it is resumed."))
     return _back(task_id)
 
@@ -52,7 +58,7 @@ def suspend(request: InboxRequest, task_id: UUID) -> HttpResponse:
 @task_act
 def resume(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Let a task go on."""
-    resume_task(actor=request.actor, task_id=task_id, reason=_reason(request))
+    resume_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
     messages.success(request, _("Resumed."))
     return _back(task_id)
 
@@ -76,24 +82,23 @@ def _until(text: str) -> datetime:
         found = parse_datetime(text)
     except ValueError:
         found = None
-    if found is None:
-        message = _("Choose until when.")
-        raise Invalid(message, [FieldError("until", "invalid", message)])
+    if found is None or found.year >= NEVER:
+        raise _wrong("until", _("Choose until when."))
     return found if timezone.is_aware(found) else timezone.make_aware(found)
+
+
+def _wrong(field: str, message: str) -> Invalid:
+    return Invalid(message, [FieldError(field, "invalid", message)])
 
 
 @task_act
 def skip(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Pass a task over."""
-    done = skip_task(actor=request.actor, task_id=task_id, reason=_reason(request))
+    done = skip_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
     what = done.task.business_reference or done.task.title
     messages.success(request, _("%(what)s: skipped.") % {"what": what})
     following = [task for task in done.next_tasks if task.assignee_id == request.actor.person_id]
     return _back(following[0].pk) if following else redirect("inbox:mine")
-
-
-def _reason(request: InboxRequest) -> str:
-    return request.POST.get("reason", "").strip()
 
 
 def _back(task_id: UUID) -> HttpResponse:

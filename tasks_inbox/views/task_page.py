@@ -86,6 +86,7 @@ def task_page(
     may_act = all(reason.ok for reason in reasons)
     mine = task.assignee_id == actor.person_id
     shown_form = form or form_of(task, actor=actor if may_act else None)
+    may_fill = may_act and (mine or task.takes_several or form is not None)
     context = {
         "place": _place(actor, task),
         "task": task,
@@ -95,7 +96,8 @@ def task_page(
         "notice": notice,
         "reasons": reasons,
         "may_act": may_act,
-        "may_fill": may_act and (mine or task.takes_several or form is not None),
+        "may_fill": may_fill,
+        "shows_form": may_fill and not (form and notice),
         "acts": acts_for(actor, task, may_act=may_act),
         "put_off": is_put_off(task),
         "moments": moments_to_put_off(),

@@ -56,6 +56,7 @@ def test_draft_saves_itself_and_is_there_after_a_reload(signed_in: SignedIn, err
     expect(page.get_by_label("Note")).to_have_value("")
 
 
+@pytest.mark.slow
 def test_draft_is_kept_when_one_leaves_for_a_comment(signed_in: SignedIn, errands: Errands) -> None:
     inbox = Inbox(signed_in("ada"))
     page = inbox.page
@@ -114,6 +115,7 @@ def test_rows_are_chosen_by_keys_and_claimed_together(signed_in: SignedIn, erran
     expect(page.locator("[data-row]")).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_filters_stand_in_the_address_and_go_by_a_click(signed_in: SignedIn, errands: Errands) -> None:
     errands.run("Count the spoons")
     page = signed_in("ada")

@@ -52,9 +52,13 @@ def test_comment_is_read_by_the_next_who_looks(cast: Cast, review: str, browser:
 
 
 def test_empty_comment_is_refused_in_words(cast: Cast, review: str, browser: SignIn) -> None:
-    answer = send(browser("adam"), a_task(cast), "comment", text="  ")
+    task = a_task(cast)
+    answer = send(browser("adam"), task, "comment", text="  ")
     assert answer.status_code == 400
     assert "Write something." in answer.content.decode()
+    long = send(browser("ada"), task, "comment", text="so long " * 2000).content.decode()
+    assert "Write at most 10000 characters." in long
+    assert "so long so long" in long
     assert not TaskComment.objects.exists()
 
 
@@ -81,6 +85,22 @@ def test_task_is_not_given_to_who_may_not_do_it(cast: Cast, review: str, browser
     unknown = send(browser("gwen"), task, "assign", person="nobody")
     assert unknown.status_code == 400
     assert "There is nobody of this name here." in unknown.content.decode()
+    assert "Say to whom." in send(browser("gwen"), task, "assign").content.decode()
+
+
+def test_refused_act_leaves_the_form_of_ones_own_task_open(cast: Cast, review: str, browser: SignIn) -> None:
+    task = a_task(cast)
+    claim_task(actor=cast.actor("ada"), task_id=task.pk)
+    html = send(browser("ada"), task, "comment").content.decode()
+    assert "This was not done" in html
+    assert 'name="f.note"' in html
+    assert "/claim/" not in html
+
+
+def test_reason_with_a_letter_that_cannot_be_kept_loses_only_that(cast: Cast, review: str, browser: SignIn) -> None:
+    task = a_task(cast)
+    assert send(browser("gwen"), task, "suspend", reason="clo\0sed").status_code == 302
+    assert task.events.get(kind="suspended").cause == "closed"
 
 
 def test_suspended_task_offers_only_to_resume(cast: Cast, review: str, browser: SignIn) -> None:
@@ -107,7 +127,7 @@ def test_task_put_off_leaves_mine_waits_in_its_list_and_comes_back(cast: Cast, r
     assert task.title in ada.get("/inbox/").content.decode()
 
 
-@pytest.mark.parametrize("when", ["", "soon", "2020-01-01T10:00", "2026-99-99T10:00"])
+@pytest.mark.parametrize("when", ["", "soon", "2020-01-01T10:00", "2026-99-99T10:00", "9999-12-31T23:59"])
 def test_moment_that_cannot_be_is_refused(cast: Cast, review: str, browser: SignIn, when: str) -> None:
     task = a_task(cast)
     claim_task(actor=cast.actor("ada"), task_id=task.pk)
