@@ -119,6 +119,7 @@ def test_wrong_or_missing_file_is_told_by_name_with_the_form_kept(cast: Cast, bo
     full = send(ada, task, "files", file=pdf("second.pdf"))
     assert full.status_code == 409
     assert "take one away first" in full.content.decode()
+    assert "No place is free" not in full.content.decode()
 
 
 def test_file_that_comes_with_the_answer_is_added_with_it(cast: Cast, board: str, browser: SignIn) -> None:
