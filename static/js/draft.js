@@ -8,6 +8,7 @@ if (form) {
   const words = form.querySelector("[data-draft-words]");
   let timer = 0;
   let changed = false;
+  let saving = new AbortController();
 
   const say = (text, lost = false) => {
     words.textContent = text;
@@ -32,7 +33,8 @@ if (form) {
     if (!leaving) say(form.dataset.draftSaving);
     try {
       const headers = { "X-Requested-With": "draft" };
-      const answer = await fetch(form.dataset.draft, { method: "POST", body: body(), headers, keepalive: true });
+      const { signal } = saving;
+      const answer = await fetch(form.dataset.draft, { method: "POST", body: body(), headers, signal, keepalive: true });
       if (answer.ok && !answer.redirected) say((await answer.json()).words);
       else if (answer.status >= 500) failed();
       else say(form.dataset.draftLost, true);
@@ -42,6 +44,7 @@ if (form) {
   }
 
   function failed() {
+    if (form.dataset.sent) return;
     changed = true;
     say(form.dataset.draftFailed, true);
     later(AGAIN);
@@ -52,6 +55,13 @@ if (form) {
     changed = true;
     later(PAUSE);
   });
-  form.addEventListener("focusout", () => save());
+  /* Who goes from a field to a button sends the form, and that keeps or answers it: a draft after it would be refused. */
+  form.addEventListener("focusout", (event) => {
+    if (!event.relatedTarget?.matches("button")) save();
+  });
+  form.addEventListener("submit", () => saving.abort());
+  window.addEventListener("pageshow", () => {
+    saving = new AbortController();
+  });
   window.addEventListener("pagehide", () => save(true));
 }
