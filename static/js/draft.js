@@ -31,20 +31,19 @@ if (form) {
     if (!changed || form.dataset.sent) return;
     changed = false;
     if (!leaving) say(form.dataset.draftSaving);
+    const { signal } = saving;
     try {
       const headers = { "X-Requested-With": "draft" };
-      const { signal } = saving;
       const answer = await fetch(form.dataset.draft, { method: "POST", body: body(), headers, signal, keepalive: true });
       if (answer.ok && !answer.redirected) say((await answer.json()).words);
       else if (answer.status >= 500) failed();
       else say(form.dataset.draftLost, true);
     } catch {
-      failed();
+      if (!signal.aborted) failed();
     }
   }
 
   function failed() {
-    if (form.dataset.sent) return;
     changed = true;
     say(form.dataset.draftFailed, true);
     later(AGAIN);
