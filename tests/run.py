@@ -304,7 +304,9 @@ def _pytest(run: Run, family: Family, folders: Sequence[str], report: Path) -> l
         command += ["-p", "no:django"]
     if not run.everything:
         command += ["-m", "not slow"]
-    if family.processes > 1 and not run.folders:
+    if family.config == KERNEL_CONFIG and run.everything and not run.folders:
+        command += ["-n", "2", "--dist", "loadfile"]  # nothing runs beside it then
+    elif family.processes > 1 and not run.folders:
         command += ["-n", str(family.processes), "--dist", "loadfile"]
     return [*command, *run.extra, *folders]
 

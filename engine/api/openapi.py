@@ -14,7 +14,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from engine.api.described import OPERATIONS, Operation
 from engine.api.errors import MEDIA_TYPE, TITLES
 from engine.api.inputs import FileBody
-from engine.gallery import gallery
+from engine.gallery import examples, gallery
 
 ROOT = "/api/v1/"
 ALWAYS = (400, 401, 403, 404, 405, 429, 503)
@@ -60,10 +60,9 @@ SECURITY: dict[str, Any] = {
 
 def _examples() -> Mapping[tuple[str, str], Any]:
     """Show requests with workflows of the gallery."""
-    start = {"kind": "holiday", "first_day": "2030-07-01", "days": 5}
     return {
-        ("POST", "templates/"): {"source": gallery()["first-of-three"]},
-        ("POST", "instances/"): {"template": "leave-request", "input": start, "reference": "LVE-2030-1"},
+        ("POST", "templates/"): {"source": gallery()[examples.SENT]},
+        ("POST", "instances/"): examples.STARTED,
     }
 
 
