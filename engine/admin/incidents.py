@@ -61,7 +61,7 @@ def groups(actor: Actor) -> list[dict[str, Any]]:
 def cause_words(group: IncidentGroup) -> str:
     """Say where and how it failed."""
     step = label_of(group.step) if group.step else "A step"
-    return f"{step}: {group.code or group.error_class or 'failed'}"
+    return f"{step}: {label_of(group.code or group.error_class or 'failed').lower()}"
 
 
 def _mend(request: HttpRequest, actor: Actor) -> list[Outcome]:
