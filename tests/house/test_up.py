@@ -93,6 +93,7 @@ def test_second_start_on_one_folder_is_refused_with_the_address(product: tuple[H
     assert answers(address)
 
 
+@pytest.mark.slow
 def test_another_one_runs_side_by_side_on_the_next_port(product: tuple[House, str, Running]) -> None:
     _, first, _ = product
     with a_house() as other:

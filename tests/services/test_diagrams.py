@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import time
 from functools import cache
 from typing import Any
 
@@ -138,6 +139,7 @@ def laid_out(version: TemplateVersion) -> None:
     hand._next_look = 0
     while Diagram.objects.filter(version=version, geometry__isnull=False).count() == 0:
         hand.look()
+        time.sleep(0.02)  # the drawer runs at a low priority
 
 
 def test_the_outline_stands_in_until_a_worker_has_drawn(gwen: Actor) -> None:
