@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import django
 from django.apps import apps
 
-from benchmarks.faults.alone import ENVIRONMENT
 from benchmarks.faults.results import PROJECT, Result, keep, result_of
 from benchmarks.faults.trial import Outcome, Trial, find_trials
+from benchmarks.private import ENVIRONMENT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

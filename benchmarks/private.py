@@ -1,0 +1,51 @@
+"""Stand on servers of one's own: a benchmark or a trial never touches a database that somebody uses, whatever is set."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from workflowplatform.services.embedded import Embedded
+from workflowplatform.services.paths import DataFolder
+from workflowplatform.services.processes import Household
+
+ENVIRONMENT = {
+    "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
+    "SECRET_KEY": "only-for-benchmarks-" + "k" * 50,
+    "WORKFLOW_LOOPBACK": "1",
+    "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine adds no InternalContinue that is recorded or accounted for
+    "LOG_LEVEL": "ERROR",
+}
+
+
+@contextmanager
+def private_servers(*, functions: str, careless: bool) -> Iterator[None]:
+    """Start servers, migrate, and leave nothing behind. Careless ones skip fsync: they do not measure what a commit costs."""
+    scratch = Path(tempfile.mkdtemp(prefix="wf-bench-"))
+    scratch.chmod(0o755)
+    household = Household()
+    try:
+        _prepare(household, scratch, functions, careless)
+        yield
+    finally:
+        household.stop_all()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _prepare(household: Household, scratch: Path, functions: str, careless: bool) -> None:
+    data = DataFolder(scratch)
+    data.prepare()
+    (scratch / "static").mkdir(exist_ok=True)
+    embedded = Embedded(household, data, careless=careless)
+    embedded.start_missing({})
+    own = {"WORKFLOW_DATA": str(scratch), "WORKFLOW_FUNCTIONS": f"engine.functions,{functions}"}
+    os.environ.update(ENVIRONMENT | own | embedded.addresses)
+    os.environ.pop("WORKFLOW_DISPATCHER", None)
+    import django  # noqa: PLC0415  settings are read here, not before
+
+    django.setup()
+    from django.core.management import call_command  # noqa: PLC0415
+
+    call_command("migrate", verbosity=0)
