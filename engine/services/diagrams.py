@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
+from django.utils.safestring import SafeString
 
 from engine import access
 from engine.audit import database_now
@@ -39,19 +40,19 @@ def instance_diagram(*, actor: Actor, instance_id: UUID) -> str:
     return drawn or outline_svg(instance.version.canonical)
 
 
-def inline_diagram(actor: Actor, instance: Instance, *, alone: bool = False) -> str:
+def inline_diagram(actor: Actor, instance: Instance, *, alone: bool = False) -> SafeString:
     """Draw an instance for a page; nothing while there is no geometry."""
     geometry = geometry_of(instance.version)
     if geometry is None:
-        return ""
+        return SafeString("")
     states = states_of(access.step_runs_of(actor, instance.pk))
     return draw(geometry, states, alone=alone, outline=outline_text(instance.version.canonical) if alone else "")
 
 
-def inline_version(version: TemplateVersion) -> str:
+def inline_version(version: TemplateVersion) -> SafeString:
     """Draw a version for a page; nothing while there is no geometry."""
     geometry = geometry_of(version)
-    return draw(geometry, alone=False) if geometry else ""
+    return draw(geometry, alone=False) if geometry else SafeString("")
 
 
 def geometry_of(version: TemplateVersion) -> Geometry | None:
