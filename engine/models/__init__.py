@@ -3,6 +3,7 @@
 from engine.kernel.effects import PRIORITIES
 from engine.models.accepted import Event, KeptSignal
 from engine.models.audit import Audit
+from engine.models.bulk_act import BulkAct, BulkRow
 from engine.models.diagram import Diagram
 from engine.models.effect import Effect
 from engine.models.host_lock import HostLock
@@ -22,6 +23,8 @@ __all__ = [
     "PRIORITIES",
     "Audit",
     "AuditAnchor",
+    "BulkAct",
+    "BulkRow",
     "BusinessCalendar",
     "DeadLetter",
     "Diagram",

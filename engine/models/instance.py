@@ -1,5 +1,6 @@
 """Instances: the summary that people see, and beside it the engine's own truth."""
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -60,6 +61,7 @@ class Instance(IdRow, AuditedSubject):
             models.Index(
                 fields=("parent", "parent_token"), condition=Q(parent__isnull=False), name="instances_by_parent"
             ),
+            BrinIndex(fields=("started_at", "ended_at"), autosummarize=True, name="instances_by_day"),
         )
         constraints = (
             models.UniqueConstraint(fields=("tenant", "id"), name="instance_in_tenant"),

@@ -36,6 +36,7 @@ DESIGNED = {
     "wf_task_candidates", "wf_task_events", "wf_task_comments", "wf_task_drafts", "wf_signals", "wf_signal_receipts",
     "wf_kept_signals", "wf_dead_letters", "wf_effects", "wf_schedules", "wf_schedule_fires", "wf_events", "wf_audit",
     "wf_host_locks", "wf_idempotency_keys", "wf_calendars", "wf_secrets", "wf_retention_rules", "wf_audit_anchors",
+    "wf_bulk_acts", "wf_bulk_rows",
 }  # fmt: skip
 """The tables of the design that are built; webhooks come with their issue."""
 
