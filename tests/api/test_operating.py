@@ -12,7 +12,7 @@ from tests.cast import Cast
 from tests.flaky import counter
 from tests.services.test_events_and_setup import LISTENS
 from tests.services.test_signals import OWN, WAITS
-from tests.workflows import RETRIED, TIMER, activated, started
+from tests.workflows import RETRIED, TIMER, activated, fall_due, started
 
 
 def test_signal_to_an_instance_is_delivered_to_the_step_that_waits(call: Callers, cast: Cast) -> None:
@@ -116,8 +116,8 @@ def test_incident_is_skipped_only_with_a_reason(broken: Instance) -> None:
 @pytest.fixture
 def poisoned(committed_cast: Cast) -> Instance:
     """Give an instance whose timer could not be applied, mended since."""
-    activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT0.01S"))
-    instance = started(committed_cast.actor("ada"), "timer")
+    activated(committed_cast.actor("gwen"), TIMER)
+    instance = fall_due(started(committed_cast.actor("ada"), "timer"))
     snapshot = RuntimeState.objects.get(instance=instance).snapshot
     RuntimeState.objects.filter(instance=instance).update(snapshot={"engineSchemaVersion": 999})
     drain()

@@ -10,7 +10,7 @@ from engine.services.setup import put_secret
 from engine.services.tasks import complete_task
 from tests.cast import Cast
 from tests.flaky import counter
-from tests.workflows import APPROVAL, RETRIED, TIMER, activated, only_task, started
+from tests.workflows import APPROVAL, RETRIED, TIMER, activated, fall_due, only_task, started
 from workflowplatform.accounts.actor import Actor
 
 ONE_ATTEMPT = RETRIED.replace("attempts: 3", "attempts: 1")
@@ -30,9 +30,9 @@ def broken(committed_cast: Cast) -> Instance:
 
 @pytest.fixture
 def asleep(committed_cast: Cast) -> Instance:
-    """Give an instance whose timer is about to fall due."""
-    activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT0.01S"))
-    return started(committed_cast.actor("ada"), "timer")
+    """Give an instance whose timer is fell due."""
+    activated(committed_cast.actor("gwen"), TIMER)
+    return fall_due(started(committed_cast.actor("ada"), "timer"))
 
 
 def test_a_suspended_instance_stands_still_until_resumed(committed_cast: Cast, asleep: Instance) -> None:
