@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from engine.diagram.naming import outcome_text
+from engine.forms.values import NOTHING, shown
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskEvent
 from tasks_inbox.outline import Step
-from tasks_inbox.values import NOTHING, shown
 
 ENGINE = frozenset({"", "engine"})
 SHORT = 50

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from engine.diagram import naming
+from engine.forms import values
 from engine.models import Task
-from tasks_inbox import values
 from tasks_inbox.times import due_words, exact_words, moment_words, span_words
 
 register = template.Library()

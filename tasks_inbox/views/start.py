@@ -14,10 +14,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 from engine import access
 from engine.diagram.naming import label_of
 from engine.errors import Conflict, Invalid
+from engine.forms.building import SchemaForm
 from engine.models import TemplateVersion
 from engine.services.instances import start_instance
 from tasks_inbox.authored import input_schema_of
-from tasks_inbox.forms import SchemaForm
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import notice_of
 from tasks_inbox.once import Begun, begin_once, fresh_number

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
 from engine.errors import Invalid, NotFound, WorkflowError
+from engine.forms.building import TaskForm
 from engine.models import Task
 from engine.services import tasks as services
-from tasks_inbox.forms import TaskForm
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.views.task_files import add_sent_files
 from tasks_inbox.views.task_page import form_of, refused, task_act, task_page

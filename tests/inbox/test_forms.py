@@ -8,17 +8,17 @@ from django.utils import timezone
 
 from engine.diagram.naming import LOOKS, label_of, outcome_text
 from engine.diagram.states import STATE_OF
+from engine.forms.building import SchemaForm, read_path
+from engine.forms.fields import FIELDS
+from engine.forms.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
+from engine.forms.values import facts_of, shown
 from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
-from tasks_inbox.fields import FIELDS
-from tasks_inbox.forms import SchemaForm, read_path
 from tasks_inbox.outline import WORDS
-from tasks_inbox.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
 from tasks_inbox.sentence import STANDS, WAITS
 from tasks_inbox.templatetags.look import TONE_OF_STATUS
-from tasks_inbox.values import facts_of, shown
 
 
 def read(schema: dict[str, Any], text: str, prefill: Any = None) -> SchemaForm:

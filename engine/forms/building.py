@@ -12,12 +12,12 @@ from django import forms
 from django.utils.translation import gettext as _
 
 from engine.diagram.naming import label_of
+from engine.forms.fields import EMPTY, field_for, initial_of
+from engine.forms.schema import CANNOT, Group, Path, Property, Schema, layout_of
+from engine.forms.values import Fact, facts_of
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import Json
 from engine.models import TaskDraft
-from tasks_inbox.fields import EMPTY, field_for, initial_of
-from tasks_inbox.schema import CANNOT, Group, Path, Property, Schema, layout_of
-from tasks_inbox.values import Fact, facts_of
 
 COMMENT = "comment"
 BESIDE_THE_FIELDS = (("checklist",), ("attachments",), ("file",))

@@ -15,9 +15,9 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
+from engine.forms.schema import CANNOT, Property, key_of, options_of, type_of
+from engine.forms.values import number_text
 from engine.kernel.signals import Json
-from tasks_inbox.schema import CANNOT, Property, key_of, options_of, type_of
-from tasks_inbox.values import number_text
 
 EMPTY: Final = object()
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
