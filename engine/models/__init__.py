@@ -18,6 +18,7 @@ from engine.models.task import Task, TaskCandidate, TaskEvent
 from engine.models.task_work import TaskAttachment, TaskComment, TaskDraft, Turn
 from engine.models.template import Template, TemplateVersion
 from engine.models.wait import Wait
+from engine.models.webhook import DeliveryAttempt, Webhook, WebhookDelivery
 
 __all__ = [
     "PRIORITIES",
@@ -27,6 +28,7 @@ __all__ = [
     "BulkRow",
     "BusinessCalendar",
     "DeadLetter",
+    "DeliveryAttempt",
     "Diagram",
     "Effect",
     "Event",
@@ -53,4 +55,6 @@ __all__ = [
     "TemplateVersion",
     "Turn",
     "Wait",
+    "Webhook",
+    "WebhookDelivery",
 ]

@@ -37,8 +37,9 @@ DESIGNED = {
     "wf_kept_signals", "wf_dead_letters", "wf_effects", "wf_schedules", "wf_schedule_fires", "wf_events", "wf_audit",
     "wf_host_locks", "wf_idempotency_keys", "wf_calendars", "wf_secrets", "wf_retention_rules", "wf_audit_anchors",
     "wf_bulk_acts", "wf_bulk_rows",
+    "wf_webhooks", "wf_webhook_deliveries", "wf_delivery_attempts",
 }  # fmt: skip
-"""The tables of the design that are built; webhooks come with their issue."""
+"""The tables of the design."""
 
 
 def refused(constraint: str, act: Callable[[], object]) -> None:
