@@ -6,6 +6,7 @@ from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 
 from engine.api.serializers import (
+    AuditSerializer,
     BrokenSerializer,
     BulkResultSerializer,
     InstanceSerializer,
@@ -170,10 +171,12 @@ _pages: dict[type[Rows], Any] = {}
 def page_of_rows(shape: type[Rows]) -> Any:
     """Return the shape of a page of a list."""
     if shape not in _pages:
-        beside = {
+        beside: dict[str, serializers.Field] = {
             "next": serializers.URLField(allow_null=True),
             "previous": serializers.URLField(allow_null=True),
         }
+        if shape is AuditSerializer:
+            beside["more"] = serializers.BooleanField(required=False)
         name = shape.__name__.removesuffix("Serializer") + "Page"
         _pages[shape] = inline_serializer(name, {"results": shape(many=True), **beside})
     return _pages[shape]

@@ -39,7 +39,7 @@ def asked(name: str, kind: Any = OpenApiTypes.STR, *, words: Any = None, said: s
     return OpenApiParameter(name, kind, OpenApiParameter.QUERY, enum=list(words) if words else None, description=said)
 
 
-SPECIAL = {"started_after", "due_before", "due_after", "after"}
+SPECIAL = {"started_after", "due_before", "due_after", "since"}
 IDS = {"instance", "subject"}
 
 
@@ -142,7 +142,13 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "dead-letters/"): listed(serializers.DeadLetterSerializer, filters.DEAD_LETTERS),
     ("POST", "dead-letters/{letter_id}/replay/"): Operation(INSTANCE, inputs.NoBody),
     ("POST", "dead-letters/{letter_id}/discard/"): Operation(INSTANCE, REASON),
-    ("GET", "audit/"): listed(serializers.AuditSerializer, filters.AUDIT),
+    ("GET", "audit/"): listed(
+        serializers.AuditSerializer,
+        filters.AUDIT,
+        asked(
+            "after", said="Follow the audit, oldest first: a position from `next`, `now`, or empty for the beginning."
+        ),
+    ),
     ("GET", "audit/verify/"): Operation(answers.VerdictSerializer),
     ("GET", "secrets/"): listed(serializers.SecretSerializer),
     ("PUT", "secrets/{name}/"): Operation(serializers.SecretSerializer, inputs.SecretBody),

@@ -77,7 +77,7 @@ AUDIT: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "subject": (UUID, lambda wanted: Q(subject_id=wanted)),
     "actor": (word, lambda name: Q(actor_name=name)),
     "action": (word, lambda name: Q(action=name)),
-    "after": (moment, lambda at: Q(at__gt=at)),
+    "since": (moment, lambda at: Q(at__gt=at)),
 }
 
 

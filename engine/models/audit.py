@@ -2,13 +2,13 @@
 
 from django.db import models
 
-from engine.models.base import TenantRow
+from engine.models.base import TenantRow, TransactionField
 
 
 class Audit(TenantRow):
     """One act. Rows of a subject form a chain: each hash covers the one before.
 
-    The table also has `xid`, filled by the database, over which readers keep a horizon.
+    `xid` is the transaction that wrote it: readers who follow the table go by it (engine.horizon).
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -27,6 +27,7 @@ class Audit(TenantRow):
     old = models.JSONField(null=True)
     new = models.JSONField(null=True)
     hash = models.CharField(max_length=64)
+    xid = TransactionField()
 
     class Meta:
         db_table = "wf_audit"

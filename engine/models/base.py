@@ -25,6 +25,26 @@ class OrderedJSONField(models.JSONField):
         return None if value is None else Json(value)
 
 
+class TransactionField(models.Field):  # type: ignore[type-arg]
+    """The number of the transaction that wrote a row: 64 bits, so that it never wraps. The database fills it in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(
+            *args, **{"editable": False, "db_default": models.Func(function="pg_current_xact_id"), **kwargs}
+        )
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str:
+        return "xid8"
+
+    def from_db_value(self, value: str | None, expression: Any, connection: BaseDatabaseWrapper) -> int | None:
+        """Read the number: the driver does not know the type and leaves it as text."""
+        return None if value is None else int(value)
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Write the number as text, which the database takes for its own type."""
+        return str(value) if isinstance(value, int) else super().get_prep_value(value)
+
+
 class TenantRow(models.Model):
     """A row of one tenant. Reads go through engine.access, which keeps tenants apart."""
 

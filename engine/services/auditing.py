@@ -14,7 +14,10 @@ from django.db.models import QuerySet
 
 from engine import access
 from engine.audit import HASHED, hash_row, moment
+from engine.errors import Invalid
 from engine.folding import Folded, fold
+from engine.horizon import Position, Stretch, horizon, read_on
+from engine.kernel.forms import FieldError
 from engine.models import Audit, AuditAnchor, Instance
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -51,6 +54,22 @@ def list_audit(*, actor: Actor) -> QuerySet[Audit]:
     """Return everything that was done in the actor's tenant."""
     access.require_level(actor, TO_OPERATE, "read the audit")
     return Audit.objects.filter(tenant_id=actor.tenant_id)
+
+
+def follow_audit(*, rows: QuerySet[Audit], after: Position | None, most: int) -> Stretch:
+    """Read on in rows that `list_audit` gave, oldest first, from a position; None begins now."""
+    here = horizon()
+    if after is None:
+        return Stretch((), here, more=False)
+    refuse_unreached(after, here)
+    return read_on(rows, after, most=most, below=here)
+
+
+def refuse_unreached(after: Position, here: Position) -> None:
+    """Refuse a position that this database cannot have given out yet, as after a restore."""
+    if after > here:
+        message = "This position was never given out here. Begin again without it."
+        raise Invalid(message, [FieldError("after", "invalid", message)])
 
 
 def verify_audit(*, actor: Actor) -> Verdict:

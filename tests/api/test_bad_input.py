@@ -131,7 +131,9 @@ BAD_QUERIES = (
     "schedules/?surprise=1", "schedules/?status=gone", "schedules/{schedule}/preview/?n=0", "schedules/{schedule}/preview/?n=101",
     "schedules/{schedule}/preview/?n=x", "schedules/{schedule}/preview/?m=1", "schedules/?cursor=x",
     "dead-letters/?instance=x", "dead-letters/?surprise=1", "dead-letters/?limit=0",
-    "audit/?subject=x", "audit/?actor=%00", "audit/?after=today", "audit/?surprise=1", "audit/?cursor=W2ZhbHNlLCAibm9wZSJd",
+    "audit/?subject=x", "audit/?actor=%00", "audit/?after=today", "audit/?after=1", "audit/?after=1-x", "audit/?after=-1-1",
+    "audit/?after=9223372036854775808-1", "audit/?after=9223372036854775807-1", "audit/?after=%D9%A1-1", "audit/?after=&cursor=x",
+    "audit/?since=today", "audit/?surprise=1", "audit/?cursor=W2ZhbHNlLCAibm9wZSJd",
     "audit/?cursor=W2ZhbHNlLCA5OTk5OTk5OTk5OTk5OTk5OTk5OTldCg", "calendars/?surprise=1",
 )  # fmt: skip
 

@@ -127,6 +127,7 @@ def test_audit_tells_what_was_done_newest_first(call: Callers, scene: Scene) -> 
     assert {**rows[-1], **history[0]} == rows[-1]
     assert {row["actor"] for row in ada.get("audit/", actor="uri").json()["results"]} == {"uri"}
     assert len(ada.get("audit/", action="create_secret").json()["results"]) == 1
+    assert ada.get("audit/", since="2100-01-01T00:00:00Z").json()["results"] == []
     assert ada.get("audit/", after="2100-01-01T00:00:00Z").json()["results"] == []
 
 
