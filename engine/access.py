@@ -14,6 +14,7 @@ from engine.errors import Conflict, NotFound, Refused
 from engine.kernel.transitions import OPEN_TASK, TaskStatus, VersionStatus
 from engine.models import (
     Audit,
+    BulkAct,
     DeadLetter,
     Instance,
     Schedule,
@@ -184,6 +185,20 @@ def visible_schedules(actor: Actor) -> QuerySet[Schedule]:
     """Return the tenant's schedules, for those who operate."""
     schedules = Schedule.objects.filter(tenant_id=actor.tenant_id).select_related("template")
     return schedules if actor.level >= TO_OPERATE else schedules.none()
+
+
+def visible_bulk_acts(actor: Actor) -> QuerySet[BulkAct]:
+    """Return the acts over many rows of the tenant, for those who operate."""
+    acts = BulkAct.objects.filter(tenant_id=actor.tenant_id)
+    return acts if actor.level >= TO_OPERATE else acts.none()
+
+
+def bulk_act_of(actor: Actor, act_id: UUID) -> BulkAct:
+    """Return an act over many rows, or NotFound."""
+    act = visible_bulk_acts(actor).filter(pk=act_id).first()
+    if act is None:
+        raise NotFound
+    return act
 
 
 # Tasks

@@ -67,7 +67,9 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "6px",
     "COLORS": {"primary": ACCENT, "base": GREYS},
-    "STYLES": [stylesheet("css/tokens.css"), stylesheet("engine/admin.css"), stylesheet("css/diagram.css")],
+    "STYLES": [
+        stylesheet(name) for name in ("css/tokens.css", "engine/admin.css", "engine/operating.css", "css/diagram.css")
+    ],
     "DASHBOARD_CALLBACK": "engine.admin.overview.overview",
     "SIDEBAR": {
         "show_search": False,
@@ -96,6 +98,7 @@ UNFOLD = {
                     item("Tasks", "task_alt", "engine_task_changelist"),
                     item("Signals", "sensors", "engine_signal_changelist"),
                     item("Dead letters", "unsubscribe", "engine_deadletter_changelist"),
+                    item("Background work", "playlist_add_check", "engine_bulkact_changelist"),
                     item("Schedules", "schedule", "engine_schedule_changelist"),
                     item("Audit", "shield", "engine_audit_changelist"),
                 ],

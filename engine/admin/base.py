@@ -50,7 +50,7 @@ class TenantAdmin(ModelAdmin):
     buttons: ClassVar[tuple[Button, ...]] = ()
     list_per_page = 50
     compressed_fields = False
-    actions = None
+    actions: ClassVar[Any] = None
     change_form_template = "admin/tenant_change_form.html"
     object_history_template = "admin/tenant_history.html"
 

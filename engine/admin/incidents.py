@@ -9,17 +9,17 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from engine import access
+from engine.admin.bulk_acts import begin, confirm_page, ids_in
 from engine.admin.rights import actor_of
 from engine.diagram.naming import label_of
-from engine.errors import WorkflowError
 from engine.models import Template
-from engine.services.many import Outcome, mend_instances
 from engine.services.operations import IncidentGroup, incidents_by_cause
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.ids import uuid7
 
 SHOWN = 200
 """How many instances of one cause are listed to choose from."""
-DONE = {"retry": "tried again", "skip": "passed over", "cancel": "cancelled"}
+MENDING = ("retry", "skip", "cancel")
 
 
 def incidents_page(site: Any) -> Any:
@@ -28,13 +28,10 @@ def incidents_page(site: Any) -> Any:
     @require_http_methods(["GET", "POST"])
     def page(request: HttpRequest) -> HttpResponse:
         actor = actor_of(request)
-        outcomes = _mend(request, actor) if request.method == "POST" else []
-        context = {
-            **site.each_context(request),
-            "title": "Incidents",
-            "wf_groups": groups(actor),
-            "wf_outcomes": outcomes,
-        }
+        begun = _mend(request, site, actor) if request.method == "POST" else None
+        if begun is not None:
+            return begun
+        context = {**site.each_context(request), "title": "Incidents", "wf_groups": groups(actor)}
         return TemplateResponse(request, "admin/incidents.html", context)
 
     return page
@@ -51,6 +48,8 @@ def groups(actor: Actor) -> list[dict[str, Any]]:
             "template": titles.get(group.template) or group.template,
             "cause": cause_words(group),
             "message": group.message,
+            "key": group.cause,
+            "batch": uuid7(),
             "count": len(group.instances),
             "instances": [named[member] for member in group.instances[:SHOWN] if member in named],
         }
@@ -64,32 +63,22 @@ def cause_words(group: IncidentGroup) -> str:
     return f"{step}: {label_of(group.code or group.error_class or 'failed').lower()}"
 
 
-def _mend(request: HttpRequest, actor: Actor) -> list[Outcome]:
-    """Do what was asked to what was chosen; say what to do when nothing was."""
-    chosen = [UUID(text) for text in request.POST.getlist("instance") if _is_id(text)]
+def _mend(request: HttpRequest, site: Any, actor: Actor) -> HttpResponse | None:
+    """Begin what was asked for what was chosen; where work is lost, show first what will happen."""
     action = request.POST.get("action", "")
-    if not chosen:
+    chosen = _chosen(request, actor)
+    if action not in MENDING or not chosen:
         messages.warning(request, "Nothing was chosen. Tick the instances to mend.")
-        return []
-    try:
-        outcomes = mend_instances(
-            actor=actor, action=action, instance_ids=chosen, reason=request.POST.get("reason", "")
-        )
-    except WorkflowError as refusal:
-        messages.error(request, refusal.message)
-        return []
-    done = sum(outcome.ok for outcome in outcomes)
-    told = f"{done} of {len(outcomes)} {DONE[action]}."
-    (messages.success if done == len(outcomes) else messages.warning)(request, told)
-    return outcomes
+        return None
+    return begin(request, site, action, chosen) if action == "retry" else confirm_page(request, site, action, chosen)
 
 
-def _is_id(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
+def _chosen(request: HttpRequest, actor: Actor) -> list[UUID]:
+    """Return those ticked, or with one tick for all the whole group, as it is now."""
+    if not request.POST.get("all"):
+        return ids_in(request.POST.getlist("instance"))
+    asked = request.POST.get("cause", "")
+    return [member for group in incidents_by_cause(actor=actor) if group.cause == asked for member in group.instances]
 
 
 def still(actor: Actor) -> int:

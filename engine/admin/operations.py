@@ -11,6 +11,7 @@ from unfold.decorators import display
 from engine import access
 from engine.admin import mending
 from engine.admin.base import TenantAdmin
+from engine.admin.bulk_acts import action_of
 from engine.admin.columns import moment_column
 from engine.admin.incidents import incidents_page
 from engine.admin.rights import actor_of
@@ -60,6 +61,7 @@ class InstanceAdmin(TenantAdmin):
     ordering = ("-id",)
     change_form_template = "admin/instance_page.html"
     buttons = mending.OF_INSTANCES
+    actions = tuple(action_of(name) for name in ("retry", "skip", "suspend", "resume", "cancel"))
 
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(incidents_page(self.admin_site))
@@ -189,6 +191,7 @@ class DeadLetterAdmin(TenantAdmin):
     fields = ("reason", "instance", "node", "when", "content")
     readonly_fields = fields
     buttons = mending.OF_LETTERS
+    actions = tuple(action_of(name) for name in ("replay", "discard"))
 
     def after_button(self, request: HttpRequest, row: Any) -> str:
         """Lead back to the list: a letter that was seen to is no more."""

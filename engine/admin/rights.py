@@ -37,6 +37,7 @@ RIGHTS: dict[str, Rights] = {
     "engine.task": READ_ONLY,
     "engine.signal": READ_ONLY,
     "engine.deadletter": READ_ONLY,
+    "engine.bulkact": READ_ONLY,
     "engine.audit": READ_ONLY,
     "engine.schedule": Rights(view=TO_OPERATE, add=TO_OPERATE),
     "engine.secret": Rights(view=TO_AUTHOR, add=TO_AUTHOR, change=TO_AUTHOR),

@@ -16,6 +16,8 @@ ACTS: dict[str, str] = {
     "create_tenant": "founded the tenant",
     "change_tenant": "changed the tenant",
     "enter_tenant": "entered from another tenant",
+    "begin_bulk_act": "began to {new[action]} {new[count]} at once",
+    "stop_bulk_act": "stopped an act to {new[action]} many, {new[count]} left undone",
     "create_role": "added the role {new[name]}",
     "rename_role": "renamed the role {new[name]}",
     "create_person": "added this person with level {new[level]}",

@@ -5,7 +5,8 @@ skipped, and a dead process holds nothing. One pass takes up to a batch of insta
 of each as one slice; the whole batch is one commit. If that fails, the same instances are taken one by one, so that one bad
 signal never stops its neighbours: a signal whose attempts are used up becomes a dead letter and its instance an incident.
 
-A call that falls due is not told to the kernel: engine.dispatch.calls makes it after the commit that took it on.
+A call that falls due is not told to the kernel: engine.dispatch.calls makes it after the commit that took it on. Between batches
+a drain does its share of what operators asked for many rows at once (engine.dispatch.bulk_acts).
 """
 
 import json
@@ -24,6 +25,7 @@ from django.db.models import F
 from engine import coordinator
 from engine.commit import run_hot
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
+from engine.dispatch.bulk_acts import BulkHand
 from engine.dispatch.calls import Intent, make_calls, take_on_calls
 from engine.dispatch.clock import fire_schedules
 from engine.dispatch.due import Due, happening_of
@@ -69,6 +71,8 @@ class Drained:
     started: int = 0
     signals: int = 0
     calls: int = 0
+    rows: int = 0
+    """Rows of acts over many."""
     failed: int = 0
     looked_at: float = field(default_factory=time.monotonic)
     """When the last batch was asked for, by this process's own steady clock."""
@@ -80,8 +84,11 @@ def drain() -> Drained:
     """Apply everything due; return after a while even if more is left, so that the caller can look around."""
     drained = Drained(started=fire_schedules())
     stop_at = time.monotonic() + MAX_SECONDS
-    while time.monotonic() < stop_at and drained.signals + drained.calls < MAX_SIGNALS:
-        if not drain_once(drained):
+    hand = BulkHand()
+    while time.monotonic() < stop_at and drained.signals + drained.calls + drained.rows < MAX_SIGNALS:
+        rows = hand.take_turn()
+        drained.rows += rows
+        if not drain_once(drained) and not rows:
             return drained
     drained.has_more = True
     return drained

@@ -104,8 +104,8 @@ def drain_job() -> None:
     """Empty the queue; the one job that is ever enqueued."""
     _lower_flag(_client(settings.REDIS_URL))
     drained = look()
-    if drained.signals or drained.calls:
-        log.info("drained", signals=drained.signals, calls=drained.calls, started=drained.started)
+    if drained.signals or drained.calls or drained.rows:
+        log.info("drained", signals=drained.signals, calls=drained.calls, rows=drained.rows, started=drained.started)
 
 
 def _lower_flag(redis: Redis) -> None:

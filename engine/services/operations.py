@@ -3,13 +3,16 @@
 Each act is refused in a wrong status with the status named, takes the instance's claim first, and leaves its reason in the audit.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import F, Min
+from django.db.models.fields.json import KT
 
 from engine import access, coordinator
 from engine.audit import Act, database_now, record
@@ -164,13 +167,13 @@ def letter_of(actor: Actor, letter_id: UUID) -> DeadLetter:
 
 
 @in_one_transaction
-def replay_dead_letter(*, actor: Actor, letter_id: UUID) -> Instance:
+def replay_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> Instance:
     """Put a dead letter back into the queue, with fresh attempts; its instance goes on."""
     letter = letter_of(actor, letter_id)
     instance = Instance.objects.get(pk=letter.instance_id)
     _requeue(letter)
     letter.delete()
-    record(instance, Act("replay_dead_letter", old={"reason": letter.reason}), actor=actor)
+    record(instance, Act("replay_dead_letter", cause=reason, old={"reason": letter.reason}), actor=actor)
     others = DeadLetter.objects.filter(instance=instance).exists()
     if instance.status == InstanceStatus.INCIDENT and not others and _is_letters_incident(instance):
         Instance.objects.filter(pk=instance.pk).update(error=None)
@@ -235,17 +238,29 @@ class IncidentGroup:
     message: str
     instances: tuple[UUID, ...]
 
+    @property
+    def cause(self) -> str:
+        """Name the cause in one text, so that a page can ask for all of it."""
+        return json.dumps([self.template, self.step, self.error_class, self.code])
+
 
 def incidents_by_cause(*, actor: Actor) -> list[IncidentGroup]:
     """Return the tenant's incidents, those with one cause together, largest group first."""
     access.require_level(actor, TO_OPERATE, "see incidents")
-    groups: dict[tuple[str, str | None, str, str], list[Instance]] = {}
-    for instance in access.visible_instances(actor).filter(status=InstanceStatus.INCIDENT).order_by("id"):
-        error = instance.error or {}
-        cause = (instance.template.name, error.get("step"), error.get("class", ""), error.get("code", ""))
-        groups.setdefault(cause, []).append(instance)
-    found = [
-        IncidentGroup(*cause, (members[0].error or {}).get("message", ""), tuple(member.pk for member in members))
-        for cause, members in groups.items()
+    incidents = access.visible_instances(actor).filter(status=InstanceStatus.INCIDENT).order_by()
+    causes = incidents.values(
+        "template__name", step=KT("error__step"), error_class=KT("error__class"), error_code=KT("error__code")
+    )
+    found = causes.annotate(message=Min(KT("error__message")), members=ArrayAgg("pk", order_by="pk"))
+    groups = [
+        IncidentGroup(
+            row["template__name"],
+            row["step"],
+            row["error_class"] or "",
+            row["error_code"] or "",
+            row["message"] or "",
+            tuple(row["members"]),
+        )
+        for row in found
     ]
-    return sorted(found, key=lambda group: -len(group.instances))
+    return sorted(groups, key=lambda group: (-len(group.instances), group.instances[0]))

@@ -1,13 +1,19 @@
 """Mending in the admin: one instance, many with one cause, schedules, calendars and secrets; strangers reach none of it."""
 
 import json
+import re
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from engine.models import BusinessCalendar, Instance, Schedule, Secret
+from engine.dispatch.drain import drain
+from engine.models import BulkAct, BusinessCalendar, Instance, Schedule, Secret
 from engine.secrets import secrets_for_call
+from engine.services.bulk_acts import begin_bulk_act
+from engine.services.operations import incidents_by_cause
 from engine.services.schedules import create_schedule
 from engine.services.setup import put_calendar, put_secret
 from tests.admin.conftest import SignIn, words_of
@@ -38,6 +44,11 @@ def broken(gwen: Actor, ada: Actor) -> list[Instance]:
     return found
 
 
+def form_of(asked: Any) -> dict[str, str]:
+    """Read the hidden fields of the page that asks before it begins."""
+    return dict(re.findall(r'type="hidden" name="(action|rows|key)" value="([^"]*)"', words_of(asked)))
+
+
 def press(browser: Client, row: object, button: str, **answers: str) -> str:
     return words_of(browser.post(page(row, button), answers, follow=True))
 
@@ -62,31 +73,92 @@ def test_a_signal_that_nobody_waits_for_is_said_so(sign_in: SignIn, case: Instan
     assert "Nobody waited for" in press(sign_in("ada"), case, "tell", answer="papers", payload='{"a": 1}')
 
 
-def test_incidents_of_one_cause_are_mended_together(sign_in: SignIn, broken: list[Instance]) -> None:
+def test_incidents_of_one_cause_are_tried_again_together(sign_in: SignIn, broken: list[Instance]) -> None:
     browser, address = sign_in("ada"), reverse("admin:engine_incidents")
     shown = words_of(browser.get(address))
     assert "Breaks: Halve" in shown
     assert "3 instances" in shown
     chosen = [str(instance.pk) for instance in broken[:2]]
-    after = words_of(browser.post(address, {"action": "skip", "reason": "known", "instance": [*chosen, "nonsense"]}))
-    assert "2 of 2 passed over." in after
+    begun = browser.post(address, {"action": "retry", "reason": "known", "instance": [*chosen, "nonsense"]})
+    act = BulkAct.objects.get()
+    assert (begun.status_code, begun.headers["Location"]) == (302, page(act))
+    assert "At work: 0 of 2 tried again." in words_of(browser.get(page(act)))
+    drain()
+    assert "2 of 2 tried again." in words_of(browser.get(page(act)))
+
+
+def test_where_work_is_lost_the_page_asks_first(sign_in: SignIn, broken: list[Instance]) -> None:
+    browser = sign_in("ada")
+    asked = browser.post(
+        reverse("admin:engine_incidents"),
+        {"action": "skip", "reason": "known", "instance": [str(broken[0].pk), str(broken[1].pk)]},
+    )
+    assert "Skip the failed step of 2 instances?" in words_of(asked)
+    assert not BulkAct.objects.exists()
+    form = form_of(asked) | {"reason": "known", "output": '{"half": 7}'}
+    for _twice in range(2):
+        browser.post(reverse("admin:engine_bulkact_begin"), form)
+    act = BulkAct.objects.get()
+    drain()
+    shown = words_of(browser.get(page(act)))
+    assert "2 of 2 passed over." in shown
     assert Instance.objects.filter(status="completed").count() == 2
-    assert "1 instance" in words_of(browser.get(address))
 
 
-def test_what_cannot_be_mended_is_told_row_by_row(sign_in: SignIn, broken: list[Instance]) -> None:
+def test_all_of_a_cause_are_mended_by_one_tick(sign_in: SignIn, broken: list[Instance], ada: Actor) -> None:
     browser, address = sign_in("ada"), reverse("admin:engine_incidents")
-    after = words_of(browser.post(address, {"action": "skip", "instance": [str(broken[0].pk)]}))
-    assert "0 of 1 passed over." in after
-    assert "Say why the step is skipped" in after
-    assert "Nothing was chosen" in words_of(browser.post(address, {"action": "retry"}))
+    cause = incidents_by_cause(actor=ada)[0].cause
+    asked = browser.post(address, {"action": "cancel", "all": "1", "cause": cause, "instance": [str(broken[0].pk)]})
+    assert "Cancel 3 instances?" in words_of(asked)
+    assert "Nothing was chosen" in words_of(browser.post(address, {"action": "retry", "all": "1", "cause": "other"}))
+
+
+def test_what_was_typed_is_kept_when_it_is_refused(sign_in: SignIn, broken: list[Instance]) -> None:
+    browser, address = sign_in("ada"), reverse("admin:engine_bulkact_begin")
+    form = {"action": "skip", "rows": str(broken[0].pk), "output": "{half", "reason": "known to all"}
+    refused = browser.post(address, form)
+    assert refused.status_code == 422
+    assert "That is no JSON" in words_of(refused)
+    assert "{half" in words_of(refused)
+    assert "known to all" in words_of(refused)
+    assert "Say why" in words_of(browser.post(address, form | {"output": "", "reason": " "}))
+    assert browser.post(address, {"action": "erase", "rows": str(broken[0].pk)}).status_code == 404
+    assert "Nothing was chosen" in words_of(browser.post(reverse("admin:engine_incidents"), {"action": "retry"}))
+    assert not BulkAct.objects.exists()
+
+
+def test_rows_of_a_list_are_chosen_and_suspended(sign_in: SignIn, broken: list[Instance]) -> None:
+    browser = sign_in("ada")
+    chosen = {"action": "suspend_chosen", "_selected_action": [str(row.pk) for row in broken], "index": "0"}
+    asked = browser.post("/admin/engine/instance/", chosen)
+    assert "Suspend 3 instances?" in words_of(asked)
+    browser.post(reverse("admin:engine_bulkact_begin"), form_of(asked))
+    drain()
+    assert set(Instance.objects.values_list("status", flat=True)) == {"suspended"}
+    act = BulkAct.objects.get()
+    assert words_of(browser.get(f"{page(act)}?show=refused")).count("wf-result wf-done") == 0
+    assert words_of(browser.get(f"{page(act)}?show=done&after=x")).count("wf-result wf-done") == 3
+
+
+def test_an_act_at_work_is_watched_and_stopped(sign_in: SignIn, broken: list[Instance], ada: Actor) -> None:
+    browser = sign_in("ada")
+    act = begin_bulk_act(actor=ada, action="suspend", subject_ids=[row.pk for row in broken])
+    progress = reverse("admin:engine_bulkact_progress", args=[act.pk])
+    assert "hx-get" in words_of(browser.get(progress))
+    assert "left as it is" in press(browser, act, "stop")
+    ended = browser.get(progress)
+    assert "hx-get" not in words_of(ended)
+    assert ended.headers["HX-Refresh"] == "true"
 
 
 def test_another_tenant_mends_nothing_of_ours(sign_in: SignIn, broken: list[Instance]) -> None:
     browser, address = sign_in("sam"), reverse("admin:engine_incidents")
     assert "Breaks" not in words_of(browser.get(address))
-    after = words_of(browser.post(address, {"action": "cancel", "reason": "x", "instance": [str(broken[0].pk)]}))
-    assert "0 of 1 cancelled." in after
+    for identity in (str(broken[0].pk), str(uuid4())):
+        after = browser.post(address, {"action": "cancel", "reason": "x", "instance": [identity]})
+        assert "Cancel 0 instances?" in words_of(after)
+        form = {"action": "cancel", "reason": "x", "rows": identity}
+        assert "Nothing was chosen" in words_of(browser.post(reverse("admin:engine_bulkact_begin"), form))
     broken[0].refresh_from_db()
     assert broken[0].status == "incident"
     for button in ("suspend", "retry", "skip", "tell", "cancel"):

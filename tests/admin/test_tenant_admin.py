@@ -18,6 +18,7 @@ from engine.admin.base import TenantAdmin
 from engine.admin.rights import RIGHTS
 from engine.models import Audit, DeadLetter, Instance, Signal, Task
 from engine.services import people, setup
+from engine.services.bulk_acts import begin_bulk_act
 from engine.services.schedules import create_schedule
 from tests.admin.conftest import SignIn, words_of
 from tests.cast import Cast
@@ -47,6 +48,7 @@ def acmes(cast: Cast, task: Task) -> dict[str, Model]:
     )
     gwen = cast.actor("gwen")
     kept: list[Model] = [
+        begin_bulk_act(actor=gwen, action="suspend", subject_ids=[instance.pk], reason="acmes-reason"),
         create_schedule(actor=gwen, template=instance.template.name, cron="0 9 * * 1", input={"amount": 5}),
         setup.put_secret(actor=gwen, name="acmes_key", value="acmes-value"),
         setup.put_calendar(actor=gwen, name="acmes_office", content={"hours": {"mon": ["09:00-17:00"]}}),
@@ -214,6 +216,6 @@ def test_lists_ask_a_constant_number_of_questions(
     for address in ("user", "role"):
         with django_assert_max_num_queries(11):
             browser.get(f"/admin/accounts/{address}/")
-    for address in ("instance", "task", "template", "audit"):
+    for address in ("instance", "task", "template", "audit", "bulkact"):
         with django_assert_max_num_queries(11):
             browser.get(f"/admin/engine/{address}/")
