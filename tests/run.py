@@ -1,7 +1,8 @@
 """Check everything, family by family: what bin/test runs.
 
-A private PostgreSQL and Valkey serve all families and die with this process. Arguments it does not know go to pytest;
-with any of them the static family is left out, because somebody is looking for something else.
+Families run side by side, each on a PostgreSQL and a Valkey of its own that die with it (tests/servers.py). Arguments
+it does not know go to pytest; with any of them the static family is left out, because somebody is looking for
+something else.
 """
 
 from __future__ import annotations
@@ -13,16 +14,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from tests.pooler import find_or_install_pgbouncer
+from tests.seating import Check, Counts, run_in_turn, run_together
 from tests.servers import TEST_ENVIRONMENT
 from workflowplatform.services import postgres
 from workflowplatform.services.chromium import find_or_install_chromium
@@ -45,23 +45,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Count what a family showed."""
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        """Add two families."""
-        return Counts(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
-
-    def __str__(self) -> str:
-        """Write the closing line."""
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-
-
-@dataclass(frozen=True, slots=True)
 class Family:
     """Name some folders of tests and how they run."""
 
@@ -74,8 +57,7 @@ class Family:
 
 
 FAMILIES = (
-    Family("house", ("tests/house",), processes=2, wants_django=False),
-    Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
+    Family("browser", ("tests/browser",), wants_chromium=True),
     Family(
         "database and services",
         tuple(
@@ -96,28 +78,22 @@ FAMILIES = (
         processes=2,
     ),
     Family("faults", ("tests/faults",)),
-    Family("browser", ("tests/browser",), wants_chromium=True),
-    Family("REST", ("tests/api",), processes=2),
+    Family("house", ("tests/house",), wants_django=False),
+    Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
+    Family("REST", ("tests/api",)),
 )
+"""Those that take longest come first, so that none of them is left alone at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Hold what every family of one run shares."""
+    """Hold what every check of one run shares; the servers are for those that start none of their own."""
 
     environment: dict[str, str]
     scratch: Path
     everything: bool
     extra: tuple[str, ...]
     folders: tuple[str, ...]
-    output: Path | None = None
-    """Where a family's own words go; None: straight to the terminal."""
-
-
-BESIDE = "browser"
-"""The family that runs beside those of one process: it keeps half a core busy and waits for pages."""
-BESIDE_OUTPUT = "beside.out"
-OF_ONE_PROCESS = ("static", "kernel", "faults")
 
 
 def main() -> int:
@@ -126,10 +102,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with _servers() as (environment, scratch):
-            run = Run(environment, scratch, everything, extra, folders)
-            checks = dict(_plan(run, chosen))
+            checks = list(_plan(Run(environment, scratch, everything, extra, folders), chosen))
             whole = not (chosen or extra or folders)
-            total = _run_beside(checks, scratch / BESIDE_OUTPUT) if whole else _run_in_turn(checks)
+            total = run_together(checks, scratch) if whole else run_in_turn(checks)
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")
         return 1
@@ -167,22 +142,23 @@ def _servers() -> Iterator[tuple[dict[str, str], Path]]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _plan(run: Run, chosen: str | None) -> Iterator[tuple[str, Callable[[], Counts]]]:
+def _plan(run: Run, chosen: str | None) -> Iterator[Check]:
     narrowed = bool(run.extra or run.folders)
-    if chosen == "static" or not (chosen or narrowed):
-        yield "static", partial(_check_statics, run)
-    for family in FAMILIES:
+    # The kernel's long walks take longest of all.
+    families = sorted(FAMILIES, key=lambda family: family.config != KERNEL_CONFIG) if run.everything else FAMILIES
+    for family in families:
         folders = _folders_of(family, run)
         if folders and chosen in (None, family.name):
-            told = (
-                replace(run, output=run.scratch / BESIDE_OUTPUT)
-                if family.name == BESIDE and not (chosen or narrowed)
-                else run
-            )
-            yield family.name, partial(_run_family, told, family, folders)
+            yield _check(run, family, folders)
+    if chosen == "static" or not (chosen or narrowed):
+        yield Check("static", 1, partial(_check_statics, run))
     if run.everything and not narrowed and not chosen:
         yield from _second_major(run)
-        yield "functional tests through pgbouncer", partial(_run_through_pooler, run)
+        yield Check("functional tests through pgbouncer", 2, partial(_run_through_pooler, run))
+
+
+def _check(run: Run, family: Family, folders: Sequence[str], name: str = "") -> Check:
+    return Check(name or family.name, family.processes, partial(_run_family, run, family, folders))
 
 
 def _folders_of(family: Family, run: Run) -> list[str]:
@@ -196,18 +172,13 @@ def _folders_of(family: Family, run: Run) -> list[str]:
     ]
 
 
-def _second_major(run: Run) -> Iterator[tuple[str, Callable[[], Counts]]]:
+def _second_major(run: Run) -> Iterator[Check]:
     """Run what talks to the database on another PostgreSQL major, where the wheel holds one."""
     family = next(family for family in FAMILIES if family.name == "database and services")
     for major in postgres.available_majors():
         if major != postgres.DEFAULT_MAJOR:
-            # Without the word for lent servers, the run starts its own, of that major.
-            own = {name: value for name, value in run.environment.items() if name != "WORKFLOW_TEST_SERVERS"}
-            other = replace(run, environment=own | {"WORKFLOW_POSTGRES_MAJOR": major})
-            yield (
-                f"{family.name} on PostgreSQL {major}",
-                partial(_run_family, other, family, _folders_of(family, other)),
-            )
+            other = replace(run, environment=run.environment | {"WORKFLOW_POSTGRES_MAJOR": major})
+            yield _check(other, family, _folders_of(family, other), f"{family.name} on PostgreSQL {major}")
 
 
 THROUGH_POOLER = Family(
@@ -215,52 +186,32 @@ THROUGH_POOLER = Family(
 )
 
 
-def _run_through_pooler(run: Run) -> Counts:
+def _run_through_pooler(run: Run, output: Path | None) -> Counts:
     """Run the functional tests behind a pooler in transaction mode, on servers of their own."""
     if not find_or_install_pgbouncer():
-        sys.stdout.write("No pgbouncer was found and none could be installed: the tests through it are skipped.\n")
+        _say("No pgbouncer was found and none could be installed: the tests through it are skipped.", output)
         return Counts(skipped=1)
-    own = {name: value for name, value in run.environment.items() if name != "WORKFLOW_TEST_SERVERS"}
     # The pooler keeps sessions open, so that no database could be dropped; all of them go with their cluster.
-    pooled = replace(run, environment=own | {"WORKFLOW_TEST_POOLER": "1"}, everything=False, extra=("--reuse-db",))
-    return _run_family(pooled, THROUGH_POOLER, THROUGH_POOLER.folders)
+    pooled = replace(
+        run, environment=run.environment | {"WORKFLOW_TEST_POOLER": "1"}, everything=False, extra=("--reuse-db",)
+    )
+    return _run_family(pooled, THROUGH_POOLER, THROUGH_POOLER.folders, output)
 
 
-def _run_in_turn(checks: dict[str, Callable[[], Counts]]) -> Counts:
-    return sum((_timed(name, check) for name, check in checks.items()), Counts())
+def _say(words: str, output: Path | None) -> None:
+    """Say it in the terminal, or where the check's words are kept until it is over."""
+    if output is None:
+        sys.stdout.write(f"{words}\n")
+    else:
+        with output.open("a") as kept:
+            kept.write(f"{words}\n")
 
 
-def _run_beside(checks: dict[str, Callable[[], Counts]], output: Path) -> Counts:
-    """Run the checks in turn; only one family runs beside those of one process, and is told about when it is over."""
-    with ThreadPoolExecutor(1) as pool:
-        beside = pool.submit(_timed_quietly, checks.pop(BESIDE))
-        first = _run_in_turn({name: checks.pop(name) for name in OF_ONE_PROCESS})
-        counts, seconds = beside.result()
-    sys.stdout.write(output.read_text() if output.exists() else "")
-    sys.stdout.write(f"── {BESIDE}: {counts} in {seconds:.1f} s, beside those above\n")
-    return first + counts + _run_in_turn(checks)
-
-
-def _timed_quietly(check: Callable[[], Counts]) -> tuple[Counts, float]:
-    started = time.monotonic()
-    return check(), time.monotonic() - started
-
-
-def _timed(name: str, check: Callable[[], Counts]) -> Counts:
-    started = time.monotonic()
-    sys.stdout.write(f"── {name}\n")
-    sys.stdout.flush()
-    counts = check()
-    sys.stdout.write(f"── {name}: {counts} in {time.monotonic() - started:.1f} s\n")
-    sys.stdout.flush()
-    return counts
-
-
-def _check_statics(run: Run) -> Counts:
+def _check_statics(run: Run, output: Path | None) -> Counts:
     """Run all checks side by side; only a red one says more than its name."""
     environment = {name: value for name, value in run.environment.items() if name != "WORKFLOW_LOOPBACK"}
     started = {name: _start_check(words, environment) for name, words in CHECKS.items()}
-    return sum((_finish_check(name, process) for name, process in started.items()), Counts())
+    return sum((_finish_check(name, process, output) for name, process in started.items()), Counts())
 
 
 def _start_check(words: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[str]:
@@ -270,30 +221,30 @@ def _start_check(words: Sequence[str], environment: dict[str, str]) -> subproces
     )
 
 
-def _finish_check(name: str, process: subprocess.Popen[str]) -> Counts:
-    output, _ = process.communicate()
-    sys.stdout.write(f"{name}: {'red' if process.returncode else 'ok'}\n")
-    if process.returncode:
-        sys.stdout.write(output)
+def _finish_check(name: str, process: subprocess.Popen[str], output: Path | None) -> Counts:
+    words, _ = process.communicate()
+    _say(f"{name}: red\n{words}" if process.returncode else f"{name}: ok", output)
     return Counts(failed=1) if process.returncode else Counts(passed=1)
 
 
-def _run_family(run: Run, family: Family, folders: Sequence[str]) -> Counts:
+def _run_family(run: Run, family: Family, folders: Sequence[str], output: Path | None) -> Counts:
     if family.wants_chromium and not find_or_install_chromium():
-        return _without_chromium(run)
+        return _without_chromium(run, output)
     report = run.scratch / f"report of {family.name}.xml"
     report.unlink(missing_ok=True)
-    environment = run.environment | ({"WORKFLOW_TEST_ALL": "1"} if run.everything else {})
+    # Without the word for lent servers a family starts its own: nobody else's rows, keys and load are there.
+    own = {name: value for name, value in run.environment.items() if name != "WORKFLOW_TEST_SERVERS"}
+    environment = own | ({"WORKFLOW_TEST_ALL": "1"} if run.everything else {})
     command = _pytest(run, family, folders, report)
-    with run.output.open("w") if run.output else nullcontext() as output:
-        code = subprocess.run(command, cwd=PROJECT, env=environment, check=False, stdout=output).returncode
+    with output.open("w") if output else nullcontext() as words:
+        code = subprocess.run(command, cwd=PROJECT, env=environment, check=False, stdout=words).returncode
     counts = _read_report(report)
     unexplained = code not in (0, NOTHING_COLLECTED) and not counts.failed
     return counts + Counts(failed=1) if unexplained else counts
 
 
-def _without_chromium(run: Run) -> Counts:
-    sys.stdout.write("No Chromium was found and none could be installed: the browser tests are skipped.\n")
+def _without_chromium(run: Run, output: Path | None) -> Counts:
+    _say("No Chromium was found and none could be installed: the browser tests are skipped.", output)
     red = run.environment.get("CI", "").lower() == "true"
     return Counts(failed=1) if red else Counts(skipped=1)
 
@@ -304,9 +255,7 @@ def _pytest(run: Run, family: Family, folders: Sequence[str], report: Path) -> l
         command += ["-p", "no:django"]
     if not run.everything:
         command += ["-m", "not slow"]
-    if family.config == KERNEL_CONFIG and run.everything and not run.folders:
-        command += ["-n", "2", "--dist", "loadfile"]  # nothing runs beside it then
-    elif family.processes > 1 and not run.folders:
+    if family.processes > 1 and not run.folders:
         command += ["-n", str(family.processes), "--dist", "loadfile"]
     return [*command, *run.extra, *folders]
 

@@ -6,11 +6,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tests import run
+from tests import run, seating
 from workflowplatform.services.chromium import find_chromium
 from workflowplatform.services.paths import PROJECT
 
@@ -41,7 +42,7 @@ def test_red_run_counts_and_ends_with_a_code(tmp_path: Path) -> None:
 )
 def test_missing_chromium_is_skipped_by_hand_and_red_in_ci(ci: str, counts: str, tmp_path: Path) -> None:
     lent = run.Run({"CI": ci}, tmp_path, everything=False, extra=(), folders=())
-    assert str(run._without_chromium(lent)) == counts
+    assert str(run._without_chromium(lent, None)) == counts
 
 
 def test_named_chromium_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,3 +66,32 @@ def test_kernel_family_runs_without_django() -> None:
         [sys.executable, "-c", code], cwd=PROJECT, env=bare, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def showing(name: str, seats: int, seen: list[str]) -> seating.Check:
+    """Make a check that says when it begins and ends."""
+
+    def show(output: Path | None) -> seating.Counts:
+        seen.append(f"{name} begins")
+        time.sleep(0.05)
+        seen.append(f"{name} ends")
+        assert output is not None
+        output.write_text(f"words of {name}\n")
+        return seating.Counts(passed=1)
+
+    return seating.Check(name, seats, show)
+
+
+def test_checks_share_the_seats_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(seating, "SEATS", 3)
+    seen: list[str] = []
+    checks = [showing("two", 2, seen), showing("one", 1, seen), showing("four", 4, seen), showing("last", 1, seen)]
+    assert str(seating.run_together(checks, tmp_path)) == "4 passed, 0 failed, 0 skipped"
+    assert set(seen[:2]) == {"two begins", "one begins"}
+    assert seen[4:] == ["four begins", "four ends", "last begins", "last ends"]
+    assert re.findall(r"^words of (\w+)\n── \1: 1 passed.* s$", capsys.readouterr().out, re.MULTILINE)[2:] == [
+        "four",
+        "last",
+    ]
