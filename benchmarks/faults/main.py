@@ -28,12 +28,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"There is no trial named {', '.join(unknown)}. There are: {', '.join(trials)}.")
         return 2
     chosen = [trials[name] for name in options.names] or list(trials.values())
-    results = [_show(_run(trial, trial.short if options.short else trial.long)) for trial in chosen]
-    if options.write:
-        keep(results)
+    results = [_carry_out(trial, options) for trial in chosen]
     green = sum(not result.faults for result in results)
     _say(f"{green} green, {len(results) - green} red")
     return 0 if green == len(results) else 1
+
+
+def _carry_out(trial: Trial, options: argparse.Namespace) -> Result:
+    """Run a trial, show it, and keep it before the next one begins: a run that is cut loses only what it was at."""
+    result = _show(_run(trial, trial.short if options.short else trial.long))
+    if options.write:
+        keep([result])
+    return result
 
 
 def _read(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -15,7 +15,8 @@ from benchmarks.faults.waiting import a_house, wait_until
 from engine.audit import database_now
 from engine.dispatch.clock import fire_schedules
 from engine.models import Instance, Schedule, ScheduleFire
-from engine.services.schedules import create_schedule, due_schedules
+from engine.services.firing import due_schedules
+from engine.services.schedules import create_schedule
 from tests.cast import Cast
 
 SCHEDULERS = 4

@@ -5,7 +5,8 @@ from datetime import timedelta
 from benchmarks.faults.schedulers import PAUSED, QUICK
 from engine.audit import database_now
 from engine.models import Schedule, ScheduleFire
-from engine.services.schedules import SLOTS_A_PASS, create_schedule, fire_due_slots
+from engine.services.firing import SLOTS_A_PASS, fire_due_slots
+from engine.services.schedules import create_schedule
 from tests.cast import Cast
 from tests.workflows import activated
 

@@ -41,6 +41,20 @@ def test_trials_are_chosen_by_name_and_kept_when_asked(two_trials: list[Result])
     assert [(result.name, result.size, result.is_long) for result in two_trials] == [("good", 10, True)]
 
 
+def test_each_result_is_kept_before_the_next_trial_begins(
+    two_trials: list[Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_before: list[list[str]] = []
+
+    def run(trial: Trial, size: int) -> Result:
+        kept_before.append([result.name for result in two_trials])
+        return result_of(trial, size, Outcome({"lost": 0}))
+
+    monkeypatch.setattr(main, "_run", run)
+    main.main(["good", "bad", "--write"])
+    assert kept_before == [[], ["good"]]
+
+
 def test_an_unknown_trial_is_refused_with_the_names_there_are(
     two_trials: list[Result], capsys: pytest.CaptureFixture
 ) -> None:

@@ -9,14 +9,16 @@ from engine.audit import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import Audit, Instance, Schedule, ScheduleFire, StepRun, TemplateVersion
-from engine.services import schedules
+from engine.services import firing, schedules
+from engine.services.firing import fire_due_slots
 from engine.services.instances import cancel_instance
 from engine.services.people import change_level, deactivate_person
 from engine.services.templates import archive_version, pause_version, resume_version
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import APPROVAL, TIMER, activated, started
-from workflowplatform.accounts.models import Tenant
+from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.ids import uuid7
 
 NIGHTLY = """
 workflow: nightly
@@ -40,7 +42,7 @@ def let_pass(schedule: Schedule, minutes: int, **changes: Any) -> int:
     """Pretend that the schedule was last looked at so many slots ago, and fire."""
     next_at = database_now().replace(second=0, microsecond=0) - timedelta(minutes=minutes - 1)
     Schedule.objects.filter(pk=schedule.pk).update(next_at=next_at, look_at=next_at, **changes)
-    return schedules.fire_due_slots(schedule_id=schedule.pk)
+    return fire_due_slots(schedule_id=schedule.pk)
 
 
 def outcomes(schedule: Schedule) -> list[str]:
@@ -52,7 +54,7 @@ def test_a_due_slot_starts_one_instance_on_the_owners_behalf(clock: Schedule) ->
     instance = Instance.objects.get()
     assert (instance.schedule_id, instance.started_by_name) == (clock.pk, "ada")
     assert Audit.objects.filter(subject_id=instance.pk, action="trigger_scheduled", actor_name="ada").exists()
-    assert schedules.fire_due_slots(schedule_id=clock.pk) == 0
+    assert fire_due_slots(schedule_id=clock.pk) == 0
 
 
 def test_missed_slots_follow_the_catch_up_rule(clock: Schedule) -> None:
@@ -71,7 +73,7 @@ def test_overlaps_are_skipped_queued_or_replaced(committed_cast: Cast, clock: Sc
     assert outcomes(clock).count("waiting") == 1
     cancel_instance(actor=ada, instance_id=running.pk, reason="room")
     Schedule.objects.filter(pk=clock.pk).update(look_at=database_now())
-    assert schedules.fire_due_slots(schedule_id=clock.pk) == 1
+    assert fire_due_slots(schedule_id=clock.pk) == 1
     assert let_pass(clock, 8, catch_up="last", overlap="cancel_other") == 0  # every slot up to now is settled already
 
 
@@ -95,7 +97,7 @@ def test_a_run_replaced_while_it_waits_for_its_turn_never_begins(committed_cast:
 def test_many_schedulers_fire_each_slot_once(clock: Schedule) -> None:
     next_at = database_now().replace(second=0, microsecond=0) - timedelta(minutes=19)
     Schedule.objects.filter(pk=clock.pk).update(next_at=next_at, look_at=next_at, catch_up="all", overlap="allow")
-    started = at_once([lambda: schedules.fire_due_slots(schedule_id=clock.pk)] * 4)
+    started = at_once([lambda: fire_due_slots(schedule_id=clock.pk)] * 4)
     assert sum(started) == 20
     assert Instance.objects.count() == 20
 
@@ -110,6 +112,59 @@ def test_an_owner_who_may_no_longer_start_skips_with_the_reason(committed_cast: 
     deactivate_person(actor=committed_cast.actor("gwen"), person=committed_cast.ada)
     let_pass(clock, 1)
     assert "no longer active" in ScheduleFire.objects.get(schedule_id=clock.pk).reason
+
+
+def test_a_namesake_in_another_tenant_never_acts_for_an_owner_who_went(committed_cast: Cast, clock: Schedule) -> None:
+    cast = committed_cast
+    activated(cast.actor("sam"), NIGHTLY)
+    Schedule.objects.filter(pk=clock.pk).update(owner_id=uuid7(), owner_name="sam")
+    assert let_pass(clock, 1) == 0
+    assert not Instance.objects.exists()
+    assert "no longer active" in ScheduleFire.objects.get(schedule_id=clock.pk).reason
+
+
+def test_a_supergods_schedule_starts_where_it_was_made(committed_cast: Cast) -> None:
+    cast = committed_cast
+    activated(cast.actor("gwen"), APPROVAL)
+    zoe = cast.actor("zoe").within(cast.acme)
+    schedule = schedules.create_schedule(actor=zoe, template="approval", cron="* * * * *", input={"amount": 7})
+    assert let_pass(schedule, 1) == 1
+    assert Instance.objects.get().tenant_id == cast.acme.pk
+    User.objects.filter(pk=cast.zoe.pk).update(level=5)
+    ScheduleFire.objects.all().delete()
+    assert let_pass(schedule, 1) == 0
+
+
+def test_a_schedule_that_slept_for_days_makes_up_a_few_at_a_time_behind_all_others(
+    committed_cast: Cast, clock: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(firing, "STARTS_A_PASS", 2)
+    other = schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron="* * * * *")
+    Schedule.objects.filter(pk=other.pk).update(look_at=database_now())
+    assert let_pass(clock, 5, catch_up="all", overlap="allow") == 2
+    assert firing.due_schedules() == [other.pk, clock.pk]
+    assert [fire_due_slots(schedule_id=clock.pk) for _ in range(2)] == [2, 1]
+    assert outcomes(clock) == ["started"] * 5
+
+
+def test_one_tenants_late_schedules_let_the_others_have_their_turn(committed_cast: Cast, clock: Schedule) -> None:
+    cast = committed_cast
+    activated(cast.actor("sam"), TIMER)
+    second = schedules.create_schedule(actor=cast.actor("ada"), template="nightly", cron="* * * * *")
+    theirs = schedules.create_schedule(actor=cast.actor("sam"), template="timer", cron="* * * * *")
+    for late, schedule in enumerate((theirs, second, clock)):
+        Schedule.objects.filter(pk=schedule.pk).update(look_at=database_now() - timedelta(hours=late))
+    assert firing.due_schedules() == [clock.pk, theirs.pk, second.pk]
+
+
+def test_a_schedule_resumed_under_a_paused_template_waits_for_that(committed_cast: Cast, clock: Schedule) -> None:
+    ada, gwen = committed_cast.actor("ada"), committed_cast.actor("gwen")
+    pause_version(actor=gwen, name="nightly", number=1)
+    schedules.pause_schedule(actor=ada, schedule_id=clock.pk)
+    assert schedules.resume_schedule(actor=ada, schedule_id=clock.pk).look_at is None
+    resume_version(actor=gwen, name="nightly", number=1)
+    clock.refresh_from_db()
+    assert clock.look_at == clock.next_at
 
 
 def test_a_declared_schedule_lives_and_ends_with_its_template(committed_cast: Cast) -> None:
@@ -146,7 +201,7 @@ def test_a_slot_that_waits_keeps_its_turn_through_a_pause(committed_cast: Cast, 
     let_pass(clock, 1)
     slot = database_now() - timedelta(seconds=30)
     Schedule.objects.filter(pk=clock.pk).update(cron="", once_at=slot, next_at=slot, look_at=slot, overlap="queue_one")
-    assert schedules.fire_due_slots(schedule_id=clock.pk) == 0
+    assert fire_due_slots(schedule_id=clock.pk) == 0
     schedules.pause_schedule(actor=ada, schedule_id=clock.pk)
     resumed = schedules.resume_schedule(actor=ada, schedule_id=clock.pk)
     assert resumed.look_at is not None
