@@ -145,10 +145,11 @@ class Firing:
     @cached_property
     def owner(self) -> Actor | None:
         """Return who acts: the owner as they are now, in the schedule's tenant, or nobody."""
-        person = User.objects.filter(pk=self.schedule.owner_id, is_active=True).first()
+        owner_id = self.schedule.owner_id
+        person = User.objects.filter(pk=owner_id, is_active=True).first() if owner_id else None
         try:
             return actor_of(person).within(self.schedule.tenant) if person else None
-        except PermissionError:
+        except PermissionError:  # a supergod who no longer is one
             return None
 
     @property

@@ -20,7 +20,7 @@ from engine.kernel.effects import Closing
 from engine.kernel.signals import Continue, SignalType
 from engine.kernel.steps import graphs
 from engine.models import Instance, Task
-from engine.services import instances, operations, schedules, templates
+from engine.services import firing, instances, operations, templates
 from tests.model.conftest import NewWorld
 from tests.model.machine import Machine
 from tests.model.test_machine import played
@@ -106,7 +106,13 @@ def _nobody_admitted(patch: pytest.MonkeyPatch) -> None:
 
 
 def _slot_without_a_word(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(schedules, "_skip", lambda schedule, slot, now, reason: 0)
+    sound = firing.Firing.write
+
+    def forgetful(one: firing.Firing) -> None:
+        one.fires = [fire for fire in one.fires if fire.outcome != "skipped"]
+        sound(one)
+
+    patch.setattr(firing.Firing, "write", forgetful)
 
 
 def _clock_asleep(patch: pytest.MonkeyPatch) -> None:
