@@ -83,7 +83,12 @@ def _leads_to_a_case(route: str) -> bool:
 
 def routes_with_places() -> list[str]:
     """List all routes that have a place to fill."""
-    return [route for route in _routes(get_resolver().url_patterns) if PLACE.search(route)]
+    return [route for route in routes_of("") if PLACE.search(route)]
+
+
+def routes_of(*rooms: str) -> list[str]:
+    """List all routes that begin so."""
+    return [route for route in _routes(get_resolver().url_patterns) if route.startswith(rooms)]
 
 
 def _routes(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[str]:

@@ -1,0 +1,121 @@
+"""No page of the inbox or of the account may break a rule of WCAG 2.2 AA that a machine can check.
+
+The addresses come from the product's own table of routes: a page added later is looked at by itself, and one that needs a
+place nobody can fill is red until somebody says how. STATES are faces of those pages that an address alone decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.addresses import PLACE, routes_of
+from tests.browser.axe import FEW_LOOKS, LOOKS, faults_in, faults_of
+from tests.browser.conftest import NewContext, SignedIn
+from tests.browser.errands import Errands, send
+from tests.browser.product import Product
+
+ROOMS = ("inbox/", "accounts/")
+STATES = (
+    "/inbox/?view=available",
+    "/inbox/?view=team&due=week&priority=high&reference=PO",
+    "/inbox/?view=team&q=nothing-has-this-in-its-title",
+    "/inbox/?view=overdue",
+    "/inbox/?view=later",
+    "/inbox/?view=done",
+    "/inbox/start/?q=nothing-is-called-this",
+    "/inbox/start/no-such-workflow/",
+)
+LETTER = {"uidb64": "MQ", "token": "a-b"}
+"""What a link in an old letter carries."""
+FILES = "attachment_id"
+"""A file is no page."""
+
+
+def pages_of_routes(page: Page, places: dict[str, str], *rooms: str) -> Iterator[str]:
+    """Open every address of some rooms that answers with a page; acts answer 405, and some only lead elsewhere."""
+    for route in routes_of(*rooms):
+        if FILES in PLACE.findall(route):
+            continue
+        address = "/" + PLACE.sub(lambda place: places[place[1]], route)
+        if _is_page(page, address):
+            page.goto(address)
+            yield address
+
+
+def _is_page(page: Page, address: str) -> bool:
+    """Ask for an address beside the browser, as its person, and tell whether a page would come; nothing more is read."""
+    server = urlsplit(page.url)
+    cookies = "; ".join(f"{one['name']}={one['value']}" for one in page.context.cookies())
+    with closing(HTTPConnection(server.netloc, timeout=60)) as connection:
+        connection.request("GET", address, headers={"Cookie": cookies})
+        answer = connection.getresponse()
+        return answer.status not in (301, 302, 405) and answer.headers.get_content_type() == "text/html"
+
+
+def places_of(errands: Errands) -> dict[str, str]:
+    """Fill the places of routes with a case of Ada's."""
+    started = send(errands.page, "instances/", {"template": "errand", "input": {"what": "Read it aloud"}})
+    return LETTER | {
+        "task_id": started["tasks"][0]["id"],
+        "instance_id": started["id"],
+        "name": "purchase-approval",
+    }
+
+
+def opened(page: Page, addresses: tuple[str, ...]) -> Iterator[str]:
+    """Open some addresses."""
+    for address in addresses:
+        page.goto(address)
+        yield address
+
+
+def look_at_all(page: Page, errands: Errands, looks: tuple[object, ...]) -> dict[str, list[str]]:
+    """Look at every page and every state; keep what is wrong."""
+    page.goto("/inbox/")
+    of_routes = pages_of_routes(page, places_of(errands), *ROOMS)
+    pages = (address for some in (of_routes, opened(page, STATES)) for address in some)
+    return {address: faults for address in pages if (faults := faults_in(page, looks))}  # type: ignore[arg-type]
+
+
+def test_every_page_of_inbox_and_account_passes_axe(signed_in: SignedIn, errands: Errands) -> None:
+    assert look_at_all(signed_in("ada"), errands, FEW_LOOKS) == {}
+
+
+@pytest.mark.slow
+def test_every_page_of_inbox_and_account_passes_axe_in_every_look(signed_in: SignedIn, errands: Errands) -> None:
+    assert look_at_all(signed_in("ada"), errands, LOOKS) == {}
+
+
+def test_every_page_before_the_door_passes_axe(product: Product, new_context: NewContext) -> None:
+    page = new_context(product.address).new_page()
+    page.goto("/accounts/login/")
+    pages = pages_of_routes(page, LETTER, "accounts/")
+    found = {address: faults_in(page, FEW_LOOKS) for address in pages}
+    assert {address: faults for address, faults in found.items() if faults} == {}
+    assert len(found) >= 4
+
+
+def test_what_opens_on_a_page_passes_axe(signed_in: SignedIn) -> None:
+    page = signed_in("ada")
+    page.goto("/inbox/?view=available")
+    page.locator("[data-choose]").first.check()
+    page.get_by_text("Filter", exact=False).first.click()
+    assert faults_of(page) == []
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", level=1).click()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert faults_of(page) == []
+
+
+def test_axe_sees_a_broken_page(signed_in: SignedIn) -> None:
+    page = signed_in("ada")
+    page.goto("/inbox/")
+    page.evaluate("() => document.querySelector('main').insertAdjacentHTML('beforeend', '<input><p lang=xx-yy>x</p>')")
+    assert {fault.partition(":")[0] for fault in faults_of(page)} >= {"label", "valid-lang"}
