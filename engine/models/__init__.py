@@ -10,6 +10,7 @@ from engine.models.host_lock import HostLock
 from engine.models.idempotency import IdempotencyKey
 from engine.models.instance import Instance, RuntimeState
 from engine.models.retention import AuditAnchor, RetentionRule
+from engine.models.saved_filter import SavedFilter
 from engine.models.schedule import Schedule, ScheduleFire
 from engine.models.setup import BusinessCalendar, Rate, Secret
 from engine.models.signal import DeadLetter, Signal, SignalReceipt
@@ -39,6 +40,7 @@ __all__ = [
     "Rate",
     "RetentionRule",
     "RuntimeState",
+    "SavedFilter",
     "Schedule",
     "ScheduleFire",
     "Secret",
