@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0003_session_epoch"),
-        ("engine", "0017_webhooks"),
+        ("engine", "0018_audit_by_transaction"),
     ]
 
     operations = [
