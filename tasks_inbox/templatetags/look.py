@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from engine.diagram import naming
 from engine.forms import values
 from engine.models import Task
-from tasks_inbox.times import due_words, exact_words, moment_words, span_words
+from engine.telling.times import due_words, exact_words, moment_words, span_words
 
 register = template.Library()
 

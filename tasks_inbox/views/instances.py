@@ -9,11 +9,11 @@ from django.views.decorators.http import require_GET
 from engine import access
 from engine.forms.values import facts_of
 from engine.services.diagrams import inline_diagram
-from tasks_inbox import timeline
+from engine.telling import timeline
+from engine.telling.outline import outline_of, steps_by_id
+from engine.telling.sentence import sentence_of
 from tasks_inbox.authored import began_with, state_of
 from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.outline import outline_of, steps_by_id
-from tasks_inbox.sentence import sentence_of
 
 
 @require_GET

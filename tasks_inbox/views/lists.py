@@ -10,13 +10,13 @@ from django.views.decorators.http import require_GET
 
 from engine import access
 from engine.models import Instance, Task
+from engine.telling.outline import outline_of, steps_by_id
+from engine.telling.sentence import Sentence, sentence_of
 from tasks_inbox.filters import DUE_WORDS, ORDER_WORDS, PRIORITY_WORDS, Filter
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.lists import TaskList, capped_count, count_words, list_named, templates_in
 from tasks_inbox.offers import MOST_PEOPLE
 from tasks_inbox.orders import PAGE, page_of
-from tasks_inbox.outline import outline_of, steps_by_id
-from tasks_inbox.sentence import Sentence, sentence_of
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 

@@ -17,11 +17,11 @@ from engine.errors import Conflict, Invalid
 from engine.forms.building import SchemaForm
 from engine.models import TemplateVersion
 from engine.services.instances import start_instance
+from engine.telling.outline import Step, outline_of
 from tasks_inbox.authored import input_schema_of
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import notice_of
 from tasks_inbox.once import Begun, begin_once, fresh_number
-from tasks_inbox.outline import Step, outline_of
 from workflowplatform.accounts.actor import Actor
 
 

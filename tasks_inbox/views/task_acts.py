@@ -16,8 +16,8 @@ from engine.kernel.forms import FieldError
 from engine.services.assigning import assign_task
 from engine.services.comments import comment_task
 from engine.services.pausing import resume_task, skip_task, snooze_task, suspend_task
+from engine.telling.times import moment_words
 from tasks_inbox.guard import InboxRequest, said
-from tasks_inbox.times import moment_words
 from tasks_inbox.views.task_page import task_act
 
 NEVER = 9000

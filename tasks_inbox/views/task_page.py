@@ -15,12 +15,12 @@ from engine.errors import Conflict, NotFound, WorkflowError
 from engine.forms.building import CommentRule, TaskForm
 from engine.forms.values import facts_of
 from engine.models import Task
-from tasks_inbox import timeline
+from engine.telling import timeline
+from engine.telling.outline import near, outline_of
 from tasks_inbox.authored import answer_of, began_with
 from tasks_inbox.guard import InboxRequest, View, inbox_page
 from tasks_inbox.messages import http_status_of, notice_of
 from tasks_inbox.offers import acts_for, files_of, is_put_off, moments_to_put_off, points_of
-from tasks_inbox.outline import near, outline_of
 from workflowplatform.accounts.actor import Actor
 
 

@@ -16,8 +16,8 @@ from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
-from tasks_inbox.outline import WORDS
-from tasks_inbox.sentence import STANDS, WAITS
+from engine.telling.outline import WORDS
+from engine.telling.sentence import STANDS, WAITS
 from tasks_inbox.templatetags.look import TONE_OF_STATUS
 
 

@@ -16,7 +16,7 @@ from engine.diagram.naming import outcome_text
 from engine.forms.values import NOTHING, shown
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskEvent
-from tasks_inbox.outline import Step
+from engine.telling.outline import Step
 
 ENGINE = frozenset({"", "engine"})
 SHORT = 50

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from engine.diagram.naming import label_of, outcome_text
 from engine.models import Instance, Task, Wait
-from tasks_inbox.outline import Step
-from tasks_inbox.times import moment_words, span_words
+from engine.telling.outline import Step
+from engine.telling.times import moment_words, span_words
 
 
 @dataclass(frozen=True, slots=True)
