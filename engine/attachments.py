@@ -86,6 +86,10 @@ class FileRules:
         return bool({ending, kind.media_type, family} & set(self.types))
 
 
+USUAL = FileRules(tuple(KINDS), 10 * 1024 * 1024, 20, required=False)
+"""The rules of a form that asks for files whose author says nothing about them."""
+
+
 def clean_name(name: str) -> str:
     """Keep the last part of a name, without anything that a disk or a header could stumble over."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
@@ -102,8 +106,8 @@ def refuse_file(rules: FileRules, name: str, content: bytes) -> FieldError | Non
     """Say what is wrong with a file, by its name, or None."""
     ending = ending_of(name)
     if not name or ending not in rules.endings:
-        wanted = ", ".join(rules.endings)
-        return FieldError("file", "type", f"{name or 'This file'} is of a kind that is not taken here; use {wanted}.")
+        wanted = f"Use {', '.join(rules.endings)} up to {spell_size(rules.max_size)}."
+        return FieldError("file", "type", f"{name or 'This file'} cannot be attached. {wanted}")
     if len(content) > rules.max_size:
         return FieldError("file", "size", f"{name} is larger than {spell_size(rules.max_size)}.")
     if not content:

@@ -62,7 +62,7 @@ def _moment(**ahead: float) -> str:
 
 def acme_stories() -> list[Story]:
     """Tell what is going on at Acme."""
-    groups = (_expenses, _purchases, _trips, _payments, _disputes, _contracts, _joining, _leaving, _leave, _documents,
+    groups = (_expenses, _purchases, _trips, _returns, _payments, _disputes, _contracts, _joining, _leaving, _leave, _documents,
               _accesses, _repairs, _outages, _texts, _receipts, _customers, _engineering, _votes)  # fmt: skip
     return [story for group in groups for story in group()]
 
@@ -115,6 +115,23 @@ def _trip(number: str, person: str, place: str, days: int, *deeds: Deed, book: b
     dates = {"leaves_on": _day(days), "returns_on": _day(days + 3)}
     given = {"destination": place, "purpose": "Customer visit", "cost": 780, "means": "train", "book_for_me": book}
     return Story(f"TRV-{number}", "travel-request", person, {**given, **dates}, deeds)
+
+
+def _trip_expenses(
+    number: str, person: str, place: str, receipts: tuple[tuple[int, str, float], ...], *deeds: Deed
+) -> Story:
+    rows = [{"day": _day(day), "kind": kind, "amount": amount} for day, kind, amount in receipts]
+    given = {"purpose": "Customer visit", "trip": {"place": place, "from": rows[0]["day"], "to": rows[-1]["day"]}}
+    return Story(f"TEX-{number}", "trip-expenses", person, {**given, "receipts": rows, "pay_to": "salary"}, deeds)
+
+
+def _returns() -> list[Story]:
+    graz = ((-6, "travel", 88.6), (-6, "hotel", 129.0), (-5, "meal", 31.4))
+    milan = ((-12, "travel", 148.0), (-11, "hotel", 214.0), (-10, "other", 18.5))
+    return [
+        _trip_expenses("0207", "uri", "Graz", graz, claimed("ada", "check")),
+        _trip_expenses("0203", "gwen", "Milan", milan),
+    ]
 
 
 def _trips() -> list[Story]:

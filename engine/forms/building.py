@@ -1,6 +1,7 @@
 """Make a form from a JSON Schema, read its answer as typed JSON, and put the service's errors back at the fields.
 
-The service is the one that validates. A form only translates: schema → fields, text → values, error paths → fields.
+The service is the one that validates. A form only translates: schema → fields, text → values, error paths → fields. It leaves
+out what a condition of the schema does not ask for, and rows in which nothing was filled in.
 """
 
 import re
@@ -12,9 +13,12 @@ from django import forms
 from django.utils.translation import gettext as _
 
 from engine.diagram.naming import label_of
+from engine.forms.blocks import Block, Drawing
+from engine.forms.conditions import Schema
 from engine.forms.fields import EMPTY, field_for, initial_of
-from engine.forms.schema import CANNOT, Group, Path, Property, Schema, layout_of
-from engine.forms.values import Fact, facts_of
+from engine.forms.schema import FILES, GROUP, ROWS, layout_of, without_files
+from engine.forms.tree import ACT, Begun, Growing, Node, Row
+from engine.forms.values import Fact, fact_of, facts_of
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import Json
 from engine.models import TaskDraft
@@ -22,23 +26,15 @@ from engine.models import TaskDraft
 COMMENT = "comment"
 BESIDE_THE_FIELDS = (("checklist",), ("attachments",), ("file",))
 """Where errors point that belong to no field of the form."""
+Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """What the page draws at one place: a field, a frame of fields, or that a value cannot be shown."""
+class Wrong:
+    """A place that needs attention, for the summary that leads to it."""
 
+    anchor: str
     label: str
-    field: forms.BoundField | None = None
-    fields: tuple["Block", ...] = ()
-    hint: str = ""
-    optional: bool = False
-    kept: str = ""
-    """The value that stays as it is, where the page cannot show a field for it."""
-
-    @property
-    def is_group(self) -> bool:
-        return bool(self.fields)
 
 
 class SchemaForm(forms.Form):
@@ -46,6 +42,8 @@ class SchemaForm(forms.Form):
 
     error_css_class = "wf-field--wrong"
     use_required_attribute = False
+    keeps_files = False
+    """Whether there is something that files can be added to."""
 
     def __init__(
         self,
@@ -55,95 +53,144 @@ class SchemaForm(forms.Form):
         draft: Mapping[str, Json] | None = None,
     ) -> None:
         super().__init__(data)
-        self.layout = layout_of(schema)
-        self.prefill = dict(prefill or {})
-        self.draft = draft
-        self.names: dict[Path, str] = {}
-        for prop in self._properties():
-            self._add(prop)
+        self.schema, self.prefill = schema, dict(prefill or {})
+        self.blanks = forms.Form()
+        self.frame_errors: dict[str, list[str]] = {}
+        parts = layout_of(schema) if self.keeps_files else without_files(layout_of(schema))
+        self.nodes = Growing(data).nodes(parts, "f", Begun(self.prefill, draft))
+        for node in self._all():
+            self._add(self, node)
+            for row in _blanks(node):
+                for blank in _within(row):
+                    self._add(self.blanks, blank)
 
-    def _properties(self) -> Iterator[Property]:
-        for part in self.layout:
-            yield from part.properties if isinstance(part, Group) else (part,)
+    def _add(self, form: forms.Form, node: Node) -> None:
+        if node.is_asked:
+            form.fields[node.name] = field_for(node.part)
+            form.initial[node.name] = initial_of(node.part, node.begun)
 
-    def _add(self, prop: Property) -> None:
-        field = field_for(prop)
-        if field is None:
-            return
-        name = "f." + ".".join(prop.path)
-        while name in self.fields:  # a key with a dot may spell another key's path
-            name += "~"
-        self.names[prop.path] = name
-        self.fields[name] = field
-        self.initial[name] = initial_of(prop, self._prefilled(prop))
-
-    def _prefilled(self, prop: Property) -> Json:
-        """Give what a value begins with: a draft's own, and no default where the draft left it empty."""
-        if self.draft is not None and prop.kind != CANNOT:
-            return _look_up(self.draft, prop.path, None)
-        return _look_up(self.prefill, prop.path, prop.schema.get("default"))
+    def _all(self) -> Iterator[Node]:
+        for node in self.nodes:
+            yield from node.walk()
 
     def keys(self) -> frozenset[str]:
         """Name the top-level values that this form asks for."""
-        return frozenset(part.path[0] for part in self.layout)
+        return frozenset(node.part.key for node in self.nodes)
 
-    def blocks(self) -> list[Block]:
-        """List what to draw, in the author's order."""
-        return [self._group_block(part) if isinstance(part, Group) else self._block(part) for part in self.layout]
+    def file_names(self) -> set[str]:
+        """Name the fields that take files."""
+        return {node.name for node in self._all() if node.part.kind in FILES and node.is_asked}
 
-    def _group_block(self, group: Group) -> Block:
-        return Block(
-            group.label, fields=tuple(map(self._block, group.properties)), hint=str(group.schema.get("description", ""))
+    @property
+    def takes_files(self) -> bool:
+        """Tell whether a browser must send it in pieces."""
+        return any(
+            field.kind in FILES
+            for field in (*self.fields.values(), *self.blanks.fields.values())
+            if hasattr(field, "kind")
         )
 
-    def _block(self, prop: Property) -> Block:
-        name = self.names.get(prop.path)
-        if name:
-            return Block(prop.label, field=self[name])
-        value = self._prefilled(prop)
-        kept = facts_of({"": value})[0] if value is not None else None
-        return Block(prop.label, optional=not prop.required, kept=kept.text or _("a list") if kept else "")
+    @property
+    def asks_for_rows(self) -> bool:
+        """Tell whether it was sent to have a row more or less, not to be answered."""
+        return self.is_bound and ACT in self.data
+
+    def begun_again(self) -> "SchemaForm":
+        """Give the same form with all that was typed as its beginning, and no word about what is wrong."""
+        self.is_valid()
+        return SchemaForm(self.schema, None, self.prefill, self.draft_values())
+
+    def blocks(self) -> tuple[Block, ...]:
+        """List what to draw, in the author's order."""
+        off = frozenset(node.name for node in self._off(self.nodes))
+        return Drawing(self, self.blanks, self.frame_errors, off).blocks(self.nodes)
+
+    # Values
 
     def values(self) -> dict[str, Json]:
         """Give the typed values of a valid form; what the page cannot show stays as it was."""
+        return self._record(self.nodes)
+
+    def _record(self, nodes: Sequence[Node]) -> dict[str, Json]:
+        """Read one record: first what is always asked for, then what those values ask for."""
         found: dict[str, Json] = {}
-        for part in self.layout:
-            if isinstance(part, Group):
-                _place_group(found, part, {prop.path[-1]: self._value(prop) for prop in part.properties})
-            else:
-                _place(found, part.path[-1], self._value(part))
+        for node in sorted(nodes, key=lambda node: bool(node.part.when)):
+            if all(condition.met_by(found) for condition in node.part.when):
+                _place(found, node.part.key, self._value(node))
         return found
+
+    def _value(self, node: Node) -> Any:
+        if node.is_asked:
+            value = self.cleaned_data.get(node.name, EMPTY)
+            return EMPTY if value == [] and not node.part.required else value
+        if node.part.kind == GROUP and not node.part.is_read_only:
+            inner = self._record(node.nodes)
+            return inner if node.part.required or _is_filled(inner) else EMPTY
+        if node.part.kind == ROWS and not node.part.is_read_only:
+            return self._rows(node)
+        return EMPTY if node.begun is None else node.begun
+
+    def _rows(self, node: Node) -> Any:
+        records = [self._record(row.nodes) for row in node.rows]
+        node.sent = [place for place, record in enumerate(records) if _is_filled(record)]
+        return [records[place] for place in node.sent] or ([] if node.part.required else EMPTY)
+
+    def _off(self, nodes: Sequence[Node]) -> Iterator[Node]:
+        """Find what the values so far do not ask for."""
+        found = self._begun_record(nodes) if not self.is_bound else self._record(nodes)
+        for node in nodes:
+            if not all(condition.met_by(found) for condition in node.part.when):
+                yield node
+                continue
+            yield from self._off(node.nodes)
+            for row in node.rows:
+                yield from self._off(row.nodes)
+
+    def _begun_record(self, nodes: Sequence[Node]) -> dict[str, Json]:
+        empty = {node.part.key: False for node in nodes if node.part.kind == "boolean"}
+        return empty | {node.part.key: node.begun for node in nodes if node.begun is not None}
+
+    def full_clean(self) -> None:
+        """Read all fields; what is wrong in one that nothing asks for does not matter."""
+        super().full_clean()
+        if not self.is_bound:
+            return
+        for off in self._off(self.nodes):
+            for node in off.walk():
+                self.errors.pop(node.name, None)
 
     def draft_values(self) -> dict[str, Json]:
         """Give what was typed so far, right or wrong: text that was not understood is kept as it stands."""
-        wrong = {name: raw for name in self.names.values() if (raw := self._not_understood(name))}
-        self.cleaned_data.update(wrong)
-        return self.values()
+        return self._typed(self.nodes)
+
+    def _typed(self, nodes: Sequence[Node]) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        for node in nodes:
+            if node.is_asked:
+                _place(found, node.part.key, self._not_understood(node.name) or self._value(node))
+            elif node.part.kind == GROUP:
+                _place(found, node.part.key, self._typed(node.nodes) or EMPTY)
+            elif node.part.kind == ROWS:
+                _place(found, node.part.key, [self._typed(row.nodes) for row in node.rows] or EMPTY)
+        return found
 
     def _not_understood(self, name: str) -> str:
         raw = self[name].data if name in self.errors else ""
         return raw if isinstance(raw, str) else ""
 
-    def _value(self, prop: Property) -> Any:
-        name = self.names.get(prop.path)
-        if name:
-            value = self.cleaned_data.get(name, EMPTY)
-            return EMPTY if value == [] and not prop.required else value
-        kept = self._prefilled(prop)
-        return EMPTY if kept is None else kept
+    # For reading
 
     def preview(self) -> list[Fact]:
         """Show what is filled in so far as text, for who may read but not write."""
-        return [_preview_fact(prop, self._prefilled(prop)) for prop in self._properties()]
+        return [fact_of(node.part.key, node.begun, node.part.schema) for node in self.nodes if not node.part.when]
 
     def typed(self) -> list[Fact]:
         """Show what the person typed, for an answer that was not taken."""
-        return [fact for prop in self._properties() for fact in self._typed_fact(prop)]
+        self.is_valid()
+        schemas = {node.part.key: node.part.schema for node in self.nodes}
+        return facts_of({key: value for key, value in self.draft_values().items() if value is not False}, schemas)
 
-    def _typed_fact(self, prop: Property) -> list[Fact]:
-        name = self.names.get(prop.path)
-        raw = self[name].value() if name else None
-        return facts_of({prop.path[-1]: raw}, {prop.path[-1]: prop.schema}) if raw not in (None, "", [], False) else []
+    # Errors
 
     def take_errors(self, errors: Sequence[FieldError], within: str = "") -> None:
         """Put the service's errors at their fields; one that fits no field stands at the top with its name.
@@ -153,19 +200,76 @@ class SchemaForm(forms.Form):
         for error in errors:
             path = read_path(error.path)
             path = path[1:] if within and path[:1] == (within,) else path
-            name = self._nearest(path)
-            words = error.message if name or not path else f"{label_of(path[-1])}: {error.message}"
-            self.add_error(name, words)
+            self._take_error(self._nearest(path), path, error.message)
 
-    def _nearest(self, path: Path) -> str | None:
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.names:
-                return self.names[path[:length]]
-        return None
+    def _take_error(self, node: Node | None, path: Path, message: str) -> None:
+        if node is not None and node.is_asked:
+            self.add_error(node.name, message)
+        elif node is not None and (node.nodes or node.rows or node.blank):
+            self.frame_errors.setdefault(node.name, []).append(message)
+        else:
+            self.add_error(None, f"{label_of(path[-1])}: {message}" if path else message)
 
-    def wrong_fields(self) -> list[forms.BoundField]:
-        """List the fields with an error, for the summary that leads to them."""
-        return [self[name] for name in self.fields if name in self.errors]
+    def _nearest(self, path: Path) -> Node | None:
+        """Find the field that an error's path leads to, or the frame around the place."""
+        found: Node | None = None
+        nodes: Sequence[Node] = self.nodes
+        for key in path:
+            if found is not None and found.part.kind == ROWS and key.isdigit() and int(key) < len(found.sent):
+                nodes = found.rows[found.sent[int(key)]].nodes
+                continue
+            inner = [node for node in nodes if node.part.key == key]
+            if not inner:
+                break
+            found = next((node for node in inner if node.name not in self._off_names), inner[0])
+            nodes = found.nodes
+        return found
+
+    @property
+    def _off_names(self) -> set[str]:
+        return {node.name for node in self._off(self.nodes)}
+
+    @property
+    def is_wrong(self) -> bool:
+        """Tell whether anything needs attention."""
+        return self.is_bound and bool(self.errors or self.frame_errors)
+
+    def wrong_places(self) -> list[Wrong]:
+        """List what needs attention, for the summary that leads there."""
+        return list(self._wrong(self.nodes, ""))
+
+    def _wrong(self, nodes: Sequence[Node], about: str) -> Iterator[Wrong]:
+        for node in nodes:
+            label = about + node.part.label
+            if node.name in self.frame_errors:
+                yield Wrong(node.name, label)
+            if node.is_asked and node.name in self.errors:
+                yield Wrong(self[node.name].auto_id, label)
+            yield from self._wrong(node.nodes, f"{label}: ")
+            for place, row in enumerate(node.rows, 1):
+                yield from self._wrong(row.nodes, f"{label} {place}: ")
+
+
+def _blanks(node: Node) -> list[Row]:
+    return [node.blank] if node.blank else []
+
+
+def _within(row: Row) -> Iterator[Node]:
+    """Give all that a blank row holds, blank rows inside it too."""
+    for node in row.nodes:
+        for inner in node.walk():
+            yield inner
+            for blank in _blanks(inner):
+                yield from _within(blank)
+
+
+def _is_filled(record: Mapping[str, Json]) -> bool:
+    return any(value is not False for value in record.values())
+
+
+def _place(found: dict[str, Json], key: str, value: Any) -> None:
+    if value is not EMPTY:
+        found[key] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +284,8 @@ class CommentRule:
 class TaskForm(SchemaForm):
     """A task's form, with the comment that its rule asks for."""
 
+    keeps_files = True
+
     def __init__(
         self,
         schema: Schema | None,
@@ -189,14 +295,22 @@ class TaskForm(SchemaForm):
         draft: TaskDraft | None = None,
     ) -> None:
         super().__init__(schema, data, prefill, draft.values if draft else None)
-        self.kept_draft = draft
+        self.kept_draft, self.comment_rule = draft, comment
         if comment and comment.asked:
             self.fields[COMMENT] = _comment_field(comment)
             self.initial[COMMENT] = draft.comment if draft else ""
 
+    def begun_again(self) -> "TaskForm":
+        """Give the same form with all that was typed as its beginning."""
+        self.is_valid()
+        typed = TaskDraft(values=self.draft_values(), comment=self.comment_typed())
+        again = TaskForm(self.schema, None, self.prefill, self.comment_rule, typed)
+        again.kept_draft = None
+        return again
+
     def comment_block(self) -> Block | None:
         """Give the comment's place, if the task takes one."""
-        return Block(_("Comment"), field=self[COMMENT]) if COMMENT in self.fields else None
+        return Block(_("Comment"), "field", field=self[COMMENT]) if COMMENT in self.fields else None
 
     def typed(self) -> list[Fact]:
         """Show what the person typed, the comment too."""
@@ -219,8 +333,16 @@ class TaskForm(SchemaForm):
             else:
                 super().take_errors([error], within)
 
-    def _nearest(self, path: Path) -> str | None:
-        return super()._nearest(path) or (COMMENT if path == (COMMENT,) and COMMENT in self.fields else None)
+    def _take_error(self, node: Node | None, path: Path, message: str) -> None:
+        if node is None and path == (COMMENT,) and COMMENT in self.fields:
+            self.add_error(COMMENT, message)
+        else:
+            super()._take_error(node, path, message)
+
+    def wrong_places(self) -> list[Wrong]:
+        """List what needs attention, the comment last."""
+        comment = [Wrong(self[COMMENT].auto_id, _("Comment"))] if COMMENT in self.errors else []
+        return [*super().wrong_places(), *comment]
 
 
 def _comment_field(rule: CommentRule) -> forms.Field:
@@ -234,30 +356,5 @@ def _comment_field(rule: CommentRule) -> forms.Field:
 
 
 def read_path(path: str) -> Path:
-    """Read an error's path, written with points or slashes, as keys; places in lists are left out."""
-    keys = (part for part in re.split(r"[./\[\]]+", path) if part)
-    return tuple(key for key in keys if not key.isdigit())
-
-
-def _preview_fact(prop: Property, value: Json) -> Fact:
-    return facts_of({prop.path[-1]: value}, {prop.path[-1]: prop.schema})[0]
-
-
-def _look_up(record: Json, path: Path, default: Json) -> Json:
-    for key in path:
-        if not isinstance(record, Mapping) or key not in record:
-            return default
-        record = record[key]
-    return record
-
-
-def _place(found: dict[str, Json], key: str, value: Any) -> None:
-    if value is not EMPTY:
-        found[key] = value
-
-
-def _place_group(found: dict[str, Json], group: Group, inner: dict[str, Any]) -> None:
-    """Place a nested object, unless it is optional and nothing was filled in."""
-    filled = {key: value for key, value in inner.items() if value is not EMPTY}
-    if group.required or any(value is not False for value in filled.values()):
-        found[group.path[-1]] = filled
+    """Read an error's path, written with points, slashes or brackets, as keys and places."""
+    return tuple(part for part in re.split(r"[./\[\]]+", path) if part)

@@ -15,7 +15,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from engine.forms.schema import CANNOT, Property, key_of, options_of, type_of
+from engine.forms.conditions import Schema
+from engine.forms.schema import Part, key_of, options_of, type_of
 from engine.forms.values import number_text
 from engine.kernel.signals import Json
 
@@ -24,7 +25,7 @@ NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 WHOLE = re.compile(r"[+-]?\d+")
 LONGEST_NUMBER = 40
 INPUT = {"class": "wf-input"}
-WIDE = frozenset({"long", "choices", "lines", "boolean"})
+WIDE = frozenset({"long", "choices", "lines", "boolean", "file", "files"})
 
 
 def read_number(text: str) -> Json:
@@ -79,7 +80,7 @@ class TextField(forms.CharField):
 
     read: Callable[[str], Json] = staticmethod(read_text)
 
-    def __init__(self, prop: Property, read: Callable[[str], Json], widget: forms.Widget) -> None:
+    def __init__(self, part: Part, read: Callable[[str], Json], widget: forms.Widget) -> None:
         super().__init__(required=False, widget=widget)
         self.read = read
 
@@ -91,8 +92,8 @@ class TextField(forms.CharField):
 class ChoiceField(forms.ChoiceField):
     """One of the options, given back as the typed value that the schema lists."""
 
-    def __init__(self, prop: Property) -> None:
-        options = options_of(prop.schema)
+    def __init__(self, part: Part) -> None:
+        options = options_of(part.schema)
         self.typed = {key_of(value): value for value, _title in options}
         titles = [(key_of(value), title) for value, title in options]
         super().__init__(
@@ -107,8 +108,8 @@ class ChoiceField(forms.ChoiceField):
 class ChoicesField(forms.MultipleChoiceField):
     """Any number of the options."""
 
-    def __init__(self, prop: Property) -> None:
-        options = options_of(prop.schema["items"])
+    def __init__(self, part: Part) -> None:
+        options = options_of(part.schema["items"])
         self.typed = {key_of(value): value for value, _title in options}
         titles = [(key_of(value), title) for value, title in options]
         super().__init__(required=False, choices=titles, widget=forms.CheckboxSelectMultiple)
@@ -118,16 +119,35 @@ class ChoicesField(forms.MultipleChoiceField):
 
 
 class BooleanField(forms.BooleanField):
-    def __init__(self, prop: Property) -> None:
+    def __init__(self, part: Part) -> None:
         super().__init__(required=False)
+
+
+class FileNames(forms.Widget):
+    """The files chosen so far, by name; the page draws them as boxes that can be unticked, and a place to add more."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        return [word for word in data.getlist(name) if word]
+
+
+class FileField(forms.Field):
+    """Names of files that were added to the task: one, or any number."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(required=False, widget=FileNames())
+        self.several = part.kind == "files"
+
+    def clean(self, value: Any) -> Any:
+        names = list(dict.fromkeys(value or ()))
+        return names if self.several else (names[-1] if names else EMPTY)
 
 
 class LinesField(forms.CharField):
     """A list of plain values, one a line."""
 
-    def __init__(self, prop: Property) -> None:
+    def __init__(self, part: Part) -> None:
         super().__init__(required=False, widget=forms.Textarea({"class": "wf-textarea", "rows": 3}))
-        self.read = READERS.get(type_of(prop.schema["items"]), read_text)
+        self.read = READERS.get(type_of(part.schema["items"]), read_text)
 
     def clean(self, value: Any) -> Any:
         lines = [line.strip() for line in super().clean(value).splitlines()]
@@ -137,14 +157,14 @@ class LinesField(forms.CharField):
 READERS: Mapping[str, Callable[[str], Json]] = {"number": read_number, "integer": read_whole}
 
 
-def _text(read: Callable[[str], Json], kind: str = "text", **attrs: Any) -> Callable[[Property], forms.Field]:
+def _text(read: Callable[[str], Json], kind: str = "text", **attrs: Any) -> Callable[[Part], forms.Field]:
     widget_attrs = {**INPUT, "type": kind, **attrs}
-    return lambda prop: TextField(prop, read, forms.TextInput(widget_attrs))
+    return lambda part: TextField(part, read, forms.TextInput(widget_attrs))
 
 
-FIELDS: Mapping[str, Callable[[Property], forms.Field]] = {
+FIELDS: Mapping[str, Callable[[Part], forms.Field]] = {
     "text": _text(read_text),
-    "long": lambda prop: TextField(prop, read_text, forms.Textarea({"class": "wf-textarea", "rows": 3})),
+    "long": lambda part: TextField(part, read_text, forms.Textarea({"class": "wf-textarea", "rows": 3})),
     "number": _text(read_number, inputmode="decimal", autocomplete="off"),
     "integer": _text(read_whole, inputmode="numeric", autocomplete="off"),
     "date": _text(read_date, "date"),
@@ -156,22 +176,36 @@ FIELDS: Mapping[str, Callable[[Property], forms.Field]] = {
     "choice": ChoiceField,
     "choices": ChoicesField,
     "lines": LinesField,
+    "file": FileField,
+    "files": FileField,
 }
 
+HINTS: Mapping[str, str] = {"maxLength": "maxlength", "formatMinimum": "min", "formatMaximum": "max"}
+"""What a browser may know beforehand; the service decides."""
 
-def field_for(prop: Property) -> forms.Field | None:
-    """Make the field for a value, or nothing where this page cannot show one."""
-    if prop.kind == CANNOT:
-        return None
-    field = FIELDS[prop.kind](prop)
-    field.label, field.help_text = prop.label, prop.hint
-    field.prop = prop  # type: ignore[attr-defined]
-    field.wide = prop.kind in WIDE  # type: ignore[attr-defined]
-    field.optional = not prop.required and prop.kind != "boolean"  # type: ignore[attr-defined]
+
+def field_for(part: Part) -> forms.Field:
+    """Make the field for a value."""
+    field = FIELDS[part.kind](part)
+    field.label, field.help_text = part.label, part.hint or _limits(part.schema)
+    field.widget.attrs |= {name: part.schema[word] for word, name in HINTS.items() if word in part.schema}
+    field.widget.attrs["data-kind"] = part.kind
+    field.kind = part.kind  # type: ignore[attr-defined]
+    field.unit = str(part.schema.get("x-unit", ""))  # type: ignore[attr-defined]
+    field.wide = part.kind in WIDE  # type: ignore[attr-defined]
+    field.optional = not part.required and part.kind != "boolean"  # type: ignore[attr-defined]
     return field
 
 
-def initial_of(prop: Property, value: Json) -> Any:
+def _limits(schema: Schema) -> str:
+    """Say the limits of a number where its author says nothing else."""
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and most is not None:
+        return _("From %(least)s to %(most)s.") % {"least": _plain(least), "most": _plain(most)}
+    return _("Up to %(most)s.") % {"most": _plain(most)} if most is not None else ""
+
+
+def initial_of(part: Part, value: Json) -> Any:
     """Write a stored value as the field shows it."""
     writers: Mapping[str, Callable[[Any], Any]] = {
         "choice": key_of,
@@ -179,8 +213,10 @@ def initial_of(prop: Property, value: Json) -> Any:
         "lines": lambda listed: "\n".join(map(_plain, listed)) if isinstance(listed, list) else _plain(listed),
         "boolean": bool,
         "moment": _local_moment,
+        "file": lambda name: [str(name)],
+        "files": lambda names: [str(name) for name in names] if isinstance(names, list) else [],
     }
-    return "" if value is None else writers.get(prop.kind, _plain)(value)
+    return "" if value is None else writers.get(part.kind, _plain)(value)
 
 
 def _plain(value: Json) -> str:

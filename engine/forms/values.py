@@ -12,6 +12,7 @@ from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine.diagram.naming import label_of
+from engine.forms.schema import key_of, options_of
 from engine.kernel.signals import Json
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -76,6 +77,22 @@ def _moment(text: str) -> str | None:
         return None
 
 
+def shown_as(value: Json, schema: Mapping[str, Any] | None = None) -> str:
+    """Write a value as its schema names it: an option by its title, the keys of a record by theirs."""
+    if not schema or value in (None, "", [], {}):
+        return shown(value)
+    if isinstance(value, list):
+        items = schema.get("items")
+        return ", ".join(shown_as(item, items if isinstance(items, Mapping) else None) for item in value)
+    if isinstance(value, dict):
+        known = schema.get("properties") or {}
+        return ", ".join(
+            f"{label_of(key, known.get(key))}: {shown_as(item, known.get(key))}" for key, item in value.items()
+        )
+    titles = {key_of(option): title for option, title in options_of(schema)}
+    return titles.get(key_of(value)) or shown(value)
+
+
 def facts_of(
     record: Json, schemas: Mapping[str, Any] | None = None, without: frozenset[str] = frozenset()
 ) -> list[Fact]:
@@ -83,24 +100,33 @@ def facts_of(
     if not isinstance(record, Mapping):
         return []
     known = schemas or {}
-    facts = [_fact(label_of(key, known.get(key)), value) for key, value in record.items() if key not in without]
+    facts = [fact_of(key, value, known.get(key)) for key, value in record.items() if key not in without]
     return [fact for fact in facts if not fact.rows] + [fact for fact in facts if fact.rows]
 
 
-def _fact(label: str, value: Json) -> Fact:
+def fact_of(key: str, value: Json, schema: Mapping[str, Any] | None = None) -> Fact:
+    """Show one value under its name."""
+    label = label_of(key, schema)
     if isinstance(value, list) and value and all(isinstance(item, dict) and item for item in value):
-        return _table(label, value)
-    text = shown(value)
+        return _table(label, value, _columns(schema))
+    text = shown_as(value, schema)
     return Fact(label, text, wide=len(text) > LONG or "\n" in text)
 
 
-def _table(label: str, records: list[Any]) -> Fact:
+def _columns(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    items = (schema or {}).get("items")
+    return (items.get("properties") or {}) if isinstance(items, Mapping) else {}
+
+
+def _table(label: str, records: list[Any], known: Mapping[str, Any]) -> Fact:
     keys = list(dict.fromkeys(key for record in records for key in record))
-    rows = tuple(tuple(_cell(record.get(key)) for key in keys) for record in records)
+    rows = tuple(tuple(_cell(record.get(key), known.get(key)) for key in keys) for record in records)
     numbers = [all(row[at].is_number or row[at].text == NOTHING for row in rows) for at in range(len(keys))]
-    columns = tuple(Cell(label_of(key), is_number) for key, is_number in zip(keys, numbers, strict=True))
+    columns = tuple(
+        Cell(label_of(key, known.get(key)), is_number) for key, is_number in zip(keys, numbers, strict=True)
+    )
     return Fact(label, "", wide=True, columns=columns, rows=rows)
 
 
-def _cell(value: Json) -> Cell:
-    return Cell(shown(value), isinstance(value, int | float) and not isinstance(value, bool))
+def _cell(value: Json, schema: Mapping[str, Any] | None) -> Cell:
+    return Cell(shown_as(value, schema), isinstance(value, int | float) and not isinstance(value, bool))

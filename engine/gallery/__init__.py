@@ -10,6 +10,7 @@ GALLERY = (
     "expense-approval",
     "purchase-approval",
     "travel-request",
+    "trip-expenses",
     "payment-run",
     "invoice-dispute",
     "contract-renewal",

@@ -14,7 +14,7 @@ from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
 from engine.kernel.unsafe_json import FieldError, joined, refuse_unsafe_json
 
-__all__ = ["FieldError", "check_values", "fill_defaults", "refuse_unsafe_json", "schema_problem"]
+__all__ = ["FieldError", "check_values", "fill_defaults", "refuse_unsafe_json", "satisfies", "schema_problem"]
 
 MOST_ERRORS = 50
 
@@ -28,6 +28,11 @@ def check_values(schema: Mapping[str, Json] | None, values: Json) -> tuple[Json,
     problems = _validator(_frozen(schema)).iter_errors(filled)
     errors = [error for problem, _ in zip(problems, range(MOST_ERRORS), strict=False) for error in _explain(problem)]
     return filled, tuple(errors)
+
+
+def satisfies(schema: Mapping[str, Json], values: Json) -> bool:
+    """Tell whether values satisfy a schema, as the test of a condition does."""
+    return bool(_validator(_frozen(schema)).is_valid(values))
 
 
 def schema_problem(schema: Json) -> str | None:
@@ -90,13 +95,32 @@ def _refuse_outside(address: str) -> Json:
 
 def _explain(problem: Any) -> Iterator[FieldError]:
     path = ".".join(str(part) for part in problem.instance_path)
-    word = str(problem.schema_path[-1]) if problem.schema_path else "invalid"
+    word = _word(problem)
     if word == "required":
         name = getattr(problem.kind, "property", None) or problem.message.split('"')[1]
         yield FieldError(joined(path, name), "required", "This field is required.")
         return
+    meant = _meant(problem) if word in ("oneOf", "anyOf") else None
+    if meant:
+        for inner in meant:
+            yield from _explain(inner)
+        return
     sentence = _SENTENCES.get(word)
     yield FieldError(path, word, sentence(problem) if sentence else f"{_capital(problem.message)}.")
+
+
+def _word(problem: Any) -> str:
+    """Name the rule that was broken; what another value makes necessary is required as well."""
+    word = str(problem.schema_path[-1]) if problem.schema_path else "invalid"
+    named = str(getattr(problem.kind, "name", ""))
+    return {"dependentRequired": "required"}.get(word, "falseSchema" if named == "falseSchema" else word)
+
+
+def _meant(problem: Any) -> list[Any] | None:
+    """Find the one variant that was meant: no constant of it was missed, only other things are wrong."""
+    variants = getattr(problem.kind, "context", None) or []
+    meant = [errors for errors in variants if not any(_word(error) in ("const", "enum", "type") for error in errors)]
+    return list(meant[0]) if len(meant) == 1 else None
 
 
 def _capital(message: str) -> str:
@@ -136,6 +160,10 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "maxItems": lambda problem: f"Give at most {_length(problem)} items.",
     "uniqueItems": lambda problem: "Each item may appear only once.",
     "additionalProperties": lambda problem: f"{_capital(problem.message)}.",
+    "anyOf": lambda problem: "Fill in one of the ways that are asked for.",
+    "oneOf": lambda problem: "Choose one of the options offered.",
+    "falseSchema": lambda problem: "This must be left empty here.",
+    "not": lambda problem: "This is what must not be given here.",
 }
 
 

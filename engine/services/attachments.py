@@ -10,6 +10,7 @@ from django.db import transaction
 from engine import access
 from engine.attachments import (
     KINDS,
+    USUAL,
     FileRules,
     all_files,
     clean_name,
@@ -22,6 +23,7 @@ from engine.attachments import (
 from engine.audit import database_now
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Task, TaskAttachment
+from engine.services.answers import asks_for_files
 from engine.services.tasks import claim_instance, note_act, refuse_act, refuse_foreign
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -47,7 +49,7 @@ def attach_file(*, actor: Actor, task_id: UUID, name: str, content: IO[bytes]) -
 
 
 def _rules(task: Task) -> FileRules:
-    rules = FileRules.of(task.extra)
+    rules = FileRules.of(task.extra) or (USUAL if asks_for_files(task.form) else None)
     if rules is None:
         raise Refused("The author of this workflow wants no files here.", code="refused")
     return rules

@@ -24,6 +24,7 @@ from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task, TaskEvent
 from engine.projection import Delivery, Loaded
 from engine.projection.tasks import task_event
+from engine.services.answers import missing_files, with_read_only
 from engine.services.instances import instance_after, tasks_after
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -281,7 +282,8 @@ def _checked_answer(
 ) -> TaskCompleted:
     chosen = _outcome(task, outcome)
     _require_comment(task, chosen, comment)
-    checked, errors = check_values(task.form or None, values)
+    checked, errors = check_values(task.form or None, with_read_only(task, values))
+    errors = errors or tuple(missing_files(task, checked))
     if errors:
         count = "1 field needs" if len(errors) == 1 else f"{len(errors)} fields need"
         raise Invalid(f"{count} your attention.", [_within("values", error) for error in errors])

@@ -16,8 +16,7 @@ if (form) {
   };
 
   const body = () => {
-    const sent = new FormData(form);
-    sent.delete("file");
+    const sent = [...new FormData(form)].filter(([, value]) => typeof value === "string");
     return new URLSearchParams(sent);
   };
 

@@ -110,6 +110,8 @@ def form(request: InboxRequest, name: str) -> HttpResponse:
     shown = SchemaForm(input_schema_of(version), request.POST if request.method == "POST" else None)
     if request.method == "GET":
         return _page(request, version, shown)
+    if shown.asks_for_rows:
+        return _page(request, version, shown.begun_again())
     return _start(request, version, shown) if shown.is_valid() else _page(request, version, shown, status=400)
 
 

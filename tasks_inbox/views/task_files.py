@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 from engine import access
 from engine.attachments import download
 from engine.errors import Conflict, Invalid
+from engine.forms.building import TaskForm
 from engine.models import Task
 from engine.services.attachments import attach_file, detach_file, open_attachment
 from tasks_inbox.guard import InboxRequest, inbox_page
@@ -25,6 +26,26 @@ def add_sent_files(request: InboxRequest, task: Task) -> int:
     for file in sent:
         attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
     return len(sent)
+
+
+def read_answer(request: InboxRequest, task: Task) -> TaskForm:
+    """Read the form as it was sent. Files that came in its fields are added first; a wrong one is told at its field."""
+    form = form_of(task, request.POST)
+    sent = {name: request.FILES.getlist(name) for name in form.file_names() if name in request.FILES}
+    if not sent:
+        return form
+    data, wrong = request.POST.copy(), {}
+    for name, files in sent.items():
+        for file in files:
+            try:
+                added = attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
+                data.appendlist(name, added.name)
+            except Invalid as refusal:
+                wrong[name] = refusal.message
+    form = form_of(task, data)
+    for name, words in wrong.items():
+        form.add_error(name, words)
+    return form
 
 
 @task_act

@@ -16,7 +16,7 @@ from engine.forms.building import TaskForm
 from engine.models import Task
 from engine.services import tasks as services
 from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.views.task_files import add_sent_files
+from tasks_inbox.views.task_files import add_sent_files, read_answer
 from tasks_inbox.views.task_page import form_of, refused, task_act, task_page
 from workflowplatform.accounts.actor import Actor
 
@@ -49,18 +49,22 @@ def release(request: InboxRequest, task_id: UUID) -> HttpResponse:
 def complete(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Send an answer; what cannot be taken comes back with everything typed."""
     task = access.task_of(request.actor, task_id)
-    form = form_of(task, request.POST)
-    if not form.is_valid() and not task.is_over:
-        return task_page(request, task, form, status=400)
+    form = None
     try:
+        form = read_answer(request, task)
+        if form.asks_for_rows and not task.is_over:
+            return task_page(request, task, form.begun_again())
+        if not form.is_valid() and not task.is_over:
+            return task_page(request, task, form, status=400)
         done = _send(request, task, form)
     except Invalid as refusal:
+        form = form or form_of(task, request.POST)
         form.take_errors(refusal.errors, within="values")
         return task_page(request, task, form, status=400)
     except NotFound:
         raise
     except WorkflowError as refusal:
-        return refused(request, task_id, refusal, form)
+        return refused(request, task_id, refusal, form or form_of(task, request.POST))
     return _go_on(request, done)
 
 

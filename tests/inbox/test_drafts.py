@@ -112,7 +112,7 @@ def test_wrong_or_missing_file_is_told_by_name_with_the_form_kept(cast: Cast, bo
     task, ada = to_prepare(cast), browser("ada")
     wrong = send(ada, task, "files", file=pdf("offer.exe"), **{"f.size": "7"})
     assert wrong.status_code == 400
-    assert "offer.exe is of a kind that is not taken here" in wrong.content.decode()
+    assert "offer.exe cannot be attached. Use pdf, txt up to 1 KB." in wrong.content.decode()
     assert 'value="7"' in wrong.content.decode()
     assert "Choose a file first." in send(ada, task, "files").content.decode()
     send(ada, task, "files", file=pdf())

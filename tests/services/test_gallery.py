@@ -10,7 +10,6 @@ import pytest
 
 import engine.gallery
 from engine.demo.furnishing import MORE_ROLES
-from engine.forms.schema import CANNOT, Group, layout_of
 from engine.functions import registered_functions
 from engine.gallery import GALLERY, gallery
 from engine.kernel.definition import Definition, compile_definition
@@ -20,6 +19,7 @@ from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.playing import Play
 from engine.kernel.transitions import InstanceStatus, StepStatus
 from engine.services.people import DEFAULT_ROLES
+from engine.forms.schema import CANNOT, Part, layout_of
 
 FACTS = TenantFacts(
     roles=frozenset({*DEFAULT_ROLES, *MORE_ROLES}),
@@ -68,10 +68,9 @@ def test_every_step_that_people_see_has_a_title(name: str) -> None:
 @every_workflow
 def test_every_form_has_titled_fields_that_the_inbox_can_draw(name: str) -> None:
     for schema in schemas_in(canonical(name)):
-        for part in layout_of(schema):
-            assert not isinstance(part, Group)
-            assert part.kind != CANNOT, part.path
-            assert part.schema.get("title"), part.path
+        for part in every_part(layout_of(schema)):
+            assert part.kind != CANNOT, part.key
+            assert part.schema.get("title"), part.key
 
 
 @every_workflow
@@ -227,3 +226,9 @@ def empty_keys(value: Any, path: str = "") -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from empty_keys(inner, path)
+
+
+def every_part(parts: tuple[Part, ...]) -> Iterator[Part]:
+    for part in parts:
+        yield part
+        yield from every_part(part.parts)

@@ -63,12 +63,12 @@ def test_a_file_is_kept_under_its_id_and_comes_back(ada: Actor, adam: Actor, tas
 
 
 WRONG = (
-    ("bill.exe", b"MZ", "bill.exe is of a kind"),
-    ("bill", PDF, "bill is of a kind"),
+    ("bill.exe", b"MZ", "bill.exe cannot be attached"),
+    ("bill", PDF, "bill cannot be attached"),
     ("bill.pdf", b"<script>", "bill.pdf is not what its name says"),
     ("bill.pdf", PDF * 100, "bill.pdf is larger than 1 KB"),
     ("bill.pdf", b"", "bill.pdf is empty"),
-    ("bill.txt", b"text", "bill.txt is of a kind"),
+    ("bill.txt", b"text", "bill.txt cannot be attached"),
 )
 
 

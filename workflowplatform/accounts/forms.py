@@ -29,9 +29,14 @@ class Looks(forms.BaseForm):
         """List the fields as blocks to draw."""
         return [{"field": bound, "label": bound.label} for bound in self.visible_fields()]
 
-    def wrong_fields(self) -> list[forms.BoundField]:
+    @property
+    def is_wrong(self) -> bool:
+        """Tell whether anything needs attention."""
+        return self.is_bound and bool(self.errors)
+
+    def wrong_places(self) -> list[dict[str, str]]:
         """List the fields with an error, for the summary that leads to them."""
-        return [bound for bound in self.visible_fields() if bound.errors]
+        return [{"anchor": bound.auto_id, "label": str(bound.label)} for bound in self.visible_fields() if bound.errors]
 
 
 class SignInForm(Looks, auth_forms.AuthenticationForm):
