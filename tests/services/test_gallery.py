@@ -10,6 +10,7 @@ import pytest
 
 import engine.gallery
 from engine.demo.furnishing import MORE_ROLES
+from engine.forms.schema import CANNOT, Part, layout_of
 from engine.functions import registered_functions
 from engine.gallery import GALLERY, gallery
 from engine.kernel.definition import Definition, compile_definition
@@ -19,7 +20,6 @@ from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.playing import Play
 from engine.kernel.transitions import InstanceStatus, StepStatus
 from engine.services.people import DEFAULT_ROLES
-from engine.forms.schema import CANNOT, Part, layout_of
 
 FACTS = TenantFacts(
     roles=frozenset({*DEFAULT_ROLES, *MORE_ROLES}),
