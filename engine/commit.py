@@ -231,7 +231,7 @@ SPECIAL: dict[str, str] = {
     "WHERE s.everybody OR r.id IS NOT NULL OR p.id IS NOT NULL",
     "signals_out": "DELETE FROM wf_signals t USING {records} WHERE t.id = s.id",
     "signals_held": f"UPDATE wf_signals t SET held_due_at = t.due_at, due_at = {HELD_UNTIL} FROM {{records}} "
-    "WHERE t.instance_id = s.instance_id AND t.held_due_at IS NULL AND t.id <> ALL (s.except_ids) "
+    "WHERE t.instance_id = s.instance_id AND t.held_due_at IS NULL AND t.type <> 'ParentEnded' AND t.id <> ALL (s.except_ids) "
     "AND coalesce(t.waiting_token, 0) <> ALL (s.except_tokens)",
     "signals_freed": "UPDATE wf_signals t SET due_at = t.held_due_at, held_due_at = NULL FROM {records} "
     "WHERE t.instance_id = s.instance_id AND t.held_due_at IS NOT NULL AND t.id <> ALL (s.except_ids) "

@@ -16,8 +16,8 @@ from django.db import connection
 from engine.kernel.effects import Emit, Wait, WaitKind
 from engine.kernel.periods import parse_period
 from engine.kernel.signals import SignalType
-from engine.models import Instance, KeptSignal, Signal
-from engine.projection.stage import NEVER, STANDING_STILL
+from engine.models import KeptSignal, Signal
+from engine.projection.stage import NEVER
 from workflowplatform.ids import uuid7
 
 OPEN_WAITS = """
@@ -88,9 +88,13 @@ def queue_signal(
     token: int | None = None,
     payload: Any = None,
     signal_id: UUID | None = None,
+    held: bool = False,
 ) -> bool:
-    """Queue a signal to an instance; one that stands still gets it when it goes on."""
-    still = Instance.objects.filter(pk=instance_id, status__in=STANDING_STILL).exists()
+    """Queue a signal to an instance.
+
+    Whether it stands still is asked by the drain, under its claim: who does not hold that could read "suspended" while somebody
+    resumes it, and the signal would be held for ever. Only who holds the claim may say that the signal is `held`.
+    """
     Signal.objects.create(
         id=signal_id or uuid7(),
         tenant_id=tenant_id,
@@ -98,8 +102,8 @@ def queue_signal(
         type=kind,
         waiting_token=token,
         occurred_at=now,
-        due_at=NEVER if still else now,
-        held_due_at=now if still else None,
+        due_at=NEVER if held else now,
+        held_due_at=now if held else None,
         payload=payload or {},
     )
     return True

@@ -141,8 +141,9 @@ def _due(claimed: Sequence[UUID]) -> list[Due]:
 
 
 def _hold_still(due: list[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
-    """Hold what came in for instances that stand still; return the rest."""
-    still = [signal.id for signal in due if loaded[signal.instance_id].status in STANDING_STILL]
+    """Hold what came in for instances that stand still; return the rest. That its parent ended moves even those."""
+    held = [signal for signal in due if loaded[signal.instance_id].status in STANDING_STILL]
+    still = {signal.id for signal in held if signal.type != SignalType.PARENT_ENDED}
     if still:
         Signal.objects.filter(pk__in=still).update(held_due_at=F("due_at"), due_at=NEVER)
     return [signal for signal in due if signal.id not in still]

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import F, Q
 
 from engine import coordinator
 from engine.audit import Act, database_now, record
@@ -113,8 +113,8 @@ def bury(signal: Signal, error: Exception) -> None:
     RuntimeState.objects.filter(pk=instance.pk).update(
         runtime_status=InstanceStatus.INCIDENT, last_error_code="dead_letter", last_error_json=problem, updated_at=now
     )
-    for other in Signal.objects.filter(instance_id=instance.pk, held_due_at__isnull=True):
-        Signal.objects.filter(pk=other.pk).update(held_due_at=other.due_at, due_at=NEVER)
+    others = Signal.objects.filter(instance_id=instance.pk, held_due_at__isnull=True)
+    others.exclude(type=SignalType.PARENT_ENDED).update(held_due_at=F("due_at"), due_at=NEVER)
     record(instance, Act("raise_incident", new={"message": reason}), actor=engine_actor(instance.tenant_id))
 
 

@@ -20,7 +20,7 @@ from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.editing import can_be_edited
 from engine.kernel.forms import FieldError, refuse_unsafe_json
-from engine.kernel.signals import Happening, StepRetried, StepSkipped
+from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkipped
 from engine.kernel.transitions import InstanceStatus
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
 from engine.outbox import announce_on_commit
@@ -54,7 +54,7 @@ def suspend_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> In
     _require_status(instance, (InstanceStatus.RUNNING, InstanceStatus.INCIDENT), "suspended")
     _move(actor, instance, InstanceStatus.SUSPENDED, "suspend_workflow", reason)
     held = Signal.objects.filter(instance=instance, held_due_at__isnull=True)
-    held.update(held_due_at=F("due_at"), due_at=NEVER)
+    held.exclude(type=SignalType.PARENT_ENDED).update(held_due_at=F("due_at"), due_at=NEVER)
     return instance_now(instance.pk)
 
 

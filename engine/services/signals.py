@@ -73,7 +73,7 @@ def _hold(instance: Instance, name: str, payload: Any, signal_id: UUID) -> Sent:
     """Let a signal wait until the instance goes on; it moves nothing that stands still."""
     content, now = {"name": name, "key": None, "payload": payload}, database_now()
     kind = SignalType.EXTERNAL_SIGNAL
-    queue_signal(instance.tenant_id, instance.pk, kind, now, payload=content, signal_id=signal_id)
+    queue_signal(instance.tenant_id, instance.pk, kind, now, payload=content, signal_id=signal_id, held=True)
     SignalReceipt.objects.create(  # written now, so that the answer stays the same once it is delivered
         id=signal_id, tenant_id=instance.tenant_id, instance=instance, type=kind, disposition="kept", at=now
     )

@@ -3,9 +3,11 @@
 from functools import partial
 
 import pytest
+from django.db import transaction
 
 from engine.dispatch.drain import drain
 from engine.models import Instance, KeptSignal
+from engine.services.operations import resume_instance, suspend_instance
 from engine.services.signals import send_keyed_signal
 from tests.cast import Cast
 from tests.races.crowd import at_once
@@ -30,6 +32,36 @@ def test_opening_a_wait_and_accepting_its_signal_never_miss_each_other(committed
         pass
     assert Instance.objects.filter(status="completed").count() == rounds
     assert not KeptSignal.objects.exists()
+
+
+def test_a_signal_sent_while_its_instance_is_resumed_is_not_held_for_ever(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), WAITS)
+    instance = started(ada, "waits", order="K")
+    suspend_instance(actor=ada, instance_id=instance.pk)
+    with transaction.atomic():
+        sent = send_keyed_signal(actor=ada, name="paid", key="K", payload={"amount": 1})
+        assert sent.delivered == (instance.pk,)
+        at_once([partial(resume_instance, actor=ada, instance_id=instance.pk)])
+    drain()
+    instance.refresh_from_db()
+    assert instance.status == "completed"
+
+
+def test_a_signal_sent_while_its_instance_is_suspended_waits_for_it_to_go_on(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), WAITS)
+    instance = started(ada, "waits", order="K")
+    with transaction.atomic():
+        send_keyed_signal(actor=ada, name="paid", key="K", payload={"amount": 1})
+        at_once([partial(suspend_instance, actor=ada, instance_id=instance.pk)])
+    drain()
+    instance.refresh_from_db()
+    assert instance.status == "suspended"
+    resume_instance(actor=ada, instance_id=instance.pk)
+    drain()
+    instance.refresh_from_db()
+    assert instance.status == "completed"
 
 
 def test_of_many_signals_each_wakes_one_wait(committed_cast: Cast) -> None:

@@ -6,6 +6,7 @@ from engine.dispatch.drain import drain
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal
 from engine.services import operations
+from engine.services.instances import cancel_instance
 from engine.services.setup import put_secret
 from engine.services.tasks import complete_task
 from tests.cast import Cast
@@ -48,6 +49,45 @@ def test_a_suspended_instance_stands_still_until_resumed(committed_cast: Cast, a
     drain()
     asleep.refresh_from_db()
     assert asleep.status == "completed"
+
+
+PARENT = """
+workflow: parent
+title: Parent
+steps: [{id: child, workflow: {name: %s}}]
+"""
+
+
+@pytest.mark.parametrize("name", ["timer", "retried"])
+def test_a_child_that_stands_still_ends_with_its_parent(committed_cast: Cast, name: str) -> None:
+    ada = committed_cast.actor("ada")
+    counter("flaky").unlink(missing_ok=True)
+    for source in (TIMER.replace("PT0.2S", "PT1H"), ONE_ATTEMPT, PARENT % name):
+        activated(committed_cast.actor("gwen"), source)
+    parent = started(ada, "parent")
+    drain()
+    child = Instance.objects.get(parent=parent)
+    if name == "timer":
+        operations.suspend_instance(actor=ada, instance_id=child.pk)
+    else:
+        assert child.status == "incident"
+    cancel_instance(actor=ada, instance_id=parent.pk, reason="no longer needed")
+    drain()
+    child.refresh_from_db()
+    assert child.status == "cancelled"
+
+
+def test_a_child_suspended_after_its_parent_ended_ends_all_the_same(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    for source in (TIMER.replace("PT0.2S", "PT1H"), PARENT % "timer"):
+        activated(committed_cast.actor("gwen"), source)
+    parent = started(ada, "parent")
+    child = Instance.objects.get(parent=parent)
+    cancel_instance(actor=ada, instance_id=parent.pk, reason="no longer needed")
+    operations.suspend_instance(actor=ada, instance_id=child.pk)
+    drain()
+    child.refresh_from_db()
+    assert child.status == "cancelled"
 
 
 def test_a_task_of_a_suspended_instance_cannot_be_answered(gwen: Actor, ada: Actor, uri: Actor) -> None:
