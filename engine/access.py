@@ -27,6 +27,8 @@ from engine.models import (
     TaskEvent,
     Template,
     TemplateVersion,
+    Webhook,
+    WebhookDelivery,
 )
 from engine.models.instance import InstanceQuerySet
 from engine.models.task import TaskQuerySet
@@ -199,6 +201,26 @@ def bulk_act_of(actor: Actor, act_id: UUID) -> BulkAct:
     if act is None:
         raise NotFound
     return act
+
+
+def visible_webhooks(actor: Actor) -> QuerySet[Webhook]:
+    """Return the tenant's webhooks, for those who operate."""
+    webhooks = Webhook.objects.filter(tenant_id=actor.tenant_id)
+    return webhooks if actor.level >= TO_OPERATE else webhooks.none()
+
+
+def webhook_of(actor: Actor, webhook_id: UUID) -> Webhook:
+    """Return a webhook, or NotFound."""
+    webhook = visible_webhooks(actor).filter(pk=webhook_id).first()
+    if webhook is None:
+        raise NotFound
+    return webhook
+
+
+def visible_deliveries(actor: Actor) -> QuerySet[WebhookDelivery]:
+    """Return what the tenant's webhooks were told, for those who operate."""
+    deliveries = WebhookDelivery.objects.filter(tenant_id=actor.tenant_id).select_related("webhook")
+    return deliveries if actor.level >= TO_OPERATE else deliveries.none()
 
 
 # Tasks

@@ -46,6 +46,7 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         "WORKFLOW_WAKE_SECONDS",
         "WORKFLOW_SLICE_STEPS",
         "WORKFLOW_SLICE_SECONDS",
+        "WORKFLOW_WEBHOOK_FAILURES",
     )
     return [
         Error(f"{name} is {getattr(settings, name)}.", hint="Use a number above zero.", id="workflow.E002")

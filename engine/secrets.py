@@ -25,18 +25,20 @@ def encrypt(value: str) -> bytes:
     return _fernet().encrypt(value.encode())
 
 
+def decrypt(ciphertext: bytes) -> str:
+    """Return the value of what was stored: for whoever sends or signs with it, nobody else."""
+    try:
+        return _fernet().decrypt(ciphertext).decode()
+    except InvalidToken as error:
+        raise UnreadableSecret(
+            "A secret cannot be read: it was written under another SECRET_KEY. Write it anew."
+        ) from error
+
+
 def secrets_for_call(tenant_id: UUID, names: Iterable[str]) -> Mapping[str, str]:
     """Return the values that one call of a tenant needs; only the transport sees them."""
     wanted = list(names)
     if not wanted:
         return {}
-    fernet = _fernet()
-    try:
-        return {
-            secret.name: fernet.decrypt(bytes(secret.ciphertext)).decode()
-            for secret in Secret.objects.filter(tenant_id=tenant_id, name__in=wanted)
-        }
-    except InvalidToken as error:
-        raise UnreadableSecret(
-            "A secret cannot be read: it was written under another SECRET_KEY. Write it anew."
-        ) from error
+    found = Secret.objects.filter(tenant_id=tenant_id, name__in=wanted)
+    return {secret.name: decrypt(bytes(secret.ciphertext)) for secret in found}

@@ -218,6 +218,10 @@ WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.galler
 WORKFLOW_TOKEN_REQUESTS = int(os.environ.get("WORKFLOW_TOKEN_REQUESTS", "30000"))
 WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000"))
 """How many REST requests a minute one token and one tenant may make; 0: any number."""
+# A webhook is disabled when so many tries in a row failed, over at least so many hours.
+WORKFLOW_WEBHOOK_FAILURES = int(os.environ.get("WORKFLOW_WEBHOOK_FAILURES", "20"))
+WORKFLOW_WEBHOOK_PATIENCE_HOURS = float(os.environ.get("WORKFLOW_WEBHOOK_PATIENCE_HOURS", "24"))
+
 WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
 WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))
 WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))

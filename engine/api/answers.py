@@ -17,6 +17,7 @@ from engine.api.serializers import (
     TemplateSerializer,
     VersionLineSerializer,
 )
+from engine.models.webhook import DELIVERY_STATUSES, STATUSES
 
 
 class FindingSerializer(Rows):
@@ -180,3 +181,60 @@ def page_of_rows(shape: type[Rows]) -> Any:
         name = shape.__name__.removesuffix("Serializer") + "Page"
         _pages[shape] = inline_serializer(name, {"results": shape(many=True), **beside})
     return _pages[shape]
+
+
+class WebhookSerializer(Rows):
+    """A webhook without its secret."""
+
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    url = serializers.CharField()
+    events = serializers.ListField(child=serializers.CharField())
+    templates = serializers.ListField(child=serializers.CharField())
+    status = serializers.ChoiceField(STATUSES)
+    reason = serializers.CharField(help_text="Why it was disabled.")
+    owner = serializers.CharField(source="owner_name")
+    failures = serializers.IntegerField(help_text="Tries in a row that failed.")
+    failing_since = Moment(allow_null=True)
+    delivered_at = Moment(allow_null=True)
+    old_secret_until = Moment(allow_null=True)
+    created_at = Moment()
+    changed_at = Moment()
+
+
+class NewWebhookSerializer(WebhookSerializer):
+    """A webhook with its new secret, this once."""
+
+    secret = serializers.CharField()
+
+
+class DeliverySerializer(Rows):
+    """One event for one webhook."""
+
+    id = serializers.UUIDField()
+    webhook = serializers.UUIDField(source="webhook_id")
+    event = serializers.CharField()
+    instance = serializers.UUIDField(source="instance_id", allow_null=True)
+    status = serializers.ChoiceField(DELIVERY_STATUSES)
+    attempts = serializers.IntegerField()
+    due_at = Moment(help_text="When it is tried next, while it is pending.")
+    created_at = Moment()
+    ended_at = Moment(allow_null=True)
+
+
+class AttemptSerializer(Rows):
+    number = serializers.IntegerField()
+    began_at = Moment()
+    ended_at = Moment(allow_null=True)
+    status = serializers.IntegerField(allow_null=True)
+    error = serializers.CharField()
+    answer = serializers.CharField(help_text="How the answer began.")
+
+
+class DeliveryDetailSerializer(DeliverySerializer):
+    body = serializers.CharField(help_text="What is sent, byte for byte.")
+    log = AttemptSerializer(many=True)
+
+
+class ReplayedSerializer(Rows):
+    replayed = serializers.IntegerField()

@@ -40,7 +40,7 @@ def asked(name: str, kind: Any = OpenApiTypes.STR, *, words: Any = None, said: s
 
 
 SPECIAL = {"started_after", "due_before", "due_after", "since"}
-IDS = {"instance", "subject"}
+IDS = {"instance", "subject", "webhook"}
 
 
 def listed(shape: Any, known: Mapping[str, Any] | None = None, *others: OpenApiParameter) -> Operation:
@@ -66,6 +66,7 @@ INSTANCE, TASK = serializers.InstanceSerializer, serializers.TaskSerializer
 SAVED, SCHEDULE = serializers.SavedVersionSerializer, serializers.ScheduleSerializer
 VERSION = "templates/{name}/versions/{number}/"
 ONE, ONE_TASK, ONE_SCHEDULE = "instances/{instance_id}/", "tasks/{task_id}/", "schedules/{schedule_id}/"
+ONE_WEBHOOK, WEBHOOK, DELIVERY = "webhooks/{webhook_id}/", answers.WebhookSerializer, answers.DeliveryDetailSerializer
 FILES = ONE_TASK + "attachments/"
 REASON = inputs.ReasonBody
 
@@ -142,6 +143,19 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "dead-letters/"): listed(serializers.DeadLetterSerializer, filters.DEAD_LETTERS),
     ("POST", "dead-letters/{letter_id}/replay/"): Operation(INSTANCE, inputs.NoBody),
     ("POST", "dead-letters/{letter_id}/discard/"): Operation(INSTANCE, REASON),
+    ("GET", "webhooks/"): listed(WEBHOOK, filters.WEBHOOKS),
+    ("POST", "webhooks/"): Operation(answers.NewWebhookSerializer, inputs.WebhookBody, 201, keyed=False),
+    ("GET", ONE_WEBHOOK): Operation(WEBHOOK),
+    ("PUT", ONE_WEBHOOK): Operation(WEBHOOK, inputs.WebhookChangeBody),
+    ("DELETE", ONE_WEBHOOK): gone(),
+    ("POST", ONE_WEBHOOK + "pause/"): Operation(WEBHOOK, inputs.NoBody),
+    ("POST", ONE_WEBHOOK + "resume/"): Operation(WEBHOOK, inputs.NoBody),
+    ("POST", ONE_WEBHOOK + "rotate/"): Operation(answers.NewWebhookSerializer, inputs.RotateBody, keyed=False),
+    ("POST", ONE_WEBHOOK + "ping/"): Operation(DELIVERY, inputs.NoBody, 202),
+    ("POST", ONE_WEBHOOK + "replay/"): Operation(answers.ReplayedSerializer, inputs.ReplayBody, 202),
+    ("GET", "deliveries/"): listed(answers.DeliverySerializer, filters.DELIVERIES),
+    ("GET", "deliveries/{delivery_id}/"): Operation(DELIVERY),
+    ("POST", "deliveries/{delivery_id}/replay/"): Operation(DELIVERY, inputs.NoBody, 202),
     ("GET", "audit/"): listed(
         serializers.AuditSerializer,
         filters.AUDIT,

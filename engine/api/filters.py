@@ -16,6 +16,8 @@ from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Wait
 from engine.models.schedule import STATUSES
+from engine.models.webhook import DELIVERY_STATUSES
+from engine.models.webhook import STATUSES as WEBHOOK_STATUSES
 
 PAGING = frozenset({"cursor", "limit"})
 STATE = "state."
@@ -71,6 +73,17 @@ SCHEDULES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
 DEAD_LETTERS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "instance": (UUID, lambda wanted: Q(instance_id=wanted)),
     "template": (word, lambda name: Q(instance__template__name=name)),
+}
+
+WEBHOOKS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
+    "status": (_words(WEBHOOK_STATUSES), lambda names: Q(status__in=names)),
+}
+
+DELIVERIES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
+    "webhook": (UUID, lambda wanted: Q(webhook_id=wanted)),
+    "instance": (UUID, lambda wanted: Q(instance_id=wanted)),
+    "event": (word, lambda name: Q(event=name)),
+    "status": (_words(DELIVERY_STATUSES), lambda names: Q(status__in=names)),
 }
 
 AUDIT: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {

@@ -15,6 +15,7 @@ from engine.kernel.cron import Dst
 from engine.kernel.forms import FieldError
 from engine.kernel.periods import parse_period
 from engine.models.schedule import CATCH_UPS, OVERLAPS
+from engine.services.webhook_events import EVENTS
 from workflowplatform.accounts.scopes import Scope
 
 LONGEST_SOURCE = 1_000_000
@@ -277,6 +278,38 @@ class NewTokenBody(Body):
     person = Text(required=False, allow_null=True, max_length=100)
     scopes = serializers.ListField(child=serializers.ChoiceField(list(Scope)), required=False, max_length=len(Scope))
     expires_in = DurationText(required=False, allow_null=True)
+
+
+class WebhookChangeBody(Body):
+    """Whom a webhook tells about what; what is left out stays."""
+
+    title = Text(required=False, allow_blank=True, max_length=200)
+    url = Text(required=False, max_length=2000)
+    events = serializers.ListField(
+        child=serializers.ChoiceField(list(EVENTS)), required=False, min_length=1, max_length=len(EVENTS)
+    )
+    templates = serializers.ListField(
+        child=Text(max_length=100), required=False, max_length=200, help_text="Names; none of them means all."
+    )
+
+
+class WebhookBody(WebhookChangeBody):
+    """Whom to tell about what."""
+
+    url = Text(max_length=2000)
+    events = serializers.ListField(child=serializers.ChoiceField(list(EVENTS)), min_length=1, max_length=len(EVENTS))
+
+
+class RotateBody(Body):
+    """How long the secret before signs beside the new one."""
+
+    keep_for = DurationText(required=False)
+
+
+class ReplayBody(Body):
+    """From when on what failed is sent again; without it all of it."""
+
+    since = MomentText(required=False, allow_null=True)
 
 
 class SecretBody(Body):

@@ -43,6 +43,13 @@ def once(handler: Handler) -> Callable[..., HttpResponseBase]:
     return handle
 
 
+def refuse_key(request: Request, what: str) -> None:
+    """Refuse a key where the answer holds a secret, which is kept nowhere and so cannot be repeated."""
+    if HEADER in request.headers:
+        message = f"{what} is kept nowhere, so this takes no {HEADER}."
+        raise Invalid(message, [FieldError(HEADER, "invalid", message)])
+
+
 def _handle(handler: Handler, view: Any, request: Request, kwargs: dict[str, Any]) -> HttpResponseBase:
     key = _key_of(request)
     if key is None:

@@ -22,6 +22,8 @@ WRITING: Mapping[str, Scope | None] = {
     "templates": Scope.AUTHOR,
     "secrets": Scope.AUTHOR,
     "calendars": Scope.AUTHOR,
+    "webhooks": Scope.AUTHOR,
+    "deliveries": Scope.OPERATE,
     "instances": Scope.OPERATE,
     "tasks": Scope.OPERATE,
     "signals": Scope.OPERATE,

@@ -15,6 +15,7 @@ from engine.api.views import (
     task_acts,
     tasks,
     templates,
+    webhooks,
 )
 from engine.api.views.base import NothingHere
 from engine.api.views.document import DocsView, SchemaView
@@ -72,6 +73,15 @@ schedule_routes = [
     path("preview/", schedules.PreviewView.as_view(), name="preview"),
 ]
 
+webhook_routes = [
+    path("", webhooks.WebhookView.as_view(), name="webhook"),
+    path("pause/", webhooks.PauseView.as_view(), name="pause-webhook"),
+    path("resume/", webhooks.ResumeView.as_view(), name="resume-webhook"),
+    path("rotate/", webhooks.RotateView.as_view(), name="rotate-webhook"),
+    path("ping/", webhooks.PingView.as_view(), name="ping-webhook"),
+    path("replay/", webhooks.ReplayFailedView.as_view(), name="replay-webhook"),
+]
+
 urlpatterns = [
     path("templates/", templates.TemplatesView.as_view(), name="templates"),
     path("templates/validate/", templates.ValidateView.as_view(), name="validate"),
@@ -90,6 +100,11 @@ urlpatterns = [
     path("dead-letters/", operations.DeadLettersView.as_view(), name="dead-letters"),
     path("dead-letters/<uuid:letter_id>/replay/", operations.ReplayView.as_view(), name="replay"),
     path("dead-letters/<uuid:letter_id>/discard/", operations.DiscardView.as_view(), name="discard"),
+    path("webhooks/", webhooks.WebhooksView.as_view(), name="webhooks"),
+    path("webhooks/<uuid:webhook_id>/", include(webhook_routes)),
+    path("deliveries/", webhooks.DeliveriesView.as_view(), name="deliveries"),
+    path("deliveries/<uuid:delivery_id>/", webhooks.DeliveryView.as_view(), name="delivery"),
+    path("deliveries/<uuid:delivery_id>/replay/", webhooks.ReplayView.as_view(), name="replay-delivery"),
     path("audit/", auditing.AuditView.as_view(), name="audit"),
     path("audit/verify/", auditing.VerifyView.as_view(), name="verify"),
     path("secrets/", setup.SecretsView.as_view(), name="secrets"),

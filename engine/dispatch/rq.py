@@ -38,6 +38,7 @@ from rq.worker import WorkerStatus
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import Drained, drain, seconds_to_next_look
+from engine.dispatch.webhooks import Messenger
 
 log = structlog.get_logger(__name__)
 
@@ -152,6 +153,7 @@ class DrainWorker(SimpleWorker):
             queue.serializer = self.serializer
         self.log_job_description = False
         self._hand = Draughtsman()
+        self._messenger = Messenger()
 
     def _set_connection(self, connection: Redis) -> Redis:
         """Ask Redis for no longer than the longest look, where RQ would wait for minutes."""
@@ -221,7 +223,7 @@ class DrainWorker(SimpleWorker):
         self.set_state(WorkerStatus.IDLE)
         while not self._stop_requested:
             drained = look()
-            self._draw()
+            self._do_beside()
             found = self._next_job(timeout, drained)
             if found is not None:
                 self._begin_at_once(found[0])
@@ -240,9 +242,10 @@ class DrainWorker(SimpleWorker):
                 self.miss_redis(error)
             look()
 
-    def _draw(self) -> None:
-        """Lay out diagrams on the side; a database that is away is waited for at the next look for work."""
+    def _do_beside(self) -> None:
+        """Tell webhooks and lay out diagrams on the side; a database that is away is waited for at the next look for work."""
         try:
+            self._messenger.look()
             self._hand.look()
         except (OperationalError, InterfaceError):
             connection.close()
@@ -271,7 +274,8 @@ class DrainWorker(SimpleWorker):
         if drained.has_more:
             return 0.0
         try:
-            return min(seconds_to_next_look(drained.looked_at), settings.WORKFLOW_WAKE_SECONDS)
+            nearest = min(self._messenger.every, settings.WORKFLOW_WAKE_SECONDS)
+            return min(seconds_to_next_look(drained.looked_at), nearest)
         except (OperationalError, InterfaceError):
             connection.close()
             return LOOK_WITHOUT_DATABASE

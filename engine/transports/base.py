@@ -47,13 +47,14 @@ def make_call(
     key: str,
     timeout_seconds: float,
     http_allow: Sequence[str] | None = None,
+    redirects: bool = True,
 ) -> CallResult:
     """Make one attempt of an outside call and say how it ended."""
     send = TRANSPORTS.get(transport)
     if send is None:
         return Failed("definition", "unknown_transport", f"There is no transport named {transport}.")
     try:
-        return fit_to_keep(send(Call(request, key, timeout_seconds, http_allow)))
+        return fit_to_keep(send(Call(request, key, timeout_seconds, http_allow, redirects)))
     # User code may do anything, sys.exit() included; a worker outlives it.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         return Failed("transport", "exception", f"The call raised {type(error).__name__}.")

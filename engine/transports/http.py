@@ -78,7 +78,7 @@ def _exchange(call: Call) -> tuple[httpx.Response, bytes]:
         for _ in range(MOST_REDIRECTS + 1):
             response = client.send(request, stream=True, follow_redirects=False)
             try:
-                if response.next_request is None:
+                if response.next_request is None or not call.redirects:
                     return response, _read(response)
                 request = _follow(request, response.next_request)
             finally:

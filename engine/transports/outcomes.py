@@ -12,13 +12,14 @@ class Call:
     """One attempt of an outside call, every expression evaluated.
 
     `key` is the same for every attempt, so that the other side can tell a repeat. `http_allow` is the tenant's list of
-    origins: None means any public one.
+    origins: None means any public one. `redirects` says whether an answer that points elsewhere is followed.
     """
 
     request: Mapping[str, Json]
     key: str
     timeout_seconds: float
     http_allow: Sequence[str] | None = None
+    redirects: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from engine.models import DeadLetter, Task
 from engine.services.schedules import create_schedule
 from engine.services.setup import put_calendar, put_secret
 from engine.services.templates import save_draft
+from engine.services.webhooks import create_webhook, ping_webhook
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TWO_TASKS, activated, only_task, started
 from workflowplatform.ids import uuid7
@@ -25,6 +26,8 @@ class Scene:
     schedule: str = ""
     letter: str = ""
     other: str = ""
+    webhook: str = ""
+    delivery: str = ""
 
     def address(self, path: str) -> str:
         """Write the ids into a route."""
@@ -42,13 +45,22 @@ def set_scene(cast: Cast) -> Scene:
 
 
 def set_whole_scene(cast: Cast) -> Scene:
-    """Add a schedule, two dead letters, a secret and a calendar."""
+    """Add a schedule, two dead letters, a secret, a calendar, and a webhook with a message on its way."""
     scene, gwen = set_scene(cast), cast.actor("gwen")
     put_secret(actor=gwen, name="api_key", value="hush")
     put_calendar(actor=gwen, name="office", content={"hours": {"mon": ["09:00-17:00"]}})
     schedule = create_schedule(actor=cast.actor("ada"), template="approval", cron="0 9 * * *", input={"amount": 3})
     letters = [str(dead_letter(cast, scene.instance).pk) for _ in range(2)]
-    return replace(scene, schedule=str(schedule.pk), letter=letters[0], other=letters[1])
+    webhook, _ = create_webhook(actor=gwen, url="https://hooks.example.com/in", events=["instance.started"])
+    ping = ping_webhook(actor=gwen, webhook_id=webhook.pk)
+    return replace(
+        scene,
+        schedule=str(schedule.pk),
+        letter=letters[0],
+        other=letters[1],
+        webhook=str(webhook.pk),
+        delivery=str(ping.pk),
+    )
 
 
 def dead_letter(cast: Cast, instance: str) -> DeadLetter:

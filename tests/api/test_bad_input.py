@@ -7,34 +7,13 @@ import pytest
 from engine.models import Instance, TemplateVersion
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, open_task_ids, set_whole_scene
+from tests.api.test_doors import ROUTES
 from tests.cast import Cast
 
-WITH_BODIES = (
-    ("POST", "templates/"),
-    ("POST", "templates/validate/"),
-    ("PUT", "templates/idea/versions/1/"),
-    ("POST", "templates/idea/versions/1/activate/"),
-    ("POST", "instances/"),
-    ("POST", "instances/{instance}/cancel/"),
-    ("POST", "tasks/{task}/claim/"),
-    ("POST", "tasks/{task}/release/"),
-    ("POST", "tasks/{task}/complete/"),
-    ("POST", "templates/approval/versions/1/simulate/"),
-    ("POST", "instances/{instance}/signals/"),
-    ("POST", "instances/{instance}/suspend/"),
-    ("POST", "instances/{instance}/resume/"),
-    ("POST", "instances/{instance}/retry/"),
-    ("POST", "instances/{instance}/skip/"),
-    ("POST", "signals/"),
-    ("POST", "events/"),
-    ("POST", "schedules/"),
-    ("POST", "schedules/{schedule}/pause/"),
-    ("POST", "schedules/{schedule}/resume/"),
-    ("POST", "dead-letters/{letter}/replay/"),
-    ("POST", "dead-letters/{other}/discard/"),
-    ("PUT", "secrets/api_key/"),
-    ("PUT", "calendars/office/"),
+WITH_BODIES = tuple(
+    (method, path) for method, path in ROUTES if method in {"POST", "PUT"} and not path.endswith("attachments/")
 )
+"""Every route that reads JSON; a file comes as a form."""
 
 BODIES = {
     "not JSON": b"{",
@@ -135,6 +114,7 @@ BAD_QUERIES = (
     "audit/?after=9223372036854775808-1", "audit/?after=9223372036854775807-1", "audit/?after=%D9%A1-1", "audit/?after=&cursor=x",
     "audit/?since=today", "audit/?surprise=1", "audit/?cursor=W2ZhbHNlLCAibm9wZSJd",
     "audit/?cursor=W2ZhbHNlLCA5OTk5OTk5OTk5OTk5OTk5OTk5OTldCg", "calendars/?surprise=1",
+    "webhooks/?surprise=1", "webhooks/?status=gone", "deliveries/?webhook=x", "deliveries/?status=lost", "deliveries/?event=%00",
 )  # fmt: skip
 
 

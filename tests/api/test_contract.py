@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.api.described import OPERATIONS
 from engine.api.inputs import BulkBody, EventBody, InstanceSignalBody, RetryBody, SignalBody, SkipBody, StartBody
+from engine.services.webhook_events import EVENTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -65,6 +66,12 @@ CONTRACT = (
     "GET dead-letters/",
     "POST dead-letters/{id}/replay/",
     "POST dead-letters/{id}/discard/",
+    "GET webhooks/",
+    "POST webhooks/",
+    "GET webhooks/{id}/",
+    "PUT webhooks/{id}/",
+    "DELETE webhooks/{id}/",
+    "GET deliveries/",
     "GET audit/",
     "GET audit/verify/",
     "GET people/",
@@ -117,6 +124,11 @@ def test_every_operation_stands_in_the_guide() -> None:
         if not re.search(rf"{method} {re.escape(short(route))}[`?]", text)
     ]
     assert missing == []
+
+
+def test_every_event_stands_in_the_guide() -> None:
+    text = (ROOT / "docs/rest.md").read_text()
+    assert [event for event in EVENTS if f"`{event}`" not in text] == []
 
 
 def test_bodies_take_what_was_promised() -> None:

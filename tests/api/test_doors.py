@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -76,6 +77,19 @@ ROUTES: tuple[tuple[str, str], ...] = (
     ("GET", "dead-letters/"),
     ("POST", "dead-letters/{letter}/replay/"),
     ("POST", "dead-letters/{other}/discard/"),
+    ("GET", "webhooks/"),
+    ("POST", "webhooks/"),
+    ("GET", "webhooks/{webhook}/"),
+    ("PUT", "webhooks/{webhook}/"),
+    ("POST", "webhooks/{webhook}/ping/"),
+    ("POST", "webhooks/{webhook}/rotate/"),
+    ("POST", "webhooks/{webhook}/replay/"),
+    ("GET", "deliveries/"),
+    ("GET", "deliveries/{delivery}/"),
+    ("POST", "deliveries/{delivery}/replay/"),
+    ("POST", "webhooks/{webhook}/pause/"),
+    ("POST", "webhooks/{webhook}/resume/"),
+    ("DELETE", "webhooks/{webhook}/"),
     ("GET", "audit/"),
     ("GET", "audit/verify/"),
     ("GET", "secrets/"),
@@ -124,6 +138,10 @@ BODIES = {
     "schedules/": {"template": "approval", "cron": "0 9 * * *", "input": {"amount": 3}},
     "secrets/api_key/": {"value": "hush"},
     "schedules/{schedule}/": {"cron": "30 9 * * *"},
+    "webhooks/": {"url": "https://hooks.example.com/other", "events": ["task.opened"]},
+    "webhooks/{webhook}/": {"title": "Bookkeeping"},
+    "webhooks/{webhook}/rotate/": {"keep_for": "PT1H"},
+    "webhooks/{webhook}/replay/": {"since": "2020-01-07T09:00:00Z"},
     "people/": {"name": "nora", "level": 2, "roles": ["hr"]},
     "people/uri/": {"full_name": "Uri User"},
     "roles/": {"name": "legal"},
@@ -160,7 +178,7 @@ def test_stranger_is_asked_to_sign_in_everywhere(stranger: Caller, scene: Scene)
 
 @pytest.mark.parametrize("who", ["sam", "stan", "zoe"])
 def test_other_tenant_gets_everywhere_what_nobody_gets(call: Callers, scene: Scene, who: str) -> None:
-    unknown = Scene(*["01999999-9999-7999-8999-999999999999"] * 5)
+    unknown = Scene(*["01999999-9999-7999-8999-999999999999"] * len(fields(Scene)))
     for method, path in NAMED:
         nowhere = path.replace("approval", "nowhere").replace("idea", "nowhere")
         body = BODIES.get(path, {}) if method in {"POST", "PUT"} else None
@@ -195,6 +213,7 @@ def test_what_another_tenant_writes_under_our_names_is_theirs(call: Callers, sce
 
 def test_lists_of_another_tenant_are_empty(call: Callers, scene: Scene) -> None:
     lists = ("templates/", "instances/", "tasks/?view=team", "tasks/?view=available", "schedules/", "dead-letters/")
+    lists += ("webhooks/", "deliveries/")
     for path in (*lists, "secrets/", "calendars/", f"audit/?subject={scene.instance}"):
         assert call("sam").get(path).json()["results"] == [], path
 
@@ -260,6 +279,18 @@ LOW = {
     ("DELETE", "schedules/{schedule}/"): (404, 404, 204),
     ("POST", "dead-letters/{letter}/replay/"): (404, 404, 200),
     ("POST", "dead-letters/{other}/discard/"): (404, 404, 200),
+    ("GET", "webhooks/"): (200, 200, 200),
+    ("POST", "webhooks/"): (403, 403, 403),
+    ("GET", "webhooks/{webhook}/"): (404, 404, 200),
+    ("PUT", "webhooks/{webhook}/"): (404, 404, 403),
+    ("DELETE", "webhooks/{webhook}/"): (404, 404, 403),
+    ("POST", "webhooks/{webhook}/ping/"): (404, 404, 403),
+    ("POST", "webhooks/{webhook}/rotate/"): (404, 404, 403),
+    ("POST", "webhooks/{webhook}/pause/"): (404, 404, 403),
+    ("POST", "webhooks/{webhook}/resume/"): (404, 404, 403),
+    ("POST", "webhooks/{webhook}/replay/"): (404, 404, 202),
+    ("GET", "deliveries/{delivery}/"): (404, 404, 200),
+    ("POST", "deliveries/{delivery}/replay/"): (404, 404, 409),
     ("GET", "audit/"): (403, 403, 200),
     ("GET", "audit/verify/"): (403, 403, 200),
     ("GET", "secrets/"): (403, 403, 403),
@@ -302,6 +333,8 @@ def test_refusal_names_the_rule(call: Callers, scene: Scene) -> None:
 
 
 def test_unknown_address_is_not_found_for_everyone(stranger: Caller, call: Callers) -> None:
-    answers = [who(method, "webhooks/") for who in (stranger, call("gwen")) for method in ("GET", "POST", "DELETE")]
+    answers = [
+        who(method, "substitutions/") for who in (stranger, call("gwen")) for method in ("GET", "POST", "DELETE")
+    ]
     assert {answer.status_code for answer in answers} == {404}
     assert {answer["Content-Type"] for answer in answers} == {"application/problem+json"}

@@ -18,6 +18,7 @@ TO_SEE_TENANT = Level.ADMIN
 TO_OPERATE = Level.ADMIN
 TO_AUTHOR = Level.GOD
 TO_MANAGE_PEOPLE = Level.GOD
+TO_MANAGE_WEBHOOKS = Level.GOD
 TO_CROSS_TENANTS = Level.SUPERGOD
 LOWEST_TASK_LEVEL = Level.USER
 """A task's `min_level` may open it to this level, never further down."""

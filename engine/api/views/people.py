@@ -16,11 +16,9 @@ from engine.api.inputs import (
     RoleBody,
     read_body,
 )
-from engine.api.once import HEADER, once
+from engine.api.once import once, refuse_key
 from engine.api.paging import BY_NAME, BY_TOKEN, BY_USERNAME, answer_page
 from engine.api.views.base import ApiView
-from engine.errors import Invalid
-from engine.kernel.forms import FieldError
 from engine.services import directory, people, stats
 
 
@@ -98,9 +96,7 @@ class TokensView(ApiView):
 
     def post(self, request: Request) -> Response:
         """Make a token; its text is answered this once, so that no answer is kept for a repeat."""
-        if HEADER in request.headers:
-            message = "A new token's text is kept nowhere, so this takes no Idempotency-Key."
-            raise Invalid(message, [FieldError(HEADER, "invalid", message)])
+        refuse_key(request, "A new token's text")
         body = read_body(request, NewTokenBody)
         person = directory.find_person(actor=self.actor, name=body.pop("person", None) or self.actor.name)
         token, plain = people.create_token(actor=self.actor, person=person, **body)

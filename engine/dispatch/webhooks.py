@@ -1,0 +1,133 @@
+"""Tell the outside beside the work of a worker: never in a request, never in the way of a signal.
+
+A worker that looks for work also looks, every second while there is a webhook, for what is to be told, and lets a thread of its
+own do that: collect, take on, POST with no transaction open, settle. It goes on draining meanwhile. The thread holds nothing that
+counts: ended with its worker, what it had in hand is due again.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from django.db import connection
+
+from engine.secrets import UnreadableSecret
+from engine.services.deliveries import (
+    LONGEST_ANSWER,
+    TIMEOUT_SECONDS,
+    Answer,
+    Try,
+    collect,
+    look_for_work,
+    secrets_of,
+    settle,
+    take_on,
+)
+from engine.signing import signed_headers
+from engine.transports.base import Failed, make_call
+
+log = structlog.get_logger(__name__)
+
+EVERY, IDLE = 1.0, 5.0
+"""Seconds between looks: while there is an active webhook, and while there is none."""
+MAX_SECONDS = 60.0
+
+
+class Messenger:
+    """One worker's hand for webhooks."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._next_look = 0.0
+        self.every = IDLE
+
+    def look(self) -> None:
+        """Send a thread out when it is time and there is something to tell."""
+        if time.monotonic() < self._next_look or (self._thread is not None and self._thread.is_alive()):
+            return
+        anybody, something = look_for_work()
+        self.every = EVERY if anybody else IDLE
+        self._next_look = time.monotonic() + self.every
+        if something:
+            self._thread = threading.Thread(target=_run, name="webhooks", daemon=True)
+            self._thread.start()
+
+
+def _run() -> None:
+    """Tell what there is to tell, then leave the database; whatever goes wrong is tried again at a later look."""
+    try:
+        tell_webhooks()
+    except Exception:
+        log.exception("webhooks could not be told, looking again")
+    finally:
+        connection.close()
+
+
+def tell_webhooks() -> int:
+    """Collect and send until nothing is due; return how many tries were made."""
+    stop_at, made = time.monotonic() + MAX_SECONDS, 0
+    collect()
+    while (tries := take_on()) and time.monotonic() < stop_at:
+        made += len(tries)
+        _send(tries)
+    return made
+
+
+def _send(tries: Sequence[Try]) -> None:
+    """Make some tries side by side and settle each as soon as its answer is there."""
+    threads = [threading.Thread(target=_make, args=[one], daemon=True) for one in tries]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _make(one: Try) -> None:
+    try:
+        settle(one, post(one))
+    except Exception:
+        log.exception("what came of a delivery could not be written, it will be sent again")
+    finally:
+        connection.close()
+
+
+def post(one: Try) -> Answer:
+    """Send one message, signed now; nothing but an answer in 200 to 299 is good, and no redirect is followed."""
+    try:
+        signed = signed_headers(secrets_of(one), str(one.delivery_id), int(time.time()), one.body)
+    except UnreadableSecret:
+        return Answer(None, "Its secret was written under another SECRET_KEY: give it a new one.")
+    request = {
+        "method": "POST",
+        "url": one.url,
+        "headers": {"content-type": "application/json", **signed},
+        "body": one.body,
+    }
+    result = make_call(
+        "http",
+        request,
+        key=str(one.delivery_id),
+        timeout_seconds=TIMEOUT_SECONDS,
+        http_allow=one.http_allow,
+        redirects=False,
+    )
+    return _answer(result.value, result.message if isinstance(result, Failed) else "")
+
+
+def _answer(value: Any, error: str) -> Answer:
+    if not isinstance(value, dict):
+        return Answer(None, error)
+    status, body = value["status"], value["body"]
+    if 300 <= status < 400:
+        error = f"The answer was {status}; redirects are not followed."
+    text = "" if body is None else body if isinstance(body, str) else str(body)
+    return Answer(status, error, text[:LONGEST_ANSWER], _retry_after(value["headers"]))
+
+
+def _retry_after(headers: dict[str, str]) -> timedelta | None:
+    """Read how long the other side asks to be left alone; a date is not read."""
+    text = headers.get("retry-after", "")
+    return timedelta(seconds=int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else None

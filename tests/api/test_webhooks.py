@@ -1,0 +1,96 @@
+"""Webhooks over REST: what is shown, what never is, and the snippet of the guide."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.models import Audit, WebhookDelivery
+from engine.services.deliveries import Answer, settle, take_on
+from engine.signing import new_secret, signed_headers
+from tests.api.conftest import Callers
+from tests.cast import Cast
+
+NEW = {
+    "url": "https://hooks.example.com/in",
+    "events": ["task.opened", "task.opened", "instance.failed"],
+    "title": "Books",
+}
+
+
+def test_webhook_is_made_shown_changed_held_and_forgotten(call: Callers) -> None:
+    gwen, ada = call("gwen"), call("ada")
+    made = gwen.post("webhooks/", NEW)
+    assert made.status_code == 201
+    secret, path = made.json()["secret"], f"webhooks/{made.json()['id']}/"
+    assert made.json()["events"] == ["task.opened", "instance.failed"]
+    shown = ada.get(path).json()
+    assert (shown["owner"], shown["status"], "secret" in shown) == ("gwen", "active", False)
+    assert ada.get("webhooks/?status=active").json()["results"] == [shown]
+    changed = gwen("PUT", path, {"events": ["task.claimed"], "templates": []}).json()
+    assert (changed["events"], changed["url"]) == (["task.claimed"], NEW["url"])
+    assert gwen.post(path + "pause/").json()["status"] == "paused"
+    assert gwen.post(path + "pause/").json()["current_status"] == "paused"
+    assert gwen.post(path + "ping/").json()["code"] == "status"
+    assert gwen.post(path + "resume/").json()["status"] == "active"
+    again = gwen.post(path + "rotate/", {"keep_for": "PT1H"}).json()
+    assert again["secret"] != secret
+    assert again["old_secret_until"] is not None
+    assert gwen("DELETE", path).status_code == 204
+    assert gwen.get(path).status_code == 404
+    acts = Audit.objects.filter(subject_kind="tenant", action__contains="webhook").order_by("id")
+    assert list(acts.values_list("action", flat=True)) == [
+        "create_webhook", "change_webhook", "pause_webhook", "resume_webhook", "rotate_webhook_secret", "delete_webhook",
+    ]  # fmt: skip
+    assert "whsec_" not in str(list(acts.values_list("new", flat=True)))
+
+
+def test_answer_with_a_secret_takes_no_key(call: Callers) -> None:
+    gwen = call("gwen")
+    path = f"webhooks/{gwen.post('webhooks/', NEW).json()['id']}/"
+    for route, body in (("webhooks/", NEW), (path + "rotate/", {})):
+        refused = gwen.post(route, body, key="once")
+        assert (refused.status_code, refused.json()["errors"][0]["path"]) == (400, "Idempotency-Key")
+
+
+def test_delivery_shows_each_try_and_is_replayed_once_a_key(
+    call: Callers, django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    gwen, ada = call("gwen"), call("ada")
+    path = f"webhooks/{gwen.post('webhooks/', NEW).json()['id']}/"
+    pings = [gwen.post(path + "ping/", key=f"ping-{n % 2}").json()["id"] for n in range(4)]
+    assert len(set(pings)) == 2
+    for one in take_on():
+        settle(one, Answer(410 if str(one.delivery_id) == pings[0] else 200, "", "thanks\n" * 500))
+    with django_assert_max_num_queries(6):
+        shown = ada.get(f"deliveries/{pings[0]}/").json()
+    assert (shown["status"], shown["attempts"], shown["event"]) == ("failed", 1, "webhook.ping")
+    assert [(line["number"], line["status"], len(line["answer"])) for line in shown["log"]] == [(1, 410, 1024)]
+    with django_assert_max_num_queries(6):
+        listed = ada.get("deliveries/?status=failed").json()["results"]
+    assert [one["id"] for one in listed] == [pings[0]]
+    assert "body" not in listed[0]
+    answers = [ada.post(path + "replay/", {}, key="again").json() for _ in range(2)]
+    assert answers == [{"replayed": 1}] * 2
+    assert WebhookDelivery.objects.get(pk=pings[0]).status == "pending"
+    assert ada.post(f"deliveries/{pings[0]}/replay/").json()["current_status"] == "pending"
+    assert ada.post(f"deliveries/{pings[1]}/replay/").status_code == 202
+
+
+def test_snippet_of_the_guide_knows_ours_from_others(cast: Cast) -> None:
+    guide = (Path(__file__).resolve().parent.parent.parent / "docs/rest.md").read_text()
+    (snippet,) = re.findall(r"```python\n(import base64.*?)```", guide, re.DOTALL)
+    inside: dict[str, Any] = {}
+    exec(snippet, inside)
+    secret, old = new_secret(), new_secret()
+    headers = signed_headers([secret, old], "id-1", int(time.time()), '{"a":"ü"}')
+    body = '{"a":"ü"}'.encode()
+    assert inside["is_ours"](secret, headers, body)
+    assert inside["is_ours"](old, headers, body)
+    assert not inside["is_ours"](new_secret(), headers, body)
+    assert not inside["is_ours"](secret, headers, body + b" ")
+    assert not inside["is_ours"](secret, headers | {"webhook-id": "id-2"}, body)
+    assert not inside["is_ours"](secret, signed_headers([secret], "id-1", int(time.time()) - 600, '{"a":"ü"}'), body)
