@@ -15,6 +15,7 @@ from unittest.mock import patch
 import psycopg
 from django.db import connection
 
+from workflowplatform.database.hot import Hot
 from workflowplatform.ids import uuid7
 
 UUID_TEXT = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
@@ -51,14 +52,14 @@ class Recording:
 def recorded() -> Iterator[list[tuple[str, dict[str, str]]]]:
     """Give the list to which every commit statement within the block is added, with its rows."""
     kept: list[tuple[str, dict[str, str]]] = []
-    execute = psycopg.Cursor.execute
+    send = Hot._send
 
-    def keeping(self: Any, query: Any, params: Any = None, **kwargs: Any) -> Any:
-        if COMMIT_MARK in str(query):
-            kept.append((query, dict(params)))
-        return execute(self, query, params, **kwargs)
+    def keeping(self: Hot, statement: str, values: Any, prepare: bool) -> Any:
+        if COMMIT_MARK in statement:
+            kept.append((statement, dict(values)))
+        return send(self, statement, values, prepare)
 
-    with patch.object(psycopg.Cursor, "execute", keeping):
+    with patch.object(Hot, "_send", keeping):
         yield kept
 
 

@@ -1,7 +1,7 @@
 """Count the statements that this process sends, Django's and the hand-written ones alike.
 
-The embedded PostgreSQL comes without pg_stat_statements. Both kinds of cursor end in psycopg's own `execute`, and that is where
-they are counted; BEGIN and COMMIT do not pass there, SAVEPOINT and SET are left out as the budget says.
+The embedded PostgreSQL comes without pg_stat_statements. Every cursor ends in psycopg's own `execute`, the hot path in
+`Hot`, and that is where they are counted; BEGIN and COMMIT do not pass there, SAVEPOINT and SET are left out as the budget says.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,8 @@ from unittest.mock import patch
 
 import psycopg
 
+from workflowplatform.database.hot import Hot
+
 UNCOUNTED = ("SAVEPOINT", "RELEASE", "ROLLBACK", "SET", "BEGIN", "COMMIT")
 
 
@@ -18,7 +20,7 @@ UNCOUNTED = ("SAVEPOINT", "RELEASE", "ROLLBACK", "SET", "BEGIN", "COMMIT")
 def counted() -> Iterator[list[str]]:
     """Give the list to which every statement sent within the block is added."""
     sent: list[str] = []
-    execute = psycopg.Cursor.execute
+    execute, send = psycopg.Cursor.execute, Hot._send
 
     def counting(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
         text = query if isinstance(query, str) else str(query)
@@ -26,5 +28,9 @@ def counted() -> Iterator[list[str]]:
             sent.append(text)
         return execute(self, query, *args, **kwargs)
 
-    with patch.object(psycopg.Cursor, "execute", counting):
+    def counting_hot(self: Hot, statement: str, values: Any, prepare: bool) -> Any:
+        sent.append(statement)
+        return send(self, statement, values, prepare)
+
+    with patch.object(psycopg.Cursor, "execute", counting), patch.object(Hot, "_send", counting_hot):
         yield sent

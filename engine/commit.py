@@ -11,20 +11,21 @@ they were before.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
-import psycopg
 from django.conf import settings
 from django.db import connection
 
 from engine.errors import VersionConflict
 from engine.kernel.json_text import write_json
 from engine.metrics import tell_conflict
+from workflowplatform.database.base import DatabaseWrapper
+from workflowplatform.database.hot import Rows, Values
 
 Row = dict[str, Any]
 
@@ -102,9 +103,6 @@ PLAIN_INSERTS = {
     "audit": "wf_audit",
 }
 
-ONLY_WHEN_ASKED = 1_000_000_000
-"""How often a statement must come before the driver prepares it unasked."""
-
 HELD_UNTIL = "'9999-01-01 00:00:00+00'::timestamptz"
 
 
@@ -126,8 +124,10 @@ def write(batch: Batch) -> None:
     """Write the batch inside the caller's transaction, or raise VersionConflict and leave it to be rolled back."""
     filled = tuple(part for part, rows in batch.rows.items() if rows)
     values = {part: WRITERS.get(part, _written)(batch.rows[part]) for part in filled}
-    moved = [row[0] for row in run_hot(statement_of(filled), values)]
-    _require_all_moved(batch, moved)
+    if batch.rows["runtimes"]:
+        _require_all_moved(batch, [row[0] for row in run_hot(statement_of(filled), values)])
+    else:
+        _send_hot(statement_of(filled), values)
 
 
 _written: Callable[[list[Row]], str] = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -136,18 +136,18 @@ WRITERS: dict[str, Callable[[list[Row]], str]] = {"runtimes": write_json, "new_r
 """Snapshots are most of what is written, so they take the fast way; other parts keep the spelling that audits hash."""
 
 
-def run_hot(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Run a hot statement inside Django's transaction and return its rows. It is planned once a connection.
+def run_hot(statement: str, values: Values) -> Rows:
+    """Run a hot statement inside Django's transaction and return its rows. It is planned once a connection."""
+    return _database().run_hot(statement, values, prepare=settings.WORKFLOW_PREPARE)
 
-    Django forbids its connections to prepare anything; what is asked for here by name is prepared, and nothing else.
-    """
-    connection.ensure_connection()
-    driver = connection.connection
-    if settings.WORKFLOW_PREPARE and driver.prepare_threshold is None:
-        driver.prepare_threshold = ONLY_WHEN_ASKED
-    with connection.wrap_database_errors, psycopg.Cursor(driver) as cursor:
-        cursor.execute(statement, values, prepare=settings.WORKFLOW_PREPARE)
-        return cursor.fetchall()
+
+def _send_hot(statement: str, values: Values) -> None:
+    """Let the server begin; what it says against the rows comes up with the next statement or the commit."""
+    _database().send_hot(statement, values, prepare=settings.WORKFLOW_PREPARE)
+
+
+def _database() -> DatabaseWrapper:
+    return cast(DatabaseWrapper, connection)
 
 
 def _require_all_moved(batch: Batch, moved: list[UUID]) -> None:

@@ -17,7 +17,7 @@ from workflowplatform.services.secret_key import kept_secret_key
 def test_url_of_a_host_becomes_djangos_entry() -> None:
     entry = database_url.from_url("postgresql://ada:p%40ss@db.example:6432/work%20flow?sslmode=require")
     assert entry == {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "workflowplatform.database",
         "NAME": "work flow",
         "USER": "ada",
         "PASSWORD": "p@ss",

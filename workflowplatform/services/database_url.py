@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-ENGINE = "django.db.backends.postgresql"
+ENGINE = "workflowplatform.database"
 # Settings must load before any database exists; whoever then connects reads this in the error.
 NOWHERE = "/no database is known: start bin/up or set DATABASE_URL"
 SCHEMES = frozenset({"postgres", "postgresql"})

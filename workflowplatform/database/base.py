@@ -1,0 +1,64 @@
+"""The backend that settings name: Django's own, which settles what the short way has sent before it does anything else."""
+
+import contextlib
+from typing import Any
+
+from django.db import Error
+from django.db.backends.postgresql import base
+
+from workflowplatform.database.hot import Hot, Rows, Values, way_of
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection with two ways: cursors for everybody, `run_hot` and `send_hot` for the hot path."""
+
+    _hot: Hot | None = None
+
+    def run_hot(self, statement: str, values: Values, *, prepare: bool) -> Rows:
+        """Run a statement inside the current transaction and return its rows."""
+        with self.wrap_database_errors:
+            return self._way().run(statement, values, prepare=prepare)
+
+    def send_hot(self, statement: str, values: Values, *, prepare: bool) -> None:
+        """Send a statement without waiting for it: what it raises comes up at the next statement or at the commit."""
+        with self.wrap_database_errors:
+            self._way().send(statement, values, prepare=prepare)
+
+    def _way(self) -> Hot:
+        self.ensure_connection()
+        self._hot = way_of(self.connection)
+        return self._hot
+
+    def settle(self) -> None:
+        """Wait for what was sent."""
+        if self._hot is not None and not self._hot.is_settled:
+            with self.wrap_database_errors:
+                self._hot.settle()
+
+    def _settle_quietly(self) -> None:
+        """Settle what is about to be thrown away."""
+        with contextlib.suppress(Error):
+            self.settle()
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        self.settle()
+        return super().create_cursor(name)
+
+    def _commit(self) -> None:
+        if self.connection is None or self._hot is None or self._hot.is_settled:
+            return super()._commit()  # type: ignore[misc]
+        with self.wrap_database_errors:
+            return self._hot.commit()
+
+    def _rollback(self) -> None:
+        self._settle_quietly()
+        super()._rollback()  # type: ignore[misc]
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        self._settle_quietly()
+        super()._savepoint_rollback(sid)  # type: ignore[misc]
+
+    def _close(self) -> None:
+        self._settle_quietly()
+        self._hot = None
+        super()._close()  # type: ignore[misc]

@@ -1,0 +1,186 @@
+"""Run hot statements with as little as possible around them.
+
+An act is BEGIN, a statement that reads under locks, a statement that writes, COMMIT. Sent one after the other, much of a short
+act is the way there and back. Here BEGIN travels with the first statement and COMMIT with the last, and while the server writes,
+this process goes on to compose its answer. Statements are prepared once a connection and stay so after a rollback. All of that is
+libpq's pipeline mode, through psycopg's own door to it; psycopg's cursors in that mode cost as much as they save.
+
+The connection is in pipeline mode only while answers are outstanding. Whoever uses it otherwise settles first
+(`workflowplatform.database.base` sees to that), so that a refusal comes up in the transaction and savepoint that it belongs to.
+"""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+import psycopg
+from psycopg import generators
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+Values = Sequence[Any] | Mapping[str, Any]
+Rows = list[tuple[Any, ...]]
+
+PLACE = re.compile(r"%(?:\((\w+)\)s|(s)|(%))")
+MOST_PLANS = 200
+"""How many statements a connection keeps prepared; with one more it begins anew. In practice a few dozen shapes recur."""
+
+
+@lru_cache(maxsize=1_000)
+def _numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
+    """Write a statement's places as the server numbers them; return the names in that order, none where they are positions."""
+    names: dict[str, int] = {}
+    positions = count(1)
+
+    def number(found: re.Match[str]) -> str:
+        if found[3]:
+            return "%"
+        return f"${names.setdefault(found[1], len(names) + 1) if found[1] else next(positions)}"
+
+    return PLACE.sub(number, statement).encode(), tuple(names)
+
+
+class _Plan:
+    """A statement as this connection knows it: its name at the server, and how its rows are read."""
+
+    __slots__ = ("_knows_columns", "_transformer", "is_prepared", "name", "sql", "types")
+
+    def __init__(self, driver: psycopg.Connection[Any], sql: bytes, types: tuple[int, ...], name: bytes) -> None:
+        self.sql, self.types, self.name = sql, types, name
+        self.is_prepared = self._knows_columns = False
+        self._transformer = Transformer(driver)
+
+    def rows(self, result: PGresult) -> Rows:
+        self._transformer.set_pgresult(result, set_loaders=not self._knows_columns)
+        self._knows_columns = True
+        return self._transformer.load_rows(0, result.ntuples, tuple)
+
+
+class Hot:
+    """The short way of one connection."""
+
+    def __init__(self, driver: psycopg.Connection[Any]) -> None:
+        self._driver, self._server = driver, driver.pgconn
+        self._dumper = Transformer(driver)
+        self._plans: dict[tuple[bytes, tuple[int, ...]], _Plan] = {}
+        self._outstanding: list[_Plan | None] = []
+        """What was sent and not yet answered, in order: a plan where it is being prepared, else None."""
+
+    @property
+    def is_settled(self) -> bool:
+        return not self._outstanding
+
+    def run(self, statement: str, values: Values, *, prepare: bool) -> Rows:
+        """Run a statement and return its rows; whatever was sent before is settled by that."""
+        plan = self._send(statement, values, prepare)
+        return plan.rows(self._receive()[-1])
+
+    def send(self, statement: str, values: Values, *, prepare: bool) -> None:
+        """Let the server begin with a statement that answers nothing; how it went is told by whatever comes next."""
+        self._send(statement, values, prepare)
+        self._server.flush()
+
+    def settle(self) -> None:
+        """Wait for what was sent; raise what the server says against it."""
+        if self._outstanding:
+            self._receive()
+
+    def commit(self) -> None:
+        """Commit right behind what was sent. If that failed the server skips the commit, and this raises why."""
+        self._ask(b"COMMIT")
+        self._receive()
+
+    def _send(self, statement: str, values: Values, prepare: bool) -> _Plan:
+        sql, names = _numbered(statement)
+        given = [values[name] for name in names] if isinstance(values, Mapping) else values
+        dumped = self._dumper.dump_sequence(given, [PyFormat.AUTO] * len(given))
+        types, formats = self._dumper.types or (), self._dumper.formats
+        try:
+            self._begin()
+            plan = self._plan(sql, types)
+            if not prepare:
+                self._server.send_query_params(sql, dumped, types, formats)
+            else:
+                self._prepare(plan)
+                self._server.send_query_prepared(plan.name, dumped, formats)
+            self._outstanding.append(None)
+        except BaseException:
+            self._abandon()
+            raise
+        return plan
+
+    def _plan(self, sql: bytes, types: tuple[int, ...]) -> _Plan:
+        found = self._plans.get((sql, types))
+        if found is None:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+                self._ask(b"DEALLOCATE ALL")
+            found = self._plans[sql, types] = _Plan(self._driver, sql, types, b"hot%d" % len(self._plans))
+        return found
+
+    def _prepare(self, plan: _Plan) -> None:
+        if not plan.is_prepared:
+            self._server.send_prepare(plan.name, plan.sql, plan.types)
+            self._outstanding.append(plan)
+            plan.is_prepared = True
+
+    def _begin(self) -> None:
+        """Enter pipeline mode, and a transaction where one is wanted and none is open."""
+        if self._outstanding:
+            return
+        is_idle = self._server.transaction_status == TransactionStatus.IDLE
+        self._server.enter_pipeline_mode()
+        if is_idle and not self._driver.autocommit:
+            self._ask(b"BEGIN")
+
+    def _ask(self, command: bytes) -> None:
+        self._server.send_query_params(command, None)
+        self._outstanding.append(None)
+
+    def _receive(self) -> list[PGresult]:
+        """Read every outstanding answer and leave pipeline mode; raise the first that is an error."""
+        asked, self._outstanding = self._outstanding, []
+        try:
+            with self._driver.lock:
+                self._server.pipeline_sync()
+                answers = self._driver.wait(self._answers(len(asked)))
+            self._server.exit_pipeline_mode()
+        except BaseException:
+            self._abandon()
+            raise
+        refused = next((answer for answer in answers if answer.status == ExecStatus.FATAL_ERROR), None)
+        if refused is None:
+            return answers
+        for plan, answer in zip(asked, answers, strict=True):
+            if plan is not None:  # behind an error the server prepares nothing
+                plan.is_prepared = answer.status == ExecStatus.COMMAND_OK
+        raise error_from_result(refused, encoding="utf-8")
+
+    def _answers(self, count: int) -> Generator[Any, Any, list[PGresult]]:
+        yield from generators.send(self._server)
+        answers: list[PGresult] = []
+        for _ in range(count):
+            found = yield from generators.fetch_many(self._server)
+            if not found:
+                raise psycopg.OperationalError("the connection is lost")
+            answers.append(found[0])
+        yield from generators.fetch_many(self._server)
+        return answers
+
+    def _abandon(self) -> None:
+        """Close a connection of which nobody knows any more what it would answer next; the server rolls back."""
+        self._outstanding = []
+        self._server.finish()
+
+
+def way_of(driver: psycopg.Connection[Any]) -> Hot:
+    """Return the short way of a connection; it lives as long, from one user of a pool to the next."""
+    held = vars(driver)
+    found: Hot | None = held.get("_hot")
+    if found is None:
+        found = held["_hot"] = Hot(driver)
+    return found
