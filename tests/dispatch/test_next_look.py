@@ -8,6 +8,7 @@ import pytest
 
 from engine.audit import database_now
 from engine.dispatch import drain as draining
+from engine.dispatch import rq
 from engine.dispatch.drain import FARTHEST_LOOK, NEAREST_LOOK, Drained, drain, seconds_to_next_look
 from engine.dispatch.rq import make_worker
 from engine.models import Signal
@@ -48,3 +49,44 @@ def test_a_drain_that_had_done_enough_for_once_is_followed_by_another_at_once(
     assert [(drain().has_more, Signal.objects.count()) for _ in range(3)] == [(True, 1), (True, 0), (False, 0)]
     assert worker._seconds_ahead(Drained(has_more=True)) == 0.0
     assert worker._seconds_ahead(Drained()) > 0.0
+
+
+class Clock:
+    """A clock that only moves when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_a_worker_is_awake_at_the_due_moment_although_redis_lets_go_late(
+    valkey: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, worker = Clock(), make_worker("punctual")
+    monkeypatch.setattr(rq, "time", clock)
+    monkeypatch.setattr(worker, "_seconds_ahead", lambda drained: 0.5)
+    monkeypatch.setattr(worker, "_pop", lambda seconds: clock.sleep(seconds + rq.SLEEP_AHEAD if seconds else 0))
+    assert worker._next_job(5, Drained()) is None
+    assert clock.now == pytest.approx(0.5)
+
+
+def test_a_worker_that_waits_for_a_near_moment_still_hears_a_wake_up(
+    valkey: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, worker, asked = Clock(), make_worker("attentive"), []
+    job = (object(), object())
+
+    def pop(seconds: float | None) -> object:
+        asked.append(seconds)
+        return job if len(asked) == 4 else None
+
+    monkeypatch.setattr(rq, "time", clock)
+    monkeypatch.setattr(worker, "_seconds_ahead", lambda drained: rq.SLEEP_AHEAD)
+    monkeypatch.setattr(worker, "_pop", pop)
+    assert worker._next_job(5, Drained()) is job
+    assert clock.now < rq.SLEEP_AHEAD / 2
