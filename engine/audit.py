@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db import connection, models
 
+from engine.kernel.json_text import read_json, write_json
 from engine.models import Audit
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import AuditedSubject, Tenant
@@ -57,7 +58,14 @@ def hash_row(previous: str, row: dict[str, Any]) -> str:
 
 
 _hashed_of = itemgetter(*HASHED)
-_spell = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode
+
+
+def _as_stored(value: Any) -> Any:
+    """Spell what JSON has no word for as the row is going to hold it."""
+    return read_json(write_json(value))
+
+
+_spell = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_as_stored).encode
 """Made once: a start writes a dozen rows."""
 
 

@@ -7,11 +7,11 @@ somebody changed the instance while this act waited for the claim, the statement
 The rules themselves stand in engine.access.
 """
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -22,9 +22,11 @@ from engine.commit import run_hot
 from engine.coordinator import BESIDE_RUNTIME, LOADED, loaded_of
 from engine.definitions import definition_of
 from engine.errors import NotFound, Refused
+from engine.kernel.json_text import read_json
 from engine.kernel.transitions import VersionStatus
 from engine.models import Instance, Task, Template, TemplateVersion
 from engine.models.base import OrderedJSONField
+from engine.objects import link, make
 from engine.projection import Loaded
 from engine.task_reasons import principals
 from workflowplatform.accounts.actor import Actor
@@ -38,20 +40,18 @@ class Columns:
     """The columns of a model that a hot statement reads, and how a row of them becomes an object; the rest is deferred."""
 
     model: type[models.Model]
-    alias: str
-    fields: "tuple[models.Field[Any, Any], ...]"
+    listed: str
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    """The columns whose JSON the driver leaves as text."""
 
-    @property
-    def listed(self) -> str:
-        return ", ".join(f'{self.alias}."{field.column}"' for field in self.fields)
-
-    def read(self, values: Sequence[Any]) -> Any:
-        """Make the object; the driver leaves jsonb as text."""
-        read = [
-            json.loads(value) if value is not None and _is_jsonb(field) else value
-            for field, value in zip(self.fields, values, strict=True)
-        ]
-        return self.model.from_db("default", [field.attname for field in self.fields], read)
+    def read(self, reader: Iterator[Any]) -> Any:
+        """Take as many values as there are columns and make the object."""
+        values = dict(zip(self.names, reader, strict=False))
+        for name in self.texts:
+            if values[name] is not None:
+                values[name] = read_json(values[name])
+        return make(self.model, values)
 
 
 def _is_jsonb(field: "models.Field[Any, Any]") -> bool:
@@ -61,7 +61,12 @@ def _is_jsonb(field: "models.Field[Any, Any]") -> bool:
 def _columns(model: type[models.Model], alias: str, *names: str, without: Iterable[str] = ()) -> Columns:
     fields = model._meta.concrete_fields
     chosen = [field for field in fields if field.attname not in without and (not names or field.attname in names)]
-    return Columns(model, alias, tuple(chosen))
+    return Columns(
+        model,
+        listed=", ".join(f'{alias}."{field.column}"' for field in chosen),
+        names=tuple(field.attname for field in chosen),
+        texts=tuple(field.attname for field in chosen if _is_jsonb(field)),
+    )
 
 
 TASK = _columns(Task, "k")
@@ -136,10 +141,10 @@ def version_to_start(actor: Actor, name: str, number: int | None = None) -> Star
     if not rows:
         raise NotFound
     reader = iter(rows[0])
-    version, template, tenant = (_next(reader, columns) for columns in (VERSION, TEMPLATE, TENANT))
+    version, template, tenant = (columns.read(reader) for columns in (VERSION, TEMPLATE, TENANT))
     is_active, level, held, now = reader
     keep_time(now)
-    version.template, version.tenant = template, tenant
+    link(version, template=template, tenant=tenant)
     if version.status == VersionStatus.ACTIVE:
         version.canonical = definition_of(version.pk).canonical
     actor = _as_now(actor, is_active, level) if actor.person_id else actor
@@ -177,14 +182,14 @@ def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
     if not rows:
         raise _refuse_absent(actor)
     reader = iter(rows[0])
-    loaded = loaded_of(tuple(next(reader) for _ in range(LOADED_WIDTH)))
+    loaded = loaded_of(tuple(islice(reader, LOADED_WIDTH)))
     task, instance, version, template, assignee, person = (
-        _next(reader, columns) for columns in (TASK, INSTANCE, VERSION, TEMPLATE, ASSIGNEE, PERSON)
+        columns.read(reader) for columns in (TASK, INSTANCE, VERSION, TEMPLATE, ASSIGNEE, PERSON)
     )
     offered, sees, fresh = reader
-    version.template = instance.template = template
-    task.instance, task.version, instance.version = instance, version, version
-    task.assignee = assignee if task.assignee_id else None
+    link(version, template=template)
+    link(instance, template=template, version=version)
+    link(task, instance=instance, version=version, assignee=assignee if task.assignee_id else None)
     actor = _as_now(actor, person.is_active, person.level)
     return HeldTask(actor, person, task, loaded, offered), sees, fresh
 
@@ -192,10 +197,6 @@ def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
 @cache
 def _held_task(seen: str) -> str:
     return HELD_TASK.format(seen=seen)
-
-
-def _next(reader: Any, columns: Columns) -> Any:
-    return columns.read([next(reader) for _ in columns.fields])
 
 
 def _who(actor: Actor) -> dict[str, Any]:

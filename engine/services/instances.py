@@ -1,14 +1,12 @@
 """Start instances and end them by hand."""
 
-import json
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from engine import access, coordinator
 from engine.admission import hold_limits, is_limited, queue_instance
 from engine.audit import Act, database_now, record
-from engine.commit import Row
 from engine.coordinator import Advanced
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid
@@ -17,15 +15,14 @@ from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus, Result
 from engine.models import Instance, RuntimeState, Task, TemplateVersion
+from engine.objects import fill, link, make_written
 from engine.projection import NEVER, Delivery
-from engine.services.references import hold_reference
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.ids import uuid7
 
 MAX_REFERENCE = 200
-Noun = TypeVar("Noun", Instance, Task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +53,14 @@ def start_instance(
     advanced = coordinator.start(
         actor=actor, version=chosen, template=template, values=values, reference=reference, now=found.now
     )
-    hold_reference(chosen, advanced.instance_id, advanced.written["reference"])
-    born = instance_after(Instance(template=chosen.template, version=chosen, tenant=chosen.tenant), advanced)
+    born = make_written(Instance, advanced.written)
+    link(born, template=chosen.template, version=chosen, tenant=chosen.tenant)
     return StartedInstance(born, tasks_after(actor, born, advanced))
 
 
 def instance_after(instance: Instance, advanced: Advanced) -> Instance:
     """Bring an instance in hand up to the slice just written, without asking for it again."""
-    return _filled(instance, advanced.written)
+    return fill(instance, advanced.written)
 
 
 def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[Task, ...]:
@@ -72,22 +69,10 @@ def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[T
         return ()
     if advanced.new_tasks is None or actor.level < TO_SEE_TENANT:
         return next_tasks(actor, advanced.instance_id)
-    rows = json.loads(json.dumps(advanced.new_tasks, default=str))
-    tasks = [_filled(Task(instance=instance, version=instance.version, assignee=None), row) for row in rows]
+    tasks = [make_written(Task, row) for row in advanced.new_tasks]
+    for task in tasks:
+        link(task, instance=instance, version=instance.version, assignee=None)
     return tuple(sorted(tasks, key=lambda task: (-task.priority, task.due_at or NEVER, task.pk)))
-
-
-def _filled(noun: Noun, written: Row) -> Noun:
-    """Fill an object with the columns that were written, as if it had been read."""
-    for name, value in written.items():
-        if name in COLUMNS[type(noun)]:
-            setattr(noun, name, COLUMNS[type(noun)][name].to_python(value))
-    noun._state.adding = False
-    noun._state.db = "default"
-    return noun
-
-
-COLUMNS = {model: {field.attname: field for field in model._meta.concrete_fields} for model in (Instance, Task)}
 
 
 def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> Instance:
@@ -109,9 +94,7 @@ def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, referenc
         started_at=now,
         updated_at=now,
     )
-    queue_instance(instance, actor=actor)
-    hold_reference(version, instance.pk, reference)
-    return instance_now(instance.pk)
+    return instance_now(queue_instance(instance, actor=actor).pk)
 
 
 def _reference_errors(reference: str | None) -> tuple[FieldError, ...]:
