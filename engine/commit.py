@@ -3,27 +3,23 @@
 This is the hot path, and the only place of its kind: the ORM is 6–8 times slower here. A batch holds rows by *part*; every part
 is one common table expression fed by one JSON array, so that fifty slices cost one round trip. A slice writes rows of its own
 instance only. The statement's one question is whether each runtime row still had the version that the slice was computed from;
-if not, nothing is kept.
+if not, the database refuses all of it.
 
 Two rules keep the statement honest. A row is touched by at most one part: of two changes PostgreSQL would silently drop one.
 And references between parts go by what the earlier part returns, never by reading the table again: all parts see the tables as
 they were before.
 """
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter
 from typing import Any, cast
-from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
 
-from engine.errors import VersionConflict
 from engine.kernel.json_text import write_json
-from engine.metrics import tell_conflict
 from workflowplatform.database.base import DatabaseWrapper
 from workflowplatform.database.hot import Rows, Values
 
@@ -103,6 +99,10 @@ PLAIN_INSERTS = {
     "audit": "wf_audit",
 }
 
+WANTED = "wanted"
+ALL_MOVED = f"SELECT wf_require_moved(%({WANTED})s::bigint, (SELECT count(*) FROM runtimes))"
+"""The statement's one question, which the database answers by refusing the whole."""
+
 HELD_UNTIL = "'9999-01-01 00:00:00+00'::timestamptz"
 
 
@@ -121,19 +121,16 @@ class Batch:
 
 
 def write(batch: Batch) -> None:
-    """Write the batch inside the caller's transaction, or raise VersionConflict and leave it to be rolled back."""
+    """Write the batch inside the caller's transaction; the server begins at once and is not waited for.
+
+    What it says against the rows comes up with the next statement or the commit; a version that has moved on as a serialization
+    failure, after which the act is done again.
+    """
     filled = tuple(part for part, rows in batch.rows.items() if rows)
-    values = {part: WRITERS.get(part, _written)(batch.rows[part]) for part in filled}
+    values = {part: write_json(batch.rows[part]) for part in filled}
     if batch.rows["runtimes"]:
-        _require_all_moved(batch, [row[0] for row in run_hot(statement_of(filled), values)])
-    else:
-        _send_hot(statement_of(filled), values)
-
-
-_written: Callable[[list[Row]], str] = json.JSONEncoder(ensure_ascii=False, default=str).encode
-
-WRITERS: dict[str, Callable[[list[Row]], str]] = {"runtimes": write_json, "new_runtimes": write_json}
-"""Snapshots are most of what is written, so they take the fast way; other parts keep the spelling that audits hash."""
+        values[WANTED] = str(len(batch.rows["runtimes"]))
+    _database().send_hot(statement_of(filled), values, prepare=settings.WORKFLOW_PREPARE)
 
 
 def run_hot(statement: str, values: Values) -> Rows:
@@ -141,21 +138,13 @@ def run_hot(statement: str, values: Values) -> Rows:
     return _database().run_hot(statement, values, prepare=settings.WORKFLOW_PREPARE)
 
 
-def _send_hot(statement: str, values: Values) -> None:
-    """Let the server begin; what it says against the rows comes up with the next statement or the commit."""
-    _database().send_hot(statement, values, prepare=settings.WORKFLOW_PREPARE)
+def run_hot_together(*asked: tuple[str, Values]) -> list[Rows]:
+    """Run hot statements that do not need each other's rows on one journey."""
+    return _database().run_hot_together(asked, prepare=settings.WORKFLOW_PREPARE)
 
 
 def _database() -> DatabaseWrapper:
     return cast(DatabaseWrapper, connection)
-
-
-def _require_all_moved(batch: Batch, moved: list[UUID]) -> None:
-    wanted = {str(row["instance_id"]) for row in batch.rows["runtimes"]}
-    missing = wanted - {str(instance_id) for instance_id in moved}
-    if missing:
-        tell_conflict(len(missing))
-        raise VersionConflict("Another slice was committed first.", instances=sorted(missing))
 
 
 @cache
@@ -163,8 +152,7 @@ def statement_of(parts: tuple[str, ...]) -> str:
     """Compose the statement for the parts that have rows: the same few shapes recur, and each is prepared once."""
     expressions = [f"{part} AS ({_part(part)})" for part in parts]
     expressions += [f"{name} AS ({text})" for name, (needed, text) in FOLLOWERS.items() if needed in parts]
-    last = "SELECT instance_id FROM runtimes" if "runtimes" in parts else "SELECT NULL::uuid WHERE false"
-    return f"WITH {', '.join(expressions)} {last}"
+    return f"WITH {', '.join(expressions)} {ALL_MOVED if 'runtimes' in parts else 'SELECT NULL WHERE false'}"
 
 
 def _part(part: str) -> str:

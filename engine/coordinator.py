@@ -44,6 +44,7 @@ from engine.routing import hold_addresses
 from engine.task_effects import carry_out_task_effects
 from engine.transactional import Performer
 from workflowplatform.accounts.actor import Actor, engine_actor
+from workflowplatform.database.hot import Rows, Values
 from workflowplatform.ids import keep_time, uuid7
 
 LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) ORDER BY instance_id FOR NO KEY UPDATE"
@@ -107,7 +108,16 @@ def lock(instance_ids: Iterable[UUID]) -> list[UUID]:
 
 def load(instance_ids: Sequence[UUID]) -> dict[UUID, Loaded]:
     """Read claimed instances as they are now."""
-    rows = run_hot(LOAD_ONE, instance_ids) if len(instance_ids) == 1 else run_hot(LOAD, [list(instance_ids)])
+    return loaded_from(run_hot(*loading(instance_ids)))
+
+
+def loading(instance_ids: Sequence[UUID]) -> tuple[str, Values]:
+    """Return the statement that reads claimed instances, and its values."""
+    return (LOAD_ONE, instance_ids) if len(instance_ids) == 1 else (LOAD, [list(instance_ids)])
+
+
+def loaded_from(rows: Rows) -> dict[UUID, Loaded]:
+    """Read the rows of that statement."""
     return {row[0]: loaded_of(row) for row in rows}
 
 

@@ -62,9 +62,3 @@ class Unprocessable(WorkflowError):
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
         super().__init__(message)
         self.findings = tuple(findings)
-
-
-class VersionConflict(WorkflowError):
-    """Another slice of the same instance was committed in between; reload and try again."""
-
-    code = "version"

@@ -122,9 +122,9 @@ def tell_dead() -> None:
     _after_commit(lambda: meters().dead.inc())
 
 
-def tell_conflict(slices: int) -> None:
-    """Count slices that lost a race; their transaction is about to be rolled back."""
-    meters().conflicts.inc(slices)
+def tell_conflict() -> None:
+    """Count an act that lost a race for an instance and is done again."""
+    meters().conflicts.inc()
 
 
 def _after_commit(count: Any) -> None:

@@ -15,6 +15,8 @@ import psycopg
 import structlog
 from django.db import Error, OperationalError, connection, transaction
 
+from engine.metrics import tell_conflict
+
 log = structlog.get_logger(__name__)
 
 P = ParamSpec("P")
@@ -31,6 +33,12 @@ BY_CHANCE = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailur
 def is_by_chance(error: BaseException) -> bool:
     """Tell whether the database ended a transaction only because of others that ran beside it."""
     return isinstance(error.__cause__, BY_CHANCE)
+
+
+def _lost_the_race(error: BaseException) -> bool:
+    """Tell whether another slice of the same instance was committed first."""
+    cause = error.__cause__
+    return isinstance(cause, psycopg.Error) and cause.diag.constraint_name == "runtime_version"
 
 
 def is_waited_out(error: BaseException) -> bool:
@@ -65,6 +73,8 @@ def do_in_one_transaction(act: Callable[[], T]) -> T:
         except OperationalError as error:
             if committed or not is_by_chance(error):
                 raise
+            if _lost_the_race(error):
+                tell_conflict()
             log.info("the database ended a transaction, doing it again", error=_name(error), number=number)
             time.sleep(random.uniform(0, FIRST_PAUSE * 2**number))  # noqa: S311  spreads twins, keeps no secret
     return _try(act, [])

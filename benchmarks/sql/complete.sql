@@ -13,4 +13,4 @@ SELECT "tenant_id", "subject_kind", "subject_id", "seq", "at", "actor_id", "acto
 withdrawn AS (DELETE FROM wf_task_candidates t USING closed_tasks c WHERE t.task_id = c.id),
 sent_drafts AS (DELETE FROM wf_task_drafts t USING closed_tasks c WHERE t.task_id = c.id AND c.status = 'completed' AND (t.owner_id IS NULL OR t.owner_id = c.completed_by_id)),
 silenced AS (DELETE FROM wf_signals t USING closed_waits c WHERE t.instance_id = c.instance_id AND t.waiting_token = c.token AND t.type IN ('TimerDue', 'RetryDue', 'CallDue'))
-SELECT instance_id FROM runtimes
+SELECT wf_require_moved(%(wanted)s::bigint, (SELECT count(*) FROM runtimes))

@@ -9,4 +9,4 @@ SELECT "id", "tenant_id", "instance_id", "type", "waiting_token", "disposition",
 audit AS (INSERT INTO wf_audit ("tenant_id", "subject_kind", "subject_id", "seq", "at", "actor_id", "actor_name", "actor_level", "action", "step", "iteration", "attempt", "cause", "old", "new", "hash")
 SELECT "tenant_id", "subject_kind", "subject_id", "seq", "at", "actor_id", "actor_name", "actor_level", "action", "step", "iteration", "attempt", "cause", "old", "new", "hash" FROM json_to_recordset(%(audit)s::json) AS s("tenant_id" uuid, "subject_kind" text, "subject_id" uuid, "seq" bigint, "at" timestamptz, "actor_id" uuid, "actor_name" text, "actor_level" smallint, "action" text, "step" text, "iteration" text, "attempt" int, "cause" text, "old" jsonb, "new" jsonb, "hash" text)),
 silenced AS (DELETE FROM wf_signals t USING closed_waits c WHERE t.instance_id = c.instance_id AND t.waiting_token = c.token AND t.type IN ('TimerDue', 'RetryDue', 'CallDue'))
-SELECT instance_id FROM runtimes
+SELECT wf_require_moved(%(wanted)s::bigint, (SELECT count(*) FROM runtimes))

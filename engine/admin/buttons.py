@@ -31,14 +31,12 @@ class Button:
     level: int
     offered: Callable[[Actor, Any], bool] = always
     danger: bool = False
-    primary: bool = False
-    """Whether this is what one comes for."""
     asks: str = ""
     """The question of a text field that goes along; its answer is `request.POST["answer"]`."""
     more: tuple["Question", ...] = ()
     """Further questions, answered or not; their answers stand in `request.POST` by name."""
-    preview: str | Callable[[Actor, Any], str] = ""
-    """What will happen, in a sentence above the questions; said of this very row where it is a function."""
+    preview: str = ""
+    """What will happen, in a sentence above the questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,6 @@ class OfferedButton:
     words: str
     url: str
     danger: bool
-    primary: bool
     asks: str
     more: tuple[Question, ...]
     preview: str
@@ -86,15 +83,7 @@ class ButtonRow:
         """Return what this person may press on this row."""
         actor = actor_of(request)
         return [
-            OfferedButton(
-                button.words,
-                self._url(button, row),
-                button.danger,
-                button.primary,
-                button.asks,
-                button.more,
-                button.preview if isinstance(button.preview, str) else button.preview(actor, row),
-            )
+            OfferedButton(button.words, self._url(button, row), button.danger, button.asks, button.more, button.preview)
             for button in self.page.buttons
             if actor.level >= button.level and button.offered(actor, row)
         ]

@@ -26,7 +26,6 @@ TITLES: Mapping[int, str] = {
     405: "Not possible here",
     406: "No such format",
     409: "Too late, or the wrong moment",
-    412: "Changed since you read it",
     413: "Too large",
     415: "JSON is needed",
     422: "Understood, but not acceptable",
@@ -38,7 +37,6 @@ STATUSES: Mapping[type[errors.WorkflowError], int] = {
     errors.NotFound: 404,
     errors.Refused: 403,
     errors.Conflict: 409,
-    errors.VersionConflict: 409,
     errors.Invalid: 400,
     errors.Unprocessable: 422,
 }

@@ -23,7 +23,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from engine import coordinator
-from engine.commit import run_hot
+from engine.commit import run_hot, run_hot_together
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.bulk_acts import BulkHand
 from engine.dispatch.calls import Intent, make_calls, take_on_calls
@@ -119,10 +119,9 @@ def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
         return [], 0
     reached(Boundary.CLAIMED)
     transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
-    due = found = _due(claimed)
-    loaded = coordinator.load(sorted({signal.instance_id for signal in due}))
+    found, loaded = _load(claimed)
     reached(Boundary.LOADED)
-    due = _hold_still(due, loaded)
+    due = _hold_still(found, loaded)
     intents = take_on_calls([signal for signal in due if signal.type == SignalType.CALL_DUE], loaded)
     told = [signal for signal in due if signal.type != SignalType.CALL_DUE]
     for advanced in coordinator.deliver_batch(_by_instance(told, loaded)):
@@ -135,9 +134,13 @@ def _claim(batch: int) -> list[UUID]:
     return [row[0] for row in run_hot(CLAIM, {"batch": batch, "scan": batch * 4})]
 
 
-def _due(claimed: Sequence[UUID]) -> list[Due]:
-    rows = run_hot(DUE, {"claimed": list(claimed), "most": SIGNALS_A_SLICE})
-    return [Due(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5]) for row in rows]
+def _load(claimed: Sequence[UUID]) -> tuple[list[Due], dict[UUID, Loaded]]:
+    """Read what is due for claimed instances, and the instances."""
+    wanted = {"claimed": list(claimed), "most": SIGNALS_A_SLICE}
+    due, instances = run_hot_together((DUE, wanted), coordinator.loading(claimed))
+    return [Due(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5]) for row in due], coordinator.loaded_from(
+        instances
+    )
 
 
 def _hold_still(due: list[Due], loaded: dict[UUID, Loaded]) -> list[Due]:

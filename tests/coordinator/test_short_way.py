@@ -155,3 +155,10 @@ def test_a_lost_connection_is_told_as_one(crates: None) -> None:
         in_one_transaction(partial(send, 5), partial(run, "SELECT pg_terminate_backend(pg_backend_pid())"))
     assert weights() == []
     assert connection.connection.pgconn.pipeline_status == PipelineStatus.OFF
+
+
+def test_statements_of_one_journey_are_each_answered(crates: None) -> None:
+    with transaction.atomic():
+        send(5)
+        found = connection.run_hot_together([(WEIGHTS, []), (NAMED, {"weight": 5, "more": 1})], prepare=True)  # type: ignore[attr-defined]
+    assert found == [[(5,)], [(5, 1)]]

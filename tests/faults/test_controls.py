@@ -84,7 +84,7 @@ def run_dry(instance: Instance) -> None:
 
 def until_due(instance: Instance) -> None:
     give_up = time.monotonic() + PATIENCE
-    while time.monotonic() < give_up and not draining._due([instance.pk]):
+    while time.monotonic() < give_up and not draining._load([instance.pk])[0]:
         time.sleep(0.01)
 
 
@@ -136,14 +136,14 @@ def test_a_signal_acknowledged_in_a_transaction_of_its_own_is_found_lost(
     killed_then_drained()
     assert scene.account().faults == ()
 
-    honest = draining._due
+    honest = draining._load
 
     def acknowledging(claimed: Any) -> Any:
-        due = honest(claimed)
+        due, loaded = honest(claimed)
         elsewhere(lambda: [acknowledge(signal, scene.actor) for signal in due])
-        return due
+        return due, loaded
 
-    monkeypatch.setattr(draining, "_due", acknowledging)
+    monkeypatch.setattr(draining, "_load", acknowledging)
     killed_then_drained()
     account = scene.account()
     assert [words.split(":")[0] for words in account.lost] == ["a signal was taken, nothing followed"]

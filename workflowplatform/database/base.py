@@ -1,6 +1,7 @@
 """The backend that settings name: Django's own, which settles what the short way has sent before it does anything else."""
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import Error
@@ -18,6 +19,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Run a statement inside the current transaction and return its rows."""
         with self.wrap_database_errors:
             return self._way().run(statement, values, prepare=prepare)
+
+    def run_hot_together(self, asked: Sequence[tuple[str, Values]], *, prepare: bool) -> list[Rows]:
+        """Run statements that do not need each other's rows; return the rows of each."""
+        with self.wrap_database_errors:
+            return self._way().run_together(asked, prepare=prepare)
 
     def send_hot(self, statement: str, values: Values, *, prepare: bool) -> None:
         """Send a statement without waiting for it: what it raises comes up at the next statement or at the commit."""

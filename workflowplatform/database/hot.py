@@ -79,6 +79,12 @@ class Hot:
         plan = self._send(statement, values, prepare)
         return plan.rows(self._receive()[-1])
 
+    def run_together(self, asked: Sequence[tuple[str, Values]], *, prepare: bool) -> list[Rows]:
+        """Run statements one after the other on one journey; return the rows of each."""
+        sent = [(self._send(statement, values, prepare), len(self._outstanding) - 1) for statement, values in asked]
+        answers = self._receive()
+        return [plan.rows(answers[place]) for plan, place in sent]
+
     def send(self, statement: str, values: Values, *, prepare: bool) -> None:
         """Let the server begin with a statement that answers nothing; how it went is told by whatever comes next."""
         self._send(statement, values, prepare)
