@@ -93,6 +93,7 @@ class Campaign:
     hits: Counter[Boundary] = field(default_factory=Counter)
     misses: Counter[Boundary] = field(default_factory=Counter)
     started: list[UUID] = field(default_factory=list)
+    deserters: list[str] = field(default_factory=list)
     instances: int = 0
     fed_at: float = 0.0
     moves: int = 0
@@ -150,7 +151,8 @@ class Campaign:
         for pid, code in self.nursery.collect(seconds).items():
             life = self.alive.pop(pid)
             if code != -signal.SIGKILL:
-                raise RuntimeError(f"a worker ended with {code} before anybody killed it")
+                self.deserters.append(f"a worker ended by itself, with {code}")
+                continue
             self.killed.add(pid)
             if life.boundary is not None:
                 (self.misses if life.from_outside else self.hits)[life.boundary] += 1
@@ -242,7 +244,7 @@ def kill_workers(plan: Plan) -> Outcome:
 
 def _outcome(campaign: Campaign, account: Account, seconds: float) -> Outcome:
     kills, hits = len(campaign.killed), campaign.hits
-    faults = list(account.faults)
+    faults = [*campaign.deserters, *account.faults]
     faults += [f"no worker ever died at {boundary}" for boundary in Boundary if not hits[boundary]]
     if account.calls > account.intents + kills:
         faults.append(f"{account.calls} calls for {account.intents} attempts and {kills} kills")

@@ -191,6 +191,9 @@ def _work(boundary: str | None, passes: int) -> None:
     try:
         rq.make_worker(f"fault-{os.getpid()}").work()
         code = 0
+    except BaseException:  # noqa: BLE001  the process ends here, and somebody will ask why
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
     finally:
         os._exit(code)
 

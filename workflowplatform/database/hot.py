@@ -67,6 +67,8 @@ class Hot:
         self._driver, self._server = driver, driver.pgconn
         self._dumper = Transformer(driver)
         self._plans: dict[tuple[bytes, tuple[int, ...]], _Plan] = {}
+        self._names = count()
+        """No name comes twice: plans that were to be dropped stay where an error came before that."""
         self._outstanding: list[_Plan | None] = []
         """What was sent and not yet answered, in order: a plan where it is being prepared, else None."""
 
@@ -125,7 +127,7 @@ class Hot:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
                 self._ask(b"DEALLOCATE ALL")
-            found = self._plans[sql, types] = _Plan(self._driver, sql, types, b"hot%d" % len(self._plans))
+            found = self._plans[sql, types] = _Plan(self._driver, sql, types, b"hot%d" % next(self._names))
         return found
 
     def _prepare(self, plan: _Plan) -> None:
