@@ -33,6 +33,12 @@ def rows_of_tenant(model: type[Model], actor: Actor) -> QuerySet[Any]:
     return model._default_manager.filter(tenant_id=actor.tenant_id)
 
 
+def _filter_name(entry: Any) -> str:
+    """Name what a filter reads from the address: a field, or a filter's own word."""
+    named = entry[0] if isinstance(entry, tuple) else entry
+    return str(getattr(named, "parameter_name", named))
+
+
 class TenantRelatedFilter(RelatedFieldListFilter):
     """Offer only what the actor sees as values of a filter."""
 
@@ -86,8 +92,8 @@ class TenantAdmin(ModelAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Let addresses filter only by what the page offers: not, letter by letter, by a password's hash."""
-        offered = [entry[0] if isinstance(entry, tuple) else entry for entry in self.list_filter]
-        return any(isinstance(name, str) and (lookup == name or lookup.startswith(f"{name}__")) for name in offered)
+        offered = [_filter_name(entry) for entry in self.list_filter]
+        return any(lookup == name or lookup.startswith(f"{name}__") for name in offered)
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
         raise Http404

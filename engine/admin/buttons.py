@@ -31,12 +31,14 @@ class Button:
     level: int
     offered: Callable[[Actor, Any], bool] = always
     danger: bool = False
+    primary: bool = False
+    """Whether this is what one comes for."""
     asks: str = ""
     """The question of a text field that goes along; its answer is `request.POST["answer"]`."""
     more: tuple["Question", ...] = ()
     """Further questions, answered or not; their answers stand in `request.POST` by name."""
-    preview: str = ""
-    """What will happen, in a sentence above the questions."""
+    preview: str | Callable[[Actor, Any], str] = ""
+    """What will happen, in a sentence above the questions; said of this very row where it is a function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class OfferedButton:
     words: str
     url: str
     danger: bool
+    primary: bool
     asks: str
     more: tuple[Question, ...]
     preview: str
@@ -83,7 +86,15 @@ class ButtonRow:
         """Return what this person may press on this row."""
         actor = actor_of(request)
         return [
-            OfferedButton(button.words, self._url(button, row), button.danger, button.asks, button.more, button.preview)
+            OfferedButton(
+                button.words,
+                self._url(button, row),
+                button.danger,
+                button.primary,
+                button.asks,
+                button.more,
+                button.preview if isinstance(button.preview, str) else button.preview(actor, row),
+            )
             for button in self.page.buttons
             if actor.level >= button.level and button.offered(actor, row)
         ]

@@ -1,115 +1,27 @@
-"""Operating: instances, tasks, signals and dead letters, read-only and in sentences."""
+"""Operating: tasks, signals and dead letters, read-only and in sentences."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import path, reverse
+from django.urls import reverse
 from unfold.decorators import display
 
 from engine import access
 from engine.admin import mending
 from engine.admin.base import TenantAdmin
 from engine.admin.bulk_acts import action_of
+from engine.admin.case_page import SIGNALS
 from engine.admin.columns import moment_column
-from engine.admin.incidents import incidents_page
 from engine.admin.rights import actor_of
-from engine.admin.sentences import (
-    awaited,
-    instance_sentence,
-    lines_of,
-    moment_words,
-    rows_of_value,
-    value_words,
-    wait_sentence,
-)
+from engine.admin.sentences import moment_words, rows_of_value, value_words
 from engine.kernel.signals import SignalType
-from engine.models import Audit, DeadLetter, Instance, Signal, Task
-from engine.services.diagrams import inline_diagram
+from engine.models import Audit, DeadLetter, Signal, Task
+from engine.telling.sentence import who_of
 from workflowplatform.accounts.actor import Actor
 
-INSTANCE_LABELS = {
-    "running": "info",
-    "queued": "warning",
-    "suspended": "warning",
-    "completed": "success",
-    "incident": "danger",
-    "failed": "danger",
-    "expired": "danger",
-    "cancelled": "",
-}
 TASK_LABELS = {"open": "", "claimed": "info", "suspended": "warning", "completed": "success", "expired": "danger"}
-SIGNALS = {
-    SignalType.TASK_COMPLETED: "A task was answered",
-    SignalType.TIMER_DUE: "A timer is due",
-    SignalType.RETRY_DUE: "Try again",
-    SignalType.CALL_DUE: "Make a call, or see to one that never ended",
-    SignalType.EXTERNAL_SIGNAL: "A signal from outside",
-    SignalType.SUB_WORKFLOW_COMPLETED: "Another workflow ended",
-    SignalType.INTERNAL_CONTINUE: "Go on",
-}
-
-
-@admin.register(Instance)
-class InstanceAdmin(TenantAdmin):
-    visible = staticmethod(access.visible_instances)
-    list_display = ("words", "state_label", "waits_for", "starter", "started")
-    started = moment_column("started_at", "Started")
-    list_filter = ("status", "template")
-    search_fields = ("reference", "started_by_name")
-    ordering = ("-id",)
-    change_form_template = "admin/instance_page.html"
-    buttons = mending.OF_INSTANCES
-    actions = tuple(action_of(name) for name in ("retry", "skip", "suspend", "resume", "cancel"))
-
-    def get_urls(self) -> list[Any]:
-        page = self.admin_site.admin_view(incidents_page(self.admin_site))
-        return [path("incidents/", page, name="engine_incidents"), *super().get_urls()]
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Instance]:
-        rows: QuerySet[Instance] = super().get_queryset(request)
-        return rows.select_related("template", "version").prefetch_related("waits").defer("input", "output")
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return []
-
-    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Tell an instance: the sentence first, then waits, tasks, steps, timeline and what it knows."""
-        actor = actor_of(request)
-        waits = list(row.waits.all())
-        tasks = list(access.visible_tasks(actor).filter(instance=row).order_by("id"))
-        open_tasks = {task.token: task for task in tasks if not task.is_over}
-        return {
-            "title": str(row),
-            "subtitle": None,
-            "wf_instance": row,
-            "wf_sentence": instance_sentence(row, waits, open_tasks),
-            "wf_waits": [(wait_sentence(wait, open_tasks), wait) for wait in waits],
-            "wf_tasks": tasks,
-            "wf_steps": access.step_runs_of(actor, row.pk),
-            "wf_diagram": inline_diagram(actor, row),
-            "wf_timeline": lines_of(access.history_of(actor, row.pk).order_by("-seq")[:200]),
-            "wf_state": rows_of_value(row.state),
-            "wf_input": rows_of_value(row.input),
-            "wf_output": rows_of_value(row.output),
-        }
-
-    @display(description="Instance", header=True, ordering="reference")
-    def words(self, instance: Instance) -> list[str]:
-        return [str(instance), f"{instance.template}, version {instance.version.number}"]
-
-    @display(description="Status", label=INSTANCE_LABELS, ordering="status")
-    def state_label(self, instance: Instance) -> str:
-        return instance.status
-
-    @display(description="What it waits for")
-    def waits_for(self, instance: Instance) -> str:
-        return instance_sentence(instance, instance.waits.all())
-
-    @display(description="Started by", ordering="started_by_name")
-    def starter(self, instance: Instance) -> str:
-        return instance.started_by_name.capitalize() or "the engine"
 
 
 @admin.register(Task)
@@ -137,7 +49,7 @@ class TaskAdmin(TenantAdmin):
             "wf_payload": rows_of_value(row.payload),
             "wf_answer": rows_of_value(row.answer),
             "wf_outcomes": ", ".join(outcome["title"] for outcome in row.outcomes),
-            "wf_awaited": awaited(row),
+            "wf_awaited": who_of(row),
         }
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
@@ -153,7 +65,7 @@ class TaskAdmin(TenantAdmin):
 
     @display(description="For")
     def awaits(self, task: Task) -> str:
-        return awaited(task)
+        return who_of(task)
 
 
 @admin.register(Signal)

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.levels import TO_AUTHOR, TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, TO_OPERATE, Level
+from workflowplatform.accounts.levels import (
+    TO_AUTHOR,
+    TO_CROSS_TENANTS,
+    TO_MANAGE_PEOPLE,
+    TO_MANAGE_WEBHOOKS,
+    TO_OPERATE,
+    Level,
+)
 
 NOBODY = 7
 """Above every level."""
@@ -40,6 +47,8 @@ RIGHTS: dict[str, Rights] = {
     "engine.bulkact": READ_ONLY,
     "engine.audit": READ_ONLY,
     "engine.schedule": Rights(view=TO_OPERATE, add=TO_OPERATE),
+    "engine.webhook": Rights(view=TO_OPERATE, add=TO_MANAGE_WEBHOOKS),
+    "engine.webhookdelivery": READ_ONLY,
     "engine.secret": Rights(view=TO_AUTHOR, add=TO_AUTHOR, change=TO_AUTHOR),
     "engine.businesscalendar": Rights(view=TO_OPERATE, add=TO_AUTHOR, change=TO_AUTHOR),
 }

@@ -1,14 +1,14 @@
 """Say in sentences what rows hold in columns: acts of the audit, waits, moments and values."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
-from django.utils.timesince import timesince
 
-from engine.models import Audit, Instance, Task, Wait
+from engine.models import Audit
+from engine.telling import timeline
 
 NOTHING = "–"
 
@@ -45,44 +45,24 @@ ACTS: dict[str, str] = {
     "rotate_webhook_secret": "gave the webhook {new[name]} a new secret",
     "delete_webhook": "deleted the webhook {new[name]}",
     "replay_deliveries": "sent deliveries of the webhook {new[name]} again",
-    "start_workflow": "started it",
-    "hold_step": "{step} is held back",
-    "execute_step": "{step} began",
-    "complete_step": "{step} is done",
-    "fail_step": "{step} failed: {new[message]}",
-    "skip_step": "{step} was skipped",
-    "retry_step": "{step} will be tried again: {new[message]}",
-    "expire_step": "{step} ran out of time",
-    "cancel_step": "{step} was withdrawn",
-    "compensate_step": "{step} was undone",
-    "task_created": "the task “{new[title]}” was opened",
-    "task_claimed": "claimed {step}",
-    "task_released": "released {step}",
-    "task_completed": "answered {step}: {new[outcome]}",
-    "task_answered": "answered {step}, as one of several: {new[outcome]}",
-    "task_assigned": "gave {step} to {new[assignee]}",
-    "task_reassigned": "gave {step} to {new[assignee]}",
-    "task_commented": "commented on {step}",
-    "task_suspended": "suspended {step}",
-    "task_resumed": "resumed {step}",
-    "task_snoozed": "put {step} off",
-    "task_ticked": "ticked a point of {step}",
-    "task_unticked": "took a tick of {step} back",
-    "task_attached": "added {new[name]} to {step}",
-    "task_detached": "took {old[name]} away from {step}",
-    "task_reminded": "wrote a reminder of {step}",
-    "task_escalated": "escalated {step}",
-    "task_late": "{step} was promised by now",
-    "complete_workflow": "it is completed",
-    "fail_workflow": "it failed: {new[message]}",
-    "cancel_workflow": "cancelled it",
-    "expire_workflow": "it ran out of time",
-    "raise_incident": "it stopped with an incident: {new[message]}",
+    "mark_available": "found that this release can run version {new[version]} again",
+    "mark_unavailable": "found that this release cannot run version {new[version]}",
+    "create_schedule": "made a schedule",
+    "change_schedule": "changed a schedule",
+    "pause_schedule": "held a schedule",
+    "resume_schedule": "let a schedule go on",
+    "cancel_schedule": "ended a schedule",
+    "trigger_scheduled": "started it by a schedule",
+    "run_schedule": "started it by hand, as its schedule would",
+    "refuse_event": "refused what an event would have started",
+    "create_secret": "wrote the secret {new[name]}",
+    "change_secret": "wrote the secret {new[name]} anew",
+    "delete_secret": "forgot the secret {new[name]}",
+    "change_calendar": "wrote the calendar {new[name]}",
+    "set_retention": "changed how long work is kept",
+    "apply_retention": "let go what was past its time",
 }
-"""Every act in words; those that a person does continue the person's name."""
-
-TOLD_OF_THE_CASE = ("{step}", "it ", "the task")
-"""How sentences begin that tell what the case did, not what somebody did."""
+"""Acts on tenants, people and templates in words that continue the person's name; those on a case engine.telling tells."""
 
 SPOKEN = frozenset(
     {"input", "error", "message", "outcome", "title", "version", "created", "sha256", "key", "name", "role"}
@@ -143,17 +123,18 @@ class _Facts(dict[str, Any]):
 
 
 def sentence_of(act: Audit) -> str:
-    """Say one act in words; an act the table does not know is said by its name."""
+    """Say one act in words; an act no table knows is said by its name."""
+    if timeline.is_told(act.action):
+        entry = timeline.of_act(act)
+        return f"{entry.what}: {entry.note}" if entry.note and entry.note != act.cause else entry.what
     form = ACTS.get(act.action, act.action.replace("_", " "))
-    facts = {"old": _facts(act.old), "new": _facts(act.new), "step": act.step or "a step"}
-    return form.format_map(facts)
+    return form.format_map({"old": _facts(act.old), "new": _facts(act.new)})
 
 
 def full_sentence(act: Audit) -> str:
     """Say one act with its doer, where somebody did it."""
-    words = sentence_of(act)
-    told = ACTS.get(act.action, "").startswith(TOLD_OF_THE_CASE)
-    return words[0].upper() + words[1:] if told else f"{who_of(act)} {words}"
+    by_itself = timeline.is_told(act.action) and not timeline.of_act(act).who
+    return sentence_of(act) if by_itself else f"{who_of(act)} {sentence_of(act)}"
 
 
 def _facts(value: Any) -> _Facts:
@@ -200,50 +181,6 @@ def rows_of_value(value: Any, path: str = "") -> list[tuple[str, str]]:
     return [(path, value_words(value))] if path else []
 
 
-WAITS: dict[str, str] = {
-    "task": "Waits for a person at {step}",
-    "timer": "Waits for its time at {step}",
-    "signal": "Waits for the signal {name} at {step}",
-    "child": "Waits for another workflow at {step}",
-    "retry": "Will try {step} again",
-    "call": "Waits for an answer from outside at {step}",
-    "add": "Waits for more at {step}",
-}
-
-
-def wait_sentence(wait: Wait, tasks: Mapping[int, Task] | None = None) -> str:
-    """Say what an instance waits for, and until when; of a task that is at hand also for whom."""
-    task = (tasks or {}).get(wait.token)
-    if task:
-        return f"Waits for {awaited(task)}: {task.title}."
-    words = WAITS[wait.kind].format(step=wait.step, name=wait.name or NOTHING)
-    return f"{words}, due {moment_words(wait.due_at)}." if wait.due_at else f"{words}."
-
-
-def awaited(task: Task) -> str:
-    """Say whose answer a task needs: its assignee's, one of its roles', or anybody's."""
-    if task.assignee:
-        return str(task.assignee)
-    names = [*task.effective_roles, *task.users]
-    return " or ".join(names) if names else "anybody"
-
-
 def moment_words(at: datetime | None) -> str:
     """Write a moment in the reader's zone."""
     return f"{timezone.localtime(at):%-d %b %Y %H:%M}" if at else NOTHING
-
-
-def instance_sentence(instance: Instance, waits: Iterable[Wait], tasks: Mapping[int, Task] | None = None) -> str:
-    """Say first what matters about an instance: what it waits for, or how it ended."""
-    if instance.is_over:
-        span = timesince(instance.started_at, instance.ended_at)
-        ending = f" as {instance.outcome}" if instance.outcome else ""
-        return f"{instance.status.capitalize()}{ending} on {moment_words(instance.ended_at)} after {span}."
-    if instance.status == "incident":
-        return f"Stopped with an incident: {_error_words(instance.error)}"
-    told = " ".join(wait_sentence(wait, tasks) for wait in waits if not wait.side)
-    return told or f"It is {instance.status}."
-
-
-def _error_words(error: Any) -> str:
-    return str(_facts(error)["message"]) if error else "no message was kept."

@@ -26,6 +26,7 @@ TITLES: Mapping[int, str] = {
     405: "Not possible here",
     406: "No such format",
     409: "Too late, or the wrong moment",
+    412: "Changed since you read it",
     413: "Too large",
     415: "JSON is needed",
     422: "Understood, but not acceptable",

@@ -1,23 +1,21 @@
 """Read what a list is asked for. A filter that does not exist is refused rather than ignored."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Any, NoReturn
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 
 from engine.api.paging import moment, word
 from engine.errors import Invalid
 from engine.kernel.effects import PRIORITIES, WaitKind
-from engine.kernel.forms import FieldError, refuse_unsafe_json
+from engine.kernel.forms import FieldError
 from engine.kernel.transitions import InstanceStatus, TaskStatus
-from engine.models import Wait
 from engine.models.schedule import STATUSES
 from engine.models.webhook import DELIVERY_STATUSES
 from engine.models.webhook import STATUSES as WEBHOOK_STATUSES
+from engine.services.finding import state_holds, waits_for
 
 PAGING = frozenset({"cursor", "limit"})
 STATE = "state."
@@ -37,17 +35,13 @@ def _words(words: Iterable[str]) -> Filter:
     return read
 
 
-def _waiting(kinds: list[str]) -> Exists:
-    return Exists(Wait.objects.filter(instance_id=OuterRef("pk"), side=False, kind__in=kinds))
-
-
 INSTANCES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "template": (word, lambda name: Q(template__name=name)),
     "status": (_words(InstanceStatus), lambda names: Q(status__in=names)),
     "outcome": (word, lambda name: Q(outcome=name)),
     "reference": (word, lambda text: Q(reference=text)),
     "started_after": (moment, lambda at: Q(started_at__gt=at)),
-    "waiting_kind": (_words(WaitKind), _waiting),
+    "waiting_kind": (_words(WaitKind), waits_for),
 }
 
 TASKS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
@@ -110,20 +104,8 @@ def narrowed(
 
 
 def _in_state(name: str, text: str) -> Q:
-    """Match business state by a dotted path; what reads as JSON matches as such, and as the text it is."""
-    values: list[Any] = [_read(name, text, word)]
-    with suppress(ValueError, RecursionError):
-        values.append(json.loads(text))
-    if refuse_unsafe_json(values):
-        _refuse(name, "invalid", f"{name} cannot be read.")
-    return Q(
-        *(Q(state__contains=_nested(_read(STATE, name, word).split(".")[1:], value)) for value in values),
-        _connector=Q.OR,
-    )
-
-
-def _nested(path: list[str], value: Any) -> Any:
-    return {path[0]: _nested(path[1:], value)} if path else value
+    """Match business state by a dotted path."""
+    return state_holds(_read(STATE, name, word).split(".")[1:], _read(name, text, word))
 
 
 def _read(name: str, text: str, read: Filter) -> Any:

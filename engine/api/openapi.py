@@ -14,6 +14,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from engine.api.described import OPERATIONS, Operation
 from engine.api.errors import MEDIA_TYPE, TITLES
 from engine.api.inputs import FileBody
+from engine.api.matching import EditedView
 from engine.gallery import examples, gallery
 
 ROOT = "/api/v1/"
@@ -26,6 +27,16 @@ KEY = OpenApiParameter(
     {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
     OpenApiParameter.HEADER,
     description="The same key and body give the same answer and one effect.",
+)
+
+MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="An `ETag` that was read: changes it only if nobody edited it since, else 412.",
+)
+SEEN = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="An `ETag` that was read: 304 if it is still so."
 )
 
 PROBLEM: dict[str, Any] = {
@@ -96,7 +107,12 @@ class ContractSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         keyed = self.method == "POST" and self._told.keyed
-        return [*self._told.query, *([KEY] if keyed else [])]
+        tags = [SEEN if self.method == "GET" else MATCH] if self._is_edited else []
+        return [*self._told.query, *([KEY] if keyed else []), *tags]
+
+    @property
+    def _is_edited(self) -> bool:
+        return isinstance(self.view, EditedView)
 
     def get_request_serializer(self) -> Any:
         return self._told.body
@@ -122,6 +138,10 @@ class ContractSchema(AutoSchema):
         if self._told.open:
             refused = (401, 405)
             good["503"] = good["200"]
+        if self._is_edited and self.method != "GET":
+            refused = (*refused, 412)
+        if self._is_edited and self.method == "GET":
+            good["304"] = {"description": "It is still as you read it."}
         named = {str(status): {"$ref": f"#/components/responses/Refused{status}"} for status in refused}
         return dict(sorted({**good, **named}.items()))
 
@@ -136,7 +156,7 @@ def complete_document(result: dict[str, Any], generator: Any, request: Any, publ
             if field.get("oneOf") == ANYTHING_OR_NULL:
                 del field["oneOf"]
     parts["schemas"]["Problem"] = PROBLEM
-    parts["responses"] = {f"Refused{status}": _refusal(status) for status in sorted((*ALWAYS, *WITH_A_BODY))}
+    parts["responses"] = {f"Refused{status}": _refusal(status) for status in sorted((*ALWAYS, 412, *WITH_A_BODY))}
     parts["securitySchemes"] = SECURITY
     return result
 

@@ -1,8 +1,8 @@
 """Wake drains through RQ. The queue of record is in PostgreSQL; Redis holds a flag and now and then one job.
 
-After a commit `wake` sets a flag that lives for five seconds, and only if that set it, enqueues one job with a fresh id. The
-drain deletes the flag before its first look, so that a signal committed later sets it again. A lost job or an emptied Redis
-costs one look's distance, never work.
+After a commit `wake` sets a flag that lives for five seconds, and only if that set it and no job waits in the queue, enqueues one
+with a fresh id: jobs never pile up, however long workers are busy. The drain deletes the flag before its first look, so that a
+signal committed later sets it again. A lost job or an emptied Redis costs one look's distance, never work.
 
 `DrainWorker` is what both `manage.py rqworker` and `manage.py worker` run: no fork per job, JSON only, and awake at the next
 due moment without any job. It works by the clock alone while Redis is away, refuses it or has forgotten it, from the start too,
@@ -89,8 +89,9 @@ class RqDispatcher:
             )
 
     def _announce(self) -> None:
+        """Enqueue one job, unless one stands there already: whoever takes that will look later than now."""
         queue = Queue(QUEUE, connection=_client(settings.REDIS_URL), serializer=JSONSerializer)
-        if queue.connection.set(FLAG, 1, nx=True, ex=5):
+        if queue.connection.set(FLAG, 1, nx=True, ex=5) and not queue.count:
             queue.enqueue(drain_job, result_ttl=0, failure_ttl=60, job_timeout=120)
 
     def wake_in(self, seconds: float) -> None:
@@ -128,10 +129,15 @@ def look() -> Drained:
 
 
 def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
-    """Let one of RQ's notes in Redis be lost: nothing that counts is written there, so no worker may end by it."""
+    """Let one of RQ's notes in Redis be lost: nothing that counts is written there, so no worker may end by it.
+
+    Nor may one wait: where Redis has just said nothing for long, the notes that follow are left out.
+    """
 
     @wraps(method)
     def borne(worker: "DrainWorker", *args: Any, **kwargs: Any) -> None:
+        if worker.is_silenced:
+            return
         try:
             method(worker, *args, **kwargs)
         except LOST as error:
@@ -145,6 +151,7 @@ class DrainWorker(SimpleWorker):
 
     ip_address = "unknown"
     _misses_redis = False
+    _silent_until = 0.0
     _waiting = False
 
     def __init__(self, queues: Any, *args: Any, **kwargs: Any) -> None:
@@ -167,10 +174,24 @@ class DrainWorker(SimpleWorker):
         return connection
 
     def miss_redis(self, error: Exception) -> None:
-        """Say once that Redis is away, not at every look."""
+        """Say once that Redis is away, not at every look. One that hangs is not asked again for a while."""
+        if isinstance(error, RedisTimeoutError):
+            self._silent_until = time.monotonic() + settings.WORKFLOW_WAKE_SECONDS
         if not self._misses_redis:
             log.warning("Redis does not answer, looking by the clock", error=type(error).__name__)
         self._misses_redis = True
+
+    @property
+    def is_silenced(self) -> bool:
+        """Tell whether Redis hung so recently that asking it would only cost time."""
+        return time.monotonic() < self._silent_until
+
+    def _ask_again(self) -> None:
+        """Find out whether Redis is back, with less patience than a worker has that waits for a wake-up."""
+        try:
+            _client(settings.REDIS_URL).ping()
+        except LOST as error:
+            self.miss_redis(error)
 
     _set_ip_address = bearing_loss(SimpleWorker._set_ip_address)
     register_birth = bearing_loss(SimpleWorker.register_birth)
@@ -257,6 +278,8 @@ class DrainWorker(SimpleWorker):
         until = time.monotonic() + ahead
         self._waiting = True
         try:
+            if self._misses_redis and not self.is_silenced:
+                self._ask_again()
             self.heartbeat()
             if self._misses_redis:
                 time.sleep(min(ahead, LOOK_WITHOUT_REDIS))

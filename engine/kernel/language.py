@@ -183,6 +183,7 @@ BESIDE: Mapping[str, Mapping[str, Field]] = {
 """Keys that may stand beside one kind only."""
 
 REFERENCE = Shape("reference", {"key": Field("textvalue"), "parts": map_of(value())}, short="key")
+HEAD_REFERENCE = Shape("reference", {**REFERENCE.fields, "unique": Field("bool")}, short="key")
 STARTERS = Shape("starters", {"min_level": Field("level", default=4), "roles": words(default=[])})
 SCHEDULE = Shape(
     "schedule",
@@ -219,7 +220,7 @@ HEAD = Shape(
         "schedule": inner(SCHEDULE),
         "event": inner(EVENT),
         "input": Field("schema"),
-        "reference": inner(REFERENCE),
+        "reference": inner(HEAD_REFERENCE),
         "state": map_of(value()),
         "output": value(),
         "roles": words(),

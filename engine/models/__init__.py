@@ -9,6 +9,7 @@ from engine.models.effect import Effect
 from engine.models.host_lock import HostLock
 from engine.models.idempotency import IdempotencyKey
 from engine.models.instance import Instance, RuntimeState
+from engine.models.reference import HeldReference
 from engine.models.retention import AuditAnchor, RetentionRule
 from engine.models.saved_filter import SavedFilter
 from engine.models.schedule import Schedule, ScheduleFire
@@ -33,6 +34,7 @@ __all__ = [
     "Diagram",
     "Effect",
     "Event",
+    "HeldReference",
     "HostLock",
     "IdempotencyKey",
     "Instance",

@@ -31,6 +31,16 @@ def find_role(*, actor: Actor, name: str) -> Role:
     return role
 
 
+def hold_person(*, actor: Actor, name: str) -> User:
+    """Keep a person as they are until the transaction ends."""
+    return User.objects.select_for_update(no_key=True).get(pk=find_person(actor=actor, name=name).pk)
+
+
+def hold_role(*, actor: Actor, name: str) -> Role:
+    """Keep a role as it is until the transaction ends."""
+    return Role.objects.select_for_update(no_key=True).get(pk=find_role(actor=actor, name=name).pk)
+
+
 def find_token(*, actor: Actor, key: str) -> Token:
     """Return a token that the actor sees, by the beginning that is shown of it."""
     token = access.visible_tokens(actor).filter(token_key=_plain(key)).first()

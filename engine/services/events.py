@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from engine import access, coordinator
 from engine.admission import hold_limits, is_limited
@@ -16,6 +16,7 @@ from engine.kernel.triggers import EventStart
 from engine.models import Event, TemplateVersion
 from engine.outward import listeners
 from engine.services.instances import queue_start
+from engine.services.references import hold_reference
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -59,7 +60,9 @@ def accept_event(
 def _start_listeners(actor: Actor, name: str, payload: Any) -> Iterator[UUID]:
     for version, given in listeners(actor.tenant_id, name, payload, database_now()):
         try:
-            yield _start(actor, version, given)
+            with transaction.atomic():
+                started = _start(actor, version, given)
+            yield started
         except Conflict as refusal:
             record(version.template, Act("refuse_event", cause=refusal.message, new={"event": name}), actor=actor)
 
@@ -69,9 +72,11 @@ def _start(actor: Actor, version: TemplateVersion, given: EventStart) -> UUID:
     if is_limited(version) and not hold_limits(version.tenant_id, version.template_id).has_room:
         return queue_start(actor=actor, version=version, values=given.input, reference=given.reference).pk
     name = version.template.name
-    return coordinator.start(
+    advanced = coordinator.start(
         actor=actor, version=version, template=name, values=given.input, reference=given.reference
-    ).instance_id
+    )
+    hold_reference(version, advanced.instance_id, advanced.written["reference"])
+    return advanced.instance_id
 
 
 def _hold(tenant_id: UUID, external_id: str) -> None:

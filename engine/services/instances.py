@@ -17,6 +17,7 @@ from engine.kernel.transitions import InstanceStatus, Result
 from engine.models import Instance, RuntimeState, Task, TemplateVersion
 from engine.objects import fill, link, make_written
 from engine.projection import NEVER, Delivery
+from engine.services.references import hold_reference
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
@@ -53,6 +54,7 @@ def start_instance(
     advanced = coordinator.start(
         actor=actor, version=chosen, template=template, values=values, reference=reference, now=found.now
     )
+    hold_reference(chosen, advanced.instance_id, advanced.written["reference"])
     born = make_written(Instance, advanced.written)
     link(born, template=chosen.template, version=chosen, tenant=chosen.tenant)
     return StartedInstance(born, tasks_after(actor, born, advanced))
@@ -94,7 +96,9 @@ def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, referenc
         started_at=now,
         updated_at=now,
     )
-    return instance_now(queue_instance(instance, actor=actor).pk)
+    queue_instance(instance, actor=actor)
+    hold_reference(version, instance.pk, reference)
+    return instance_now(instance.pk)
 
 
 def _reference_errors(reference: str | None) -> tuple[FieldError, ...]:

@@ -46,6 +46,12 @@ def find_calendar(*, actor: Actor, name: str) -> BusinessCalendar:
     return calendar
 
 
+def hold_calendar(*, actor: Actor, name: str) -> BusinessCalendar:
+    """Keep a calendar as it is until the transaction ends."""
+    found = find_calendar(actor=actor, name=name)
+    return BusinessCalendar.objects.select_for_update(no_key=True).get(pk=found.pk)
+
+
 @in_one_transaction
 def put_secret(*, actor: Actor, name: str, value: str) -> Secret:
     """Write a secret, new or anew. Its value can never be read back, only used by calls."""

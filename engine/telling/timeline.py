@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from engine.diagram.naming import outcome_text
+from engine.diagram.naming import label_of, outcome_text
 from engine.forms.values import NOTHING, shown
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskEvent
@@ -148,6 +148,30 @@ _SAYINGS: Mapping[str, _Saying] = {
     ),
 }
 
+_OPERATORS: Mapping[str, _Saying] = {
+    "suspend_workflow": _Saying(
+        gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"
+    ),
+    "resume_workflow": _Saying(gettext_lazy("let it go on"), gettext_lazy("It goes on"), "player-play"),
+    "retry_workflow": _Saying(
+        gettext_lazy("had the failed step tried again"), gettext_lazy("The failed step is tried again"), "refresh"
+    ),
+    "replay_dead_letter": _Saying(
+        gettext_lazy("put a dead letter back into the queue"),
+        gettext_lazy("A dead letter went back into the queue"),
+        "refresh",
+    ),
+    "discard_dead_letter": _Saying(
+        gettext_lazy("gave a dead letter up"), gettext_lazy("A dead letter was given up"), "ban", "warning"
+    ),
+    "keep_instance": _Saying(
+        gettext_lazy("changed how long it is kept"), gettext_lazy("How long it is kept was changed"), "clock"
+    ),
+    "send_signal": _Saying(gettext_lazy("sent a message"), gettext_lazy("A message came"), "broadcast"),
+    "admit_workflow": _Saying(gettext_lazy("let it begin"), gettext_lazy("It got a free place"), "player-play"),
+}
+"""What those do who look after instances."""
+
 _EVENTS: Mapping[str, _Saying] = {
     "created": _Saying(gettext_lazy("caused it to open"), gettext_lazy("It was opened"), "player-play"),
     "assigned": _Saying(gettext_lazy("assigned it"), gettext_lazy("It was assigned"), "user"),
@@ -180,14 +204,17 @@ def of_instance(
 ) -> list[Entry]:
     """Tell an instance's audit, newest first as it is given."""
     done = {(task.step, task.completed_at): task for task in tasks if task.completed_at}
-    entries = (
-        _entry(row, steps, done.get((row.step or "", row.at)), whole) for row in audit if whole or _matters(row, steps)
-    )
+    entries = (_entry(row, steps, _answered(row, done), whole) for row in audit if whole or _matters(row, steps))
     return list(entries)
 
 
+def _answered(row: Audit, done: Mapping[tuple[str, datetime], Task]) -> Task | None:
+    """Find the task whose answer an act is; a claim in the same instant is none."""
+    return done.get((row.step or "", row.at)) if row.action == "task_completed" else None
+
+
 def _matters(row: Audit, steps: Mapping[str, Step]) -> bool:
-    saying, step = _SAYINGS.get(row.action), steps.get(row.step or "")
+    saying, step = _saying_of(row.action), steps.get(row.step or "")
     if row.action == "fail_step":  # what holds a failed step fails with it, and `fail` only says how the case ends
         return step is None or not (step.branches or step.kind == "fail")
     if saying is None or saying.always:
@@ -198,20 +225,30 @@ def _matters(row: Audit, steps: Mapping[str, Step]) -> bool:
 
 
 def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool) -> Entry:
-    saying = _SAYINGS.get(row.action) or _unknown(row.action)
+    saying = _saying_of(row.action) or _unknown(row.action)
     step = steps.get(row.step or "")
-    name = step.name if step else (row.step or "")
+    name = step.name if step else label_of(row.step or "")
     who = "" if row.actor_name in ENGINE or _is_machine(row.action) else row.actor_name
     return Entry(
         at=row.at,
         who=who,
-        what=_completed_words(task, name, who) or str(saying.by_person if who else saying.by_engine) % {"step": name},
+        what=_completed_words(task, row, name, who)
+        or str(saying.by_person if who else saying.by_engine) % {"step": name},
         note=_note(row) if whole or row.action != "skip_step" else "",
         comment=task.comment if task and row.action == "task_completed" else "",
         diffs=_diffs(row),
         tone=saying.tone,
         icon=saying.icon,
     )
+
+
+def _saying_of(action: str) -> _Saying | None:
+    return _SAYINGS.get(action) or _OPERATORS.get(action)
+
+
+def is_told(action: str) -> bool:
+    """Tell whether an act belongs to a case's own story."""
+    return _saying_of(action) is not None
 
 
 def _unknown(action: str) -> _Saying:
@@ -230,12 +267,26 @@ def _is_machine(action: str) -> bool:
     }
 
 
-def _completed_words(task: Task | None, step: str, who: str) -> str:
-    if task is None or task.outcome is None or not who:
+def of_act(row: Audit) -> Entry:
+    """Tell one act by itself, without the definition it belongs to."""
+    return _entry(row, {}, None, whole=True)
+
+
+def _completed_words(task: Task | None, row: Audit | None, step: str, who: str) -> str:
+    outcome = _outcome(task, row)
+    if not outcome or not who:
         return ""
-    chosen = task.outcome_named(task.outcome)
-    outcome = chosen["title"] if chosen else task.outcome
     return _("answered %(step)s: %(outcome)s") % {"step": step, "outcome": outcome}
+
+
+def _outcome(task: Task | None, row: Audit | None) -> str:
+    """Name the outcome of an answer: by its title where the task is at hand."""
+    if task is not None and task.outcome is not None:
+        chosen = task.outcome_named(task.outcome)
+        return str(chosen["title"] if chosen else task.outcome)
+    if row is not None and row.action in ("task_completed", "task_answered") and isinstance(row.new, dict):
+        return outcome_text(str(row.new.get("outcome") or ""))
+    return ""
 
 
 def _note(row: Audit) -> str:
@@ -256,7 +307,8 @@ def _state_diffs(old: Json, new: Json) -> tuple[Diff, ...]:
     if not isinstance(new, dict) or "message" in new:
         return ()
     before = old if isinstance(old, dict) else {}
-    return tuple(Diff(key, _old(before.get(key)), shown(value)) for key, value in new.items())
+    changed = ((key, before.get(key), value) for key, value in new.items() if key not in before or before[key] != value)
+    return tuple(Diff(key, _old(earlier), shown(value)) for key, earlier, value in changed)
 
 
 def _old(value: Json) -> str:
@@ -283,7 +335,7 @@ def _event_entry(event: TaskEvent, task: Task) -> Entry:
     saying = _EVENTS.get(event.kind) or _unknown(event.kind)
     who = "" if event.actor_name in ENGINE or event.kind == "created" else event.actor_name
     completed = event.kind == "completed"
-    words = _completed_words(task, _("it"), who) if completed else ""
+    words = _completed_words(task, None, _("it"), who) if completed else ""
     return Entry(
         at=event.at,
         who=who,

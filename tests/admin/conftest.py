@@ -33,6 +33,17 @@ steps:
       outcomes: {approve: {title: Approve}, reject: {title: Reject, reject: true}}
 """
 
+BREAKS = """
+workflow: breaks
+title: Breaks
+input: {type: object, properties: {over: {type: integer}}}
+steps:
+  - id: halve
+    set: {half: "${100 / start.over}"}
+  - id: after
+    set: {done: true}
+"""
+
 SignIn = Callable[[str], Client]
 
 

@@ -16,23 +16,13 @@ from engine.services.bulk_acts import begin_bulk_act
 from engine.services.operations import incidents_by_cause
 from engine.services.schedules import create_schedule
 from engine.services.setup import put_calendar, put_secret
-from tests.admin.conftest import SignIn, words_of
+from tests.admin.conftest import BREAKS, SignIn, words_of
 from tests.admin.test_operations import page
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, started
 from workflowplatform.accounts.actor import Actor
 
 OFFICE = {"timezone": "Europe/Berlin", "hours": {"mon": ["09:00-17:00"]}}
-BREAKS = """
-workflow: breaks
-title: Breaks
-input: {type: object, properties: {over: {type: integer}}}
-steps:
-  - id: halve
-    set: {half: "${100 / start.over}"}
-  - id: after
-    set: {done: true}
-"""
 
 
 @pytest.fixture

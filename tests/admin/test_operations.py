@@ -1,5 +1,6 @@
 """Operating in the admin: runtime rows read-only, in sentences, with cancelling the one act."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ from django.urls import reverse
 
 from engine.models import Instance, Task
 from engine.services.tasks import claim_task, complete_task
-from tests.admin.conftest import SignIn, words_of
+from tests.admin.conftest import BREAKS, SignIn, words_of
+from tests.workflows import activated, started
 from workflowplatform.accounts.actor import Actor
 
 
@@ -17,9 +19,79 @@ def page(row: Any, view: str = "change") -> str:
 
 def test_instance_page_says_what_it_waits_for_and_what_happened(sign_in: SignIn, case: Instance) -> None:
     shown = words_of(sign_in("ada").get(page(case)))
-    assert '<p class="wf-sentence">Waits for finance: Review the expense.' in shown
-    for words in ("Ada started it", "EXP-1200", "version 1"):
+    assert "Waits for Finance to take “Review the expense”" in shown
+    for words in ("<b>Ada</b> started it", "EXP-1200", "version 1"):
         assert words in shown
+
+
+TABS = {
+    "diagram": "Review",
+    "text": "waits here",
+    "steps": "What it was given",
+    "values": "What it was started with",
+    "tasks": "Review the expense",
+    "signals": "Calls to the outside",
+    "children": "Workflows that it started",
+    "engine": "What the engine keeps for itself",
+}
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_tells_its_part_within_few_questions(
+    sign_in: SignIn, case: Instance, tab: str, django_assert_max_num_queries: Any
+) -> None:
+    browser = sign_in("ada")
+    with django_assert_max_num_queries(30):
+        shown = words_of(browser.get(f"{page(case)}?tab={tab}&timeline=whole&before=10"))
+    assert TABS[tab] in shown
+    assert f'href="?tab={tab}" aria-current="page"' in shown
+
+
+def test_a_failed_step_shows_what_it_was_given_and_how_it_failed(sign_in: SignIn, gwen: Actor) -> None:
+    activated(gwen, BREAKS)
+    shown = words_of(sign_in("ada").get(f"{page(started(gwen, 'breaks', over=0))}?tab=steps"))
+    assert "How it failed" in shown
+    assert "division by zero" in shown.lower() or "divide by zero" in shown.lower()
+
+
+def test_the_engines_state_stands_apart_from_the_business_data(sign_in: SignIn, case: Instance) -> None:
+    browser = sign_in("ada")
+    assert "engineSchemaVersion" not in words_of(browser.get(page(case)))
+    assert "engineSchemaVersion" in words_of(browser.get(f"{page(case)}?tab=engine"))
+
+
+def test_acts_say_before_what_they_will_do_to_this_very_case(sign_in: SignIn, case: Instance, gwen: Actor) -> None:
+    browser = sign_in("ada")
+    shown = words_of(browser.get(page(case)))
+    assert "1 open task is withdrawn. Its timers end. This cannot be undone." in shown
+    assert "1 open task cannot be answered meanwhile." in shown
+    activated(gwen, BREAKS)
+    stopped = words_of(browser.get(page(started(gwen, "breaks", over=0))))
+    assert "It counts as done, and the flow goes on after it." in stopped
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("q=exp-1200", True),
+        ("q=EXP-9", False),
+        ("q=ada", True),
+        ("q=band=high", True),
+        ("q=state.band=high+EXP", True),
+        ("q=band=low", False),
+        ('q=band="high"', True),
+        ("waiting=task", True),
+        ("waiting=timer", False),
+        ("status__exact=running", True),
+        ("status__exact=incident", False),
+    ],
+)
+def test_instances_are_found_by_what_people_know_of_them(
+    sign_in: SignIn, case: Instance, asked: str, found: bool
+) -> None:
+    shown = sign_in("ada").get(f"/admin/engine/instance/?{asked}")
+    assert shown.status_code == 200
+    assert ("EXP-1200" in re.sub(r"<input[^>]*>", "", words_of(shown))) is found
 
 
 def test_state_is_a_table_and_no_dump(sign_in: SignIn, case: Instance) -> None:
@@ -32,8 +104,8 @@ def test_state_is_a_table_and_no_dump(sign_in: SignIn, case: Instance) -> None:
 def test_ended_instance_says_how_and_when(sign_in: SignIn, ada: Actor, task: Task) -> None:
     complete_task(actor=ada, task_id=task.pk, outcome="approve", comment="fine")
     shown = words_of(sign_in("ada").get(page(task.instance)))
-    assert "Completed on " in shown
-    assert "Ada answered review: approve" in shown
+    assert "Completed today " in shown
+    assert "<b>Ada</b> answered Review the expense: Approve" in shown
     answered = words_of(sign_in("ada").get(page(task)))
     assert "approve by Ada" in answered
     assert "fine" in answered

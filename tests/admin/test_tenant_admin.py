@@ -20,6 +20,7 @@ from engine.models import Audit, DeadLetter, Instance, Signal, Task
 from engine.services import people, setup
 from engine.services.bulk_acts import begin_bulk_act
 from engine.services.schedules import create_schedule
+from engine.services.webhooks import create_webhook, ping_webhook
 from tests.admin.conftest import SignIn, words_of
 from tests.cast import Cast
 from workflowplatform.accounts.models import Role, Token
@@ -53,6 +54,8 @@ def acmes(cast: Cast, task: Task) -> dict[str, Model]:
         setup.put_secret(actor=gwen, name="acmes_key", value="acmes-value"),
         setup.put_calendar(actor=gwen, name="acmes_office", content={"hours": {"mon": ["09:00-17:00"]}}),
     ]
+    webhook, _ = create_webhook(actor=gwen, url="https://acmes.example/in", events=["task.opened"], title="acmes-hook")
+    kept += [webhook, ping_webhook(actor=gwen, webhook_id=webhook.pk)]
     rows: list[Model] = [
         *kept,
         cast.acme, cast.ada, Role.objects.get(tenant=cast.acme, name="finance"), token, instance.template, instance.version,

@@ -20,12 +20,39 @@ PLACE = re.compile(r"<(?:\w+:)?(\w+)>")
 ADMIN = re.compile(r"admin/(\w+)/(\w+)/")
 PLACES_OF_A_CASE = frozenset({"name", "number", "instance_id", "task_id", "object_id"})
 OTHER_PLACES = frozenset(
-    {"uidb64", "token", "anywhere", "url", "app_label", "schedule_id", "letter_id", "attachment_id", "key"}
+    {
+        "uidb64",
+        "token",
+        "anywhere",
+        "url",
+        "app_label",
+        "schedule_id",
+        "letter_id",
+        "attachment_id",
+        "key",
+        "webhook_id",
+        "delivery_id",
+        "act_id",
+    }
 )
 """Secrets sent by mail, routes that take whatever no other takes, and rows that a case does not have."""
 ADMIN_LISTS_OF_A_CASE = frozenset({"template", "templateversion", "instance", "task"})
 OTHER_ADMIN_LISTS = frozenset(
-    {"audit", "businesscalendar", "deadletter", "role", "schedule", "secret", "signal", "tenant", "token", "user"}
+    {
+        "audit",
+        "bulkact",
+        "businesscalendar",
+        "deadletter",
+        "role",
+        "schedule",
+        "secret",
+        "signal",
+        "tenant",
+        "token",
+        "user",
+        "webhook",
+        "webhookdelivery",
+    }
 )
 """tests/admin tries the rows of every list."""
 OTHER_NAMES = ("api/v1/secrets/", "api/v1/calendars/", "api/v1/people/", "api/v1/roles/")

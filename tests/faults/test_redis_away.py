@@ -1,9 +1,14 @@
 """Redis is a wake-up: emptied, stopped, refusing or silent, it costs a look's distance and never work."""
 
+from typing import Any
+
+import django_rq
 import pytest
+import redis
 
 from benchmarks.faults.redis_away import FILLED, FLUSHED, HUNG, REFUSED, STOPPED
 from benchmarks.faults.trial import Trial
+from engine.dispatch.rq import FLAG, QUEUE, dispatcher, make_worker
 
 LONGER = pytest.param(HUNG, marks=pytest.mark.slow)
 """A worker waits for a silent Redis for seconds before it gives it up."""
@@ -13,3 +18,22 @@ LONGER = pytest.param(HUNG, marks=pytest.mark.slow)
 def test_nothing_is_lost_whatever_redis_does(transactional: None, trial: Trial) -> None:
     outcome = trial.run(trial.short)
     assert outcome.is_green, outcome
+
+
+def test_wake_ups_never_pile_up_while_workers_are_busy(valkey: redis.Redis) -> None:
+    for _ in range(5):
+        dispatcher.wake()
+        valkey.delete(FLAG)  # as a drain does that is under way
+    assert django_rq.get_queue(QUEUE).count == 1
+
+
+def test_a_redis_that_hung_is_not_asked_again_for_a_while(valkey: redis.Redis, settings: Any) -> None:
+    worker = make_worker("patient")
+    settings.WORKFLOW_WAKE_SECONDS = 60
+    worker.miss_redis(redis.exceptions.TimeoutError())
+    worker.register_birth()
+    assert not valkey.exists(worker.key)
+    settings.WORKFLOW_WAKE_SECONDS = 0
+    worker.miss_redis(redis.exceptions.TimeoutError())
+    worker.register_birth()
+    assert valkey.exists(worker.key)

@@ -1,5 +1,6 @@
 """What a person's act costs the database, counted in statements, and that saving them changed no answer and no rule."""
 
+import os
 from typing import Any
 
 import pytest
@@ -94,6 +95,7 @@ def test_raw_psycopg_is_measured_with_the_very_statements_of_w1(gwen: Actor, ada
     assert [plain(text) for text, _ in sent] == [plain(kept(name)) for name in ("start", "claim", "complete")]
 
 
+@pytest.mark.skipif("WORKFLOW_TEST_POOLER" in os.environ, reason="behind an old pooler nothing is prepared")
 def test_hot_statements_are_planned_once_a_connection(gwen: Actor, uri: Actor, ada: Actor) -> None:
     warmed(gwen, uri)
     for _ in range(8):

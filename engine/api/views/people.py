@@ -16,6 +16,7 @@ from engine.api.inputs import (
     RoleBody,
     read_body,
 )
+from engine.api.matching import EditedView, matched
 from engine.api.once import once, refuse_key
 from engine.api.paging import BY_NAME, BY_TOKEN, BY_USERNAME, answer_page
 from engine.api.views.base import ApiView
@@ -51,11 +52,15 @@ class PeopleView(ApiView):
         return Response(PersonSerializer(made).data, status=201)
 
 
-class PersonView(ApiView):
+class PersonView(EditedView):
+    def hold(self, name: str) -> object:
+        return directory.hold_person(actor=self.actor, name=name)
+
     def get(self, request: Request, name: str) -> Response:
         """Show one person."""
         return Response(PersonSerializer(directory.find_person(actor=self.actor, name=name)).data)
 
+    @matched
     def put(self, request: Request, name: str) -> Response:
         """Change whatever is given: words, level, roles, or whether they may come in at all."""
         body = read_body(request, PersonBody)
@@ -76,11 +81,15 @@ class RolesView(ApiView):
         return Response(RoleSerializer(made).data, status=201)
 
 
-class RoleView(ApiView):
+class RoleView(EditedView):
+    def hold(self, name: str) -> object:
+        return directory.hold_role(actor=self.actor, name=name)
+
     def get(self, request: Request, name: str) -> Response:
         """Show one role."""
         return Response(RoleSerializer(directory.find_role(actor=self.actor, name=name)).data)
 
+    @matched
     def put(self, request: Request, name: str) -> Response:
         """Change the words people read for a role."""
         role = directory.find_role(actor=self.actor, name=name)

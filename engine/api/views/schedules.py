@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from engine import access
 from engine.api import filters
 from engine.api.inputs import NoBody, ScheduleBody, ScheduleChangeBody, read_body
+from engine.api.matching import EditedView, matched
 from engine.api.once import once
 from engine.api.paging import NEWEST, answer_page, read_count
 from engine.api.serializers import ScheduleSerializer, SlotSerializer
@@ -38,11 +39,17 @@ class SchedulesView(ApiView):
         return Response(ScheduleSerializer(schedule).data, status=201)
 
 
-class ScheduleView(ApiView):
+class ScheduleView(EditedView):
+    passing = frozenset({"next_at"})
+
+    def hold(self, schedule_id: UUID) -> object:
+        return schedules.schedule_to_change(self.actor, schedule_id)
+
     def get(self, request: Request, schedule_id: UUID) -> Response:
         """Show one schedule."""
         return Response(ScheduleSerializer(schedules.find_schedule(actor=self.actor, schedule_id=schedule_id)).data)
 
+    @matched
     def put(self, request: Request, schedule_id: UUID) -> Response:
         """Change whatever is given: when it starts, and with what."""
         body = read_body(request, ScheduleChangeBody)
@@ -50,6 +57,7 @@ class ScheduleView(ApiView):
             ScheduleSerializer(rescheduling.change_schedule(actor=self.actor, schedule_id=schedule_id, **body)).data
         )
 
+    @matched
     def delete(self, request: Request, schedule_id: UUID) -> Response:
         """End a schedule for good; what it did stays to be seen."""
         schedules.cancel_schedule(actor=self.actor, schedule_id=schedule_id)

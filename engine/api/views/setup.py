@@ -7,6 +7,7 @@ from rest_framework.response import Response
 
 from engine.api.filters import narrowed
 from engine.api.inputs import CalendarBody, SecretBody, read_body
+from engine.api.matching import EditedView, matched
 from engine.api.paging import BY_NAME, answer_page
 from engine.api.serializers import CalendarSerializer, SecretSerializer
 from engine.api.views.base import ApiView
@@ -49,11 +50,17 @@ class CalendarsView(ApiView):
         return Response(answer_page(request, rows, BY_NAME, shape_calendars))
 
 
-class CalendarView(ApiView):
+class CalendarView(EditedView):
+    makes = True
+
+    def hold(self, name: str) -> object:
+        return setup.hold_calendar(actor=self.actor, name=name)
+
     def get(self, request: Request, name: str) -> Response:
         """Show one calendar."""
         return Response(CalendarSerializer(setup.find_calendar(actor=self.actor, name=name)).data)
 
+    @matched
     def put(self, request: Request, name: str) -> Response:
         """Write a calendar, new or anew."""
         content = read_body(request, CalendarBody)

@@ -18,12 +18,14 @@ from engine.api.inputs import (
     TickBody,
     read_body,
 )
+from engine.api.matching import EditedView, matched
 from engine.api.once import once
 from engine.api.serializers import BulkResultSerializer, CommentSerializer, TaskDraftSerializer, TaskSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.models import TaskDraft
 from engine.services import assigning, bulk, checklists, comments, drafts, pausing
+from engine.services.tasks import claim_instance
 
 
 class AssignView(ApiView):
@@ -34,18 +36,23 @@ class AssignView(ApiView):
         return Response(TaskSerializer(assigning.assign_task(actor=self.actor, task_id=task_id, **body)).data)
 
 
-class DraftView(ApiView):
+class DraftView(EditedView):
+    def hold(self, task_id: UUID) -> object:
+        return claim_instance(self.actor, task_id)
+
     def get(self, request: Request, task_id: UUID) -> Response:
         """Show the answer begun; where there is none, an empty one that nobody saved."""
         found = drafts.draft_for(actor=self.actor, task_id=task_id)
         return Response(TaskDraftSerializer(found or TaskDraft()).data)
 
     @once
+    @matched
     def post(self, request: Request, task_id: UUID) -> Response:
         """Keep what was typed so far."""
         body = read_body(request, TaskDraftBody)
         return Response(TaskDraftSerializer(drafts.save_task_draft(actor=self.actor, task_id=task_id, **body)).data)
 
+    @matched
     def delete(self, request: Request, task_id: UUID) -> Response:
         """Throw away what was typed."""
         drafts.discard_task_draft(actor=self.actor, task_id=task_id)

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from engine import access
 from engine.api.filters import narrowed
 from engine.api.inputs import DraftBody, NoBody, SimulationBody, SourceBody, read_body
+from engine.api.matching import EditedView, matched
 from engine.api.once import once
 from engine.api.paging import BY_NAME, answer_page
 from engine.api.serializers import (
@@ -79,17 +80,22 @@ class TemplateView(ApiView):
         )
 
 
-class VersionView(ApiView):
+class VersionView(EditedView):
+    def hold(self, name: str, number: int) -> object:
+        return access.version_to_author(self.actor, name, number)
+
     def get(self, request: Request, name: str, number: int) -> Response:
         """Show one version whole."""
         return Response(VersionSerializer(access.version_of(self.actor, name, number)).data)
 
+    @matched
     def put(self, request: Request, name: str, number: int) -> Response:
         """Change a draft."""
         body = read_body(request, DraftBody)
         draft = templates.save_draft(actor=self.actor, name=name, number=number, **body)
         return Response(SavedVersionSerializer(draft).data)
 
+    @matched
     def delete(self, request: Request, name: str, number: int) -> Response:
         """Throw a draft away."""
         templates.delete_draft(actor=self.actor, name=name, number=number)

@@ -14,6 +14,7 @@ from engine.api.answers import (
     WebhookSerializer,
 )
 from engine.api.inputs import NoBody, ReplayBody, RotateBody, WebhookBody, WebhookChangeBody, read_body
+from engine.api.matching import EditedView, matched
 from engine.api.once import once, refuse_key
 from engine.api.paging import NEWEST, answer_page
 from engine.api.views.base import ApiView
@@ -50,17 +51,24 @@ class WebhooksView(ApiView):
         return Response(with_secret(made), status=201)
 
 
-class WebhookView(ApiView):
+class WebhookView(EditedView):
+    passing = frozenset({"failures", "failing_since", "delivered_at"})
+
+    def hold(self, webhook_id: UUID) -> object:
+        return webhooks.webhook_to_manage(self.actor, webhook_id)
+
     def get(self, request: Request, webhook_id: UUID) -> Response:
         """Show one webhook."""
         return Response(WebhookSerializer(webhooks.find_webhook(actor=self.actor, webhook_id=webhook_id)).data)
 
+    @matched
     def put(self, request: Request, webhook_id: UUID) -> Response:
         """Change whatever is given: whom it tells, and about what."""
         body = read_body(request, WebhookChangeBody)
         changed = webhooks.change_webhook(actor=self.actor, webhook_id=webhook_id, **body)
         return Response(WebhookSerializer(changed).data)
 
+    @matched
     def delete(self, request: Request, webhook_id: UUID) -> Response:
         """Forget a webhook and its deliveries."""
         webhooks.delete_webhook(actor=self.actor, webhook_id=webhook_id)

@@ -14,5 +14,5 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("engine", "0019_saved_filters")]
+    dependencies = [("engine", "0020_held_references")]
     operations = [migrations.RunSQL(CREATE, "DROP FUNCTION wf_require_moved;")]
