@@ -84,7 +84,8 @@ UNFOLD = {
                         "account_tree",
                         "engine_template_changelist",
                         active="engine.admin.overview.in_templates",
-                    )
+                    ),
+                    item("Gallery", "category", "engine_templateversion_gallery", permission=authors),
                 ],
             },
             {

@@ -67,6 +67,5 @@ def in_instances(request: HttpRequest) -> bool:
 
 def in_templates(request: HttpRequest) -> bool:
     """Keep Templates marked in the side navigation while a version is open."""
-    return request.path.startswith(
-        (reverse("admin:engine_template_changelist"), reverse("admin:engine_templateversion_changelist"))
-    )
+    pages = (reverse("admin:engine_template_changelist"), reverse("admin:engine_templateversion_changelist"))
+    return request.path.startswith(pages) and request.path != reverse("admin:engine_templateversion_gallery")

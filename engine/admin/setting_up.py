@@ -74,7 +74,7 @@ class SecretAdmin(TenantSetting):
     changed = moment_column("changed_at", "Written")
     search_fields = ("name",)
     ordering = ("name",)
-    buttons = (Button("forget", "Forget it", forget, TO_AUTHOR, danger=True, preview="Calls that use it will fail."),)
+    buttons = (Button("forget", "Forget it", forget, TO_AUTHOR, danger=True),)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return ["name", "value"]

@@ -13,7 +13,7 @@ from drf_spectacular.utils import OpenApiParameter
 from engine.api import answers, filters, inputs, serializers
 from engine.api.answers import page_of_rows
 from engine.api.views import tasks
-from engine.api.views.templates import EXPORTS
+from engine.services.exports import EXPORTS
 
 JSON, SVG, ANY_FILE = "application/json", "image/svg+xml", "application/octet-stream"
 

@@ -68,7 +68,7 @@ class Layout:
         self._answer = tempfile.TemporaryFile()  # noqa: SIM115  closed when its result is read
         self._deadline = time.monotonic() + SECONDS
         with tempfile.TemporaryFile() as question:
-            question.write(json.dumps([_graph(flow) for flow in flows]).encode())
+            question.write(json.dumps([graph_of(flow) for flow in flows]).encode())
             question.seek(0)
             self._child = subprocess.Popen(
                 COMMAND, cwd=ROOT, stdin=question, stdout=self._answer, stderr=subprocess.DEVNULL
@@ -94,12 +94,13 @@ class Layout:
             return [None] * len(self.flows)
         answers = json.loads(text)
         return [
-            _geometry(flow, answer["graph"]) if "graph" in answer else None
+            geometry_of(flow, answer["graph"]) if "graph" in answer else None
             for flow, answer in zip(self.flows, answers, strict=True)
         ]
 
 
-def _graph(flow: Flow) -> dict[str, Any]:
+def graph_of(flow: Flow) -> dict[str, Any]:
+    """Write a flow as elkjs reads it, with the size of everything; the browser's elkjs gets the same."""
     return {
         "id": "flow",
         "layoutOptions": OPTIONS,
@@ -131,7 +132,8 @@ def _way(number: int, edge: Edge) -> dict[str, Any]:
     return way
 
 
-def _geometry(flow: Flow, graph: dict[str, Any]) -> Geometry:
+def geometry_of(flow: Flow, graph: dict[str, Any]) -> Geometry:
+    """Take from elkjs' answer where everything stands; what things are is the flow's to say."""
     places = {child["id"]: child for child in graph["children"]}
     nodes = [
         asdict(node) | {key: round(places[node.id][key], 1) for key in ("x", "y", "width", "height")}
@@ -146,6 +148,14 @@ def _geometry(flow: Flow, graph: dict[str, Any]) -> Geometry:
         "nodes": nodes,
         "edges": edges,
     }
+
+
+def geometry_from_outside(flow: Flow, graph: Any) -> Geometry:
+    """Take a layout that a browser made: whatever else it sent, only numbers come of it."""
+    try:
+        return geometry_of(flow, graph)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
+        raise LayoutFailed("This is no layout of that flow.") from problem
 
 
 def _run(way: dict[str, Any]) -> dict[str, Any]:

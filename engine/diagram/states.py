@@ -1,9 +1,21 @@
 """Say what became of each step, by its path, for pictures and outlines."""
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from engine.kernel.bodies import HOLDS_STEPS
-from engine.models import StepRun
+
+
+class Run(Protocol):
+    """A run of a step, stored or only tried."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+
 
 STATE_OF: Mapping[str, str] = {
     "pending": "todo",
@@ -18,11 +30,11 @@ STATE_OF: Mapping[str, str] = {
 }
 
 
-def states_of(step_runs: Iterable[StepRun]) -> dict[str, str]:
+def states_of(step_runs: Iterable[Run]) -> dict[str, str]:
     """Tell the state of every step that was reached; of several runs the last has the word."""
     return {run.path: _state(run) for run in step_runs}
 
 
-def _state(run: StepRun) -> str:
+def _state(run: Run) -> str:
     """Tell a run's state: a step that holds others is under way while they wait, it does not wait itself."""
     return "inside" if run.status == "running" and run.kind in HOLDS_STEPS else STATE_OF[run.status]

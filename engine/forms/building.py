@@ -281,6 +281,21 @@ class CommentRule:
     always: bool = False
 
 
+def comment_rule(outcomes: Sequence[Mapping[str, Any]], usual: str) -> CommentRule:
+    """Say which outcomes need a comment: the task's rule, or the outcome's own."""
+    rules = [(outcome, outcome.get("comment") or usual) for outcome in outcomes]
+    needed = [
+        outcome["title"]
+        for outcome, rule in rules
+        if rule == "always" or (rule == "on_reject" and outcome.get("reject"))
+    ]
+    return CommentRule(
+        asked=any(rule != "never" for _outcome, rule in rules),
+        needed_for=tuple(needed),
+        always=len(needed) == len(rules),
+    )
+
+
 class TaskForm(SchemaForm):
     """A task's form, with the comment that its rule asks for."""
 

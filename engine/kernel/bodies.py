@@ -1,5 +1,6 @@
 """Find the lists of steps inside a step, for whoever walks a definition without reading its source."""
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from engine.kernel.signals import Json
@@ -19,6 +20,15 @@ def bodies(step: dict[str, Json], kind: str) -> list[tuple[str, list[dict[str, J
     for place, escalation in enumerate(inside.get("escalate", ()) if kind == "task" else ()):
         found += [(f"escalate.{place}", escalation["steps"])] if "steps" in escalation else []
     return found
+
+
+def all_steps(steps: list[dict[str, Json]], kinds: Collection[str]) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Walk a canonical definition's steps in the order written, inner ones after their own, each with its kind."""
+    for step in steps:
+        kind = next(key for key in step if key in kinds)
+        yield kind, step
+        for _name, inner in bodies(step, kind):
+            yield from all_steps(inner, kinds)
 
 
 _WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch"})

@@ -3,14 +3,14 @@
 import re
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from engine import access
 from engine.audit import Act, record
-from engine.errors import Invalid, NotFound
+from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.calendars import Calendar, CalendarError
 from engine.kernel.forms import FieldError
-from engine.models import BusinessCalendar, Secret
+from engine.models import BusinessCalendar, Instance, Secret, TemplateVersion
 from engine.secrets import encrypt
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -68,12 +68,32 @@ def put_secret(*, actor: Actor, name: str, value: str) -> Secret:
 
 @in_one_transaction
 def delete_secret(*, actor: Actor, name: str) -> None:
-    """Forget a secret; calls that use it fail from now on."""
+    """Forget a secret that nothing in force and nothing running names."""
     access.require_level(actor, TO_AUTHOR, "delete secrets")
+    users = _users_of(actor, name)
+    if users:
+        raise Conflict(
+            f"{', '.join(users)} {'uses' if len(users) == 1 else 'use'} the secret {name}. Archive or change "
+            f"{'it' if len(users) == 1 else 'them'} first; write a new value if the old one is known to strangers.",
+            code="in_use",
+        )
     deleted, _ = Secret.objects.filter(tenant_id=actor.tenant_id, name=name).delete()
     if not deleted:
         raise NotFound
     _note(actor, "delete_secret", name)
+
+
+def _users_of(actor: Actor, secret: str) -> list[str]:
+    """Name the versions that need a secret: those in force, and those on which something runs."""
+    running = Instance.objects.filter(tenant_id=actor.tenant_id, version=OuterRef("pk")).live()
+    versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, canonical__isnull=False)
+    used = versions.filter(Exists(running)) | versions.in_force()
+    return [str(version) for version in used.select_related("template") if secret in _secrets_of(version)]
+
+
+def _secrets_of(version: TemplateVersion) -> list[str]:
+    needed: list[str] = (version.canonical or {})["requires"]["secrets"]
+    return needed
 
 
 @in_one_transaction

@@ -25,8 +25,8 @@ def simulate_version(*, actor: Actor, name: str, number: int, test: Mapping[str,
     """Play a test against a version, draft or not. Nothing is saved, called or sent."""
     version = access.version_of(actor, name, number)
     access.require_level(actor, TO_AUTHOR, "simulate templates")
-    canonical = _canonical(version)
-    _refuse_endless(test)
+    canonical = playable(version)
+    refuse_endless(test)
     try:
         around = workflows_around(actor.tenant_id, canonical)
         return simulate(compile_definition(canonical), test, around, lending_of(actor.tenant_id))
@@ -34,14 +34,16 @@ def simulate_version(*, actor: Actor, name: str, number: int, test: Mapping[str,
         return Report(str(test.get("name") or "test"), (f"the test cannot be played: {problem}",))
 
 
-def _canonical(version: TemplateVersion) -> dict[str, Any]:
+def playable(version: TemplateVersion) -> dict[str, Any]:
+    """Return the definition of a version that has no errors."""
     if version.canonical is None:
         found = [Finding(**finding) for finding in version.findings]
         raise Unprocessable("This draft has errors; mend them before it is tried.", found)
     return dict(version.canonical)
 
 
-def _refuse_endless(test: Mapping[str, Any]) -> None:
+def refuse_endless(test: Mapping[str, Any]) -> None:
+    """Refuse more acts than somebody can wait for."""
     acts = [act for act in test.get("do") or () if isinstance(act, Mapping)]
     repeated = [act.get("again", 0) for act in acts]
     errors = [

@@ -60,7 +60,7 @@ def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions, te
     reports = play_tests(compile_definition(dict(canonical)), others, lending_of(tenant_id))
     if all(report.passed for report in reports):
         return []
-    return [_red(one, place) for one, place in zip(reports, _places(source), strict=True) if not one.passed]
+    return [_red(one, place) for one, place in zip(reports, test_places(source), strict=True) if not one.passed]
 
 
 def _red(report: Report, place: tuple[int, int]) -> Finding:
@@ -71,7 +71,7 @@ def _red(report: Report, place: tuple[int, int]) -> Finding:
     return Finding("test_failed", ERROR, message, *place, path="tests", hint="manage.py workflow test shows it whole")
 
 
-def _places(source: str) -> list[tuple[int, int]]:
+def test_places(source: str) -> list[tuple[int, int]]:
     """Find the line and column of every stored test in a source that has been read without error."""
     entries = read_documents(source)[0].entries or {}
     return [(test.line, test.column) for test in entries["tests"][1].items or ()]

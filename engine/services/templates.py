@@ -16,7 +16,7 @@ from engine.kernel.findings import Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
-from engine.models import BusinessCalendar, Secret, Template, TemplateVersion
+from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import red_tests, workflows_around
 from engine.transactions import in_one_transaction
@@ -53,8 +53,13 @@ def check_source(*, actor: Actor, source: str) -> Normalized:
     return _normalized(source, tenant_facts(actor))
 
 
-@lru_cache(maxsize=4)
-def _normalized(source: str, facts: TenantFacts) -> Normalized:
+def check_source_alone(source: str) -> Normalized:
+    """Check a document by itself, whatever the tenant has: what can be drawn may still name roles that nobody has."""
+    return _normalized(source, None)
+
+
+@lru_cache(maxsize=8)
+def _normalized(source: str, facts: TenantFacts | None) -> Normalized:
     """Keep the last few: what is saved is mostly activated or checked again at once, and reading takes its time."""
     return normalize(source, facts)
 
@@ -99,7 +104,8 @@ def _change_draft(
     _require_draft(version)
     if revision is not None and revision != version.revision:
         raise Conflict(
-            f"Somebody saved this draft at {version.updated_at:%H:%M}. Compare, then save again; nothing was overwritten.",
+            f"{last_saved_by(version).capitalize()} saved this draft at {version.updated_at:%H:%M}. "
+            "Compare, then save again; nothing was overwritten.",
             code="revision",
             revision=version.revision,
         )
@@ -115,6 +121,14 @@ def _change_draft(
         version.template, Act("change_template", new={"version": version.number, "sha256": version.sha256}), actor=actor
     )
     return version
+
+
+def last_saved_by(version: TemplateVersion) -> str:
+    """Name who saved a draft last, as the audit has it."""
+    acts = Audit.objects.filter(tenant_id=version.tenant_id, subject_id=version.template_id)
+    saved = acts.filter(action__in=("create_template", "change_template"), new__version=version.number)
+    last = saved.order_by("-seq").values_list("actor_name", flat=True).first()
+    return str(last or version.created_by_name or "Somebody")
 
 
 def _content(source: str, checked: Normalized) -> dict[str, Any]:

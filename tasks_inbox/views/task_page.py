@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from engine import access
 from engine.attachments import spell_size
 from engine.errors import Conflict, NotFound, WorkflowError
-from engine.forms.building import CommentRule, TaskForm
+from engine.forms.building import TaskForm, comment_rule
 from engine.forms.values import facts_of
 from engine.models import Task
 from engine.telling import timeline
@@ -45,22 +45,7 @@ def form_of(task: Task, data: Any = None, *, actor: Actor | None = None) -> Task
     """Make a task's form: what was sent, else the draft that the actor may go on with, else what the task brings."""
     prefill = task.payload if isinstance(task.payload, dict) else {}
     draft = access.draft_of(actor, task) if actor is not None and task.keeps_drafts else None
-    return TaskForm(task.form, data, prefill, comment=_comment_rule(task), draft=draft)
-
-
-def _comment_rule(task: Task) -> CommentRule:
-    """Say which outcomes need a comment: the task's rule, or the outcome's own."""
-    rules = [(outcome, outcome.get("comment") or task.comment_rule) for outcome in task.outcomes]
-    needed = [
-        outcome["title"]
-        for outcome, rule in rules
-        if rule == "always" or (rule == "on_reject" and outcome.get("reject"))
-    ]
-    return CommentRule(
-        asked=any(rule != "never" for _outcome, rule in rules),
-        needed_for=tuple(needed),
-        always=len(needed) == len(rules),
-    )
+    return TaskForm(task.form, data, prefill, comment=comment_rule(task.outcomes, task.comment_rule), draft=draft)
 
 
 def refused(request: InboxRequest, task_id: UUID, refusal: WorkflowError, form: TaskForm | None = None) -> HttpResponse:

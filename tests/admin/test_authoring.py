@@ -1,5 +1,7 @@
 """Writing templates in the admin: drafts, findings, activation and a version's life."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -14,8 +16,8 @@ ADD = "/admin/engine/templateversion/add/"
 WRONG = EXPENSE.replace("finance", "finanse").replace("title: Expense approval", "titel: Expense approval")
 
 
-def page(version: TemplateVersion) -> str:
-    return reverse("admin:engine_templateversion_change", args=[version.pk])
+def page(version: TemplateVersion, name: str = "change") -> str:
+    return reverse(f"admin:engine_templateversion_{name}", args=[version.pk])
 
 
 def test_god_writes_a_template_and_sees_it_saved(sign_in: SignIn) -> None:
@@ -39,18 +41,28 @@ def test_findings_stand_with_line_column_code_and_hint(sign_in: SignIn) -> None:
 
 
 def test_activation_is_refused_while_there_are_errors_and_the_draft_stays_saved(sign_in: SignIn) -> None:
-    answer = sign_in("gwen").post(ADD, {"source": WRONG, "_activate": "1"}, follow=True)
+    browser = sign_in("gwen")
+    shown = browser.post(ADD, {"source": WRONG, "_changes": "1"}, follow=True)
     version = TemplateVersion.objects.get()
+    assert shown.redirect_chain[-1][0] == page(version, "changes")
+    assert re.search(r"<button[^>]* disabled>Activate version 1</button>", words_of(shown))
+    told = browser.post(page(version, "activate"), follow=True)
+    version.refresh_from_db()
     assert (version.status, version.source) == ("draft", WRONG)
-    assert "The draft is saved. Mend " in words_of(answer)
+    assert told.redirect_chain[-1][0] == page(version, "changes")
+    assert "Mend 2 errors to activate." in words_of(told)
 
 
-def test_activate_saves_what_is_typed_and_puts_it_in_force(sign_in: SignIn, gwen: Actor) -> None:
+def test_a_draft_is_saved_reviewed_and_put_in_force(sign_in: SignIn, gwen: Actor) -> None:
     draft = save_draft(actor=gwen, source=WRONG)
-    answer = sign_in("gwen").post(page(draft), {"source": EXPENSE, "revision": "1", "_activate": "1"}, follow=True)
+    browser = sign_in("gwen")
+    shown = browser.post(page(draft), {"source": EXPENSE, "revision": "1", "_changes": "1"}, follow=True)
+    assert "Nothing keeps it from being activated." in words_of(shown)
+    assert "This is its first version." in words_of(shown)
+    told = browser.post(page(draft, "activate"), follow=True)
     draft.refresh_from_db()
     assert (draft.status, draft.source) == ("active", EXPENSE)
-    assert "Version 1 is active." in words_of(answer)
+    assert "Version 1 is active." in words_of(told)
 
 
 def test_document_without_a_name_is_told_at_the_source_and_keeps_what_was_typed(sign_in: SignIn) -> None:
@@ -68,7 +80,7 @@ def test_second_author_is_told_and_nothing_is_overwritten(sign_in: SignIn, gwen:
     told = browser.post(page(draft), {"source": second, "revision": "1", "_save": "1"})
     draft.refresh_from_db()
     assert draft.source == first
-    for words in ("Somebody saved this draft", "# first", f"{escape(second)}</textarea>"):
+    for words in ("Gwen saved this draft", "# first", f"{escape(second)}</textarea>"):
         assert words in words_of(told)
     assert 'name="revision" value="2"' in words_of(told)
     browser.post(page(draft), {"source": second, "revision": "2", "_save": "1"})
@@ -125,7 +137,7 @@ def test_level_four_reads_templates_and_changes_nothing(sign_in: SignIn, gwen: A
     browser = sign_in("ada")
     shown = words_of(browser.get(page(draft)))
     assert "# next" in shown
-    for button in ("<textarea", "Activate</button>", "Save draft", "Delete draft"):
+    for button in ("<textarea", "Review and activate", "Save draft", "Delete draft"):
         assert button not in shown
     assert browser.get(ADD).status_code == 403
     assert browser.post(page(draft), {"source": "x", "revision": "1", "_save": "1"}).status_code == 403

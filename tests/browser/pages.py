@@ -46,6 +46,7 @@ class Authoring:
 
     def write(self, source: str) -> None:
         """Replace all that stands in the editor."""
+        self.page.locator(".cm-content").wait_for()
         self.page.get_by_label("The template as YAML").fill(source)
 
     def save(self) -> None:
@@ -53,13 +54,19 @@ class Authoring:
         self.page.get_by_role("button", name="Save draft").click()
 
     def activate(self) -> None:
-        """Put the draft in force."""
-        self.page.get_by_role("button", name="Activate").click()
+        """Save the draft, read what changes, and put it in force."""
+        self.page.get_by_role("button", name="Review and activate").click()
+        self.page.get_by_role("button", name="Activate version").click()
 
     @property
     def findings(self) -> Locator:
         """The list of findings."""
         return self.page.locator("#findings li.wf-finding")
+
+    @property
+    def line_marked(self) -> Locator:
+        """The lines of the text that hold an error."""
+        return self.page.locator(".cm-line.wf-line-error")
 
     def template_titled(self, title: str) -> str:
         """Find a template in the list and answer its id."""

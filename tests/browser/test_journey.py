@@ -104,14 +104,12 @@ def write_and_activate(gwen: Page, source: str) -> tuple[str, str]:
 
     authoring.begin()
     authoring.write(slip)
-    authoring.activate()
-    expect(gwen.get_by_text("The draft is saved.")).to_be_visible()
     expect(authoring.findings).to_have_count(1)
     expect(authoring.findings).to_contain_text("finanse")
     expect(authoring.findings.get_by_role("link")).to_have_text(re.compile(rf"^{line}:\d+$"))
+    expect(authoring.line_marked).to_contain_text("finanse")
 
     authoring.write(source)
-    authoring.save()
     expect(authoring.findings).to_have_count(0)
     authoring.activate()
     expect(gwen.get_by_text("Version 1 is active.")).to_be_visible()

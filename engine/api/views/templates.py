@@ -1,7 +1,6 @@
 """Templates over REST: save, check, move through their life, and take away again."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -23,13 +22,12 @@ from engine.api.serializers import (
     in_force,
 )
 from engine.api.views.base import ApiView
-from engine.errors import Invalid, NotFound, Unprocessable
-from engine.kernel.findings import Finding
+from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
-from engine.kernel.source import read_documents
 from engine.models import Template, TemplateVersion
 from engine.services import simulation, templates
 from engine.services.differences import version_differences
+from engine.services.exports import export_version
 
 
 def with_version_in_force(rows: QuerySet[Template]) -> QuerySet[Template]:
@@ -156,40 +154,8 @@ class DiffView(ApiView):
 class ExportView(ApiView):
     def get(self, request: Request, name: str, number: int) -> HttpResponse:
         """Give a version away as the author wrote it, as JSON, or in its canonical form."""
-        version = access.version_of(self.actor, name, number)
         form = request.query_params.get("format", "yaml")
-        if form not in EXPORTS:
-            message = f"Use one of {', '.join(EXPORTS)}."
-            raise Invalid(message, [FieldError("format", "invalid", message)])
-        kind, suffix, write = EXPORTS[form]
-        answer = HttpResponse(write(version), content_type=kind)
-        answer["Content-Disposition"] = f'attachment; filename="{name}-{number}.{suffix}"'
+        export = export_version(actor=self.actor, name=name, number=number, form=form)
+        answer = HttpResponse(export.text, content_type=export.content_type)
+        answer["Content-Disposition"] = f'attachment; filename="{export.name}"'
         return answer
-
-
-def _canonical(version: TemplateVersion) -> str:
-    return _json(_clean(version).canonical)
-
-
-def _document(version: TemplateVersion) -> str:
-    return _json(read_documents(_clean(version).source)[0].plain())
-
-
-def _clean(version: TemplateVersion) -> TemplateVersion:
-    """Refuse a draft that could not be read: it has no other form than its text."""
-    if version.canonical is None:
-        raise Unprocessable(
-            "This draft has errors; only its text can be exported.", [Finding(**f) for f in version.findings]
-        )
-    return version
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
-EXPORTS: Mapping[str, tuple[str, str, Callable[[TemplateVersion], str]]] = {
-    "yaml": ("application/yaml; charset=utf-8", "yaml", lambda version: version.source),
-    "json": ("application/json", "json", _document),
-    "canonical": ("application/json", "canonical.json", _canonical),
-}

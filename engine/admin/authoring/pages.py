@@ -1,0 +1,230 @@
+"""The pages of a version beside its text: what would change, all versions, files to take away; and how new templates begin."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_http_methods
+
+from engine import access
+from engine.admin.authoring.moves import is_draft
+from engine.admin.rights import actor_of
+from engine.errors import NotFound, Refused, WorkflowError
+from engine.gallery import gallery
+from engine.kernel.source import read_documents
+from engine.models import TemplateVersion
+from engine.services import authoring, beginnings, exports
+from workflowplatform.accounts.levels import TO_AUTHOR
+
+TABS = (("change", "Write"), ("try", "Try it"), ("forms", "Forms"), ("changes", "Changes"), ("versions", "Versions"))
+NAME = "admin:engine_templateversion_"
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    words: str
+    url: str
+    here: bool
+    count: int | None = None
+
+
+def tabs_of(version: TemplateVersion, here: str, **counts: int) -> list[Tab]:
+    """List a version's pages."""
+    return [
+        Tab(words, reverse(f"{NAME}{name}", args=[quote(version.pk)]), name == here, counts.get(name))
+        for name, words in TABS
+    ]
+
+
+def page_urls(page: Any) -> list[URLPattern]:
+    """Return the addresses of these pages for the ModelAdmin of versions."""
+    own = {"changes": changes, "versions": versions, "export": export}
+    view = page.admin_site.admin_view
+    return [
+        *(page_url(page, name, made, ["GET"]) for name, made in own.items()),
+        path("gallery/", view(require_http_methods(["GET", "POST"])(from_gallery(page))), name=f"{PREFIX}_gallery"),
+        path("import/", view(require_http_methods(["GET", "POST"])(from_file(page))), name=f"{PREFIX}_import"),
+    ]
+
+
+def page_url(page: Any, name: str, made: Any, methods: list[str]) -> URLPattern:
+    """Return the address of one page of a version."""
+    view = page.admin_site.admin_view(require_http_methods(methods)(of_version(page, made)))
+    return path(f"<path:object_id>/{name}/", view, name=f"{PREFIX}_{name}")
+
+
+PREFIX = "engine_templateversion"
+
+
+def of_version(page: Any, made: Any) -> Any:
+    """Look a version up before anything else is asked: another tenant's answers like one that is not there."""
+
+    def view(request: HttpRequest, object_id: str) -> HttpResponse:
+        version = page.get_object(request, unquote(object_id))
+        if version is None:
+            raise Http404
+        try:
+            answer: HttpResponse = made(page, request, version)
+        except NotFound as gone:
+            raise Http404 from gone
+        except Refused as refusal:
+            raise PermissionDenied(refusal.message) from refusal
+        return answer
+
+    return view
+
+
+def frame(page: Any, request: HttpRequest, version: TemplateVersion, here: str, **counts: int) -> dict[str, Any]:
+    """Give what stands above every page of a version: its name, where it stands, its pages."""
+    others = access.visible_versions(actor_of(request)).filter(template=version.template_id)
+    return {
+        **page.admin_site.each_context(request),
+        "title": str(version.template),
+        "opts": page.opts,
+        "original": version,
+        "wf_version": version,
+        "wf_active": others.active().exclude(pk=version.pk).first(),
+        "wf_tabs": tabs_of(version, here, **{"versions": others.count(), **counts}),
+        "wf_authors": actor_of(request).level >= TO_AUTHOR,
+    }
+
+
+def changes(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
+    """Show what a draft changes and what keeps it from being put in force."""
+    actor = actor_of(request)
+    ready = authoring.readiness_of(actor=actor, name=version.template.name, number=version.number)
+    context = frame(page, request, version, "changes", changes=len(ready.differences)) | {
+        "wf_ready": ready,
+        "wf_findings": [finding.as_json() for finding in ready.findings],
+        "wf_missing": missing_words(ready.errors, ready.red),
+        "wf_can_activate": is_draft(actor, version) and actor.level >= TO_AUTHOR,
+    }
+    return TemplateResponse(request, "admin/authoring/changes.html", context)
+
+
+def missing_words(errors: int, red: int) -> str:
+    """Say what must be mended first; empty: nothing."""
+    parts = [
+        f"{number} {word}{'s' if number > 1 else ''}" for number, word in ((errors, "error"), (red, "test")) if number
+    ]
+    return f"Mend {' and '.join(parts)} to activate." if parts else ""
+
+
+def versions(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
+    """List all versions with who did what when, and how many instances run on each."""
+    rows = access.visible_versions(actor_of(request)).filter(template=version.template_id).order_by("-number")
+    live = access.visible_instances(actor_of(request)).filter(template=version.template_id).live()
+    counts: dict[Any, int] = {}
+    for pk in live.order_by().values_list("version_id", flat=True):
+        counts[pk] = counts.get(pk, 0) + 1
+    context = frame(page, request, version, "versions") | {"wf_rows": [(row, counts.get(row.pk, 0)) for row in rows]}
+    return TemplateResponse(request, "admin/authoring/versions.html", context)
+
+
+def export(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
+    """Hand a version out as a file."""
+    form = request.GET.get("format", "yaml")
+    try:
+        made = exports.export_version(
+            actor=actor_of(request), name=version.template.name, number=version.number, form=form
+        )
+    except NotFound as gone:
+        raise Http404 from gone
+    except WorkflowError as refusal:
+        messages.error(request, refusal.message)
+        return redirect(f"{NAME}versions", quote(version.pk))
+    answer = HttpResponse(made.text, content_type=made.content_type)
+    answer["Content-Disposition"] = f'attachment; filename="{made.name}"'
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A workflow of the gallery."""
+
+    name: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    steps: int
+
+
+def cards() -> list[Card]:
+    """Read the gallery for its page."""
+    found = [(name, read_documents(source)[0].plain()) for name, source in gallery().items()]
+    return [
+        Card(
+            name,
+            document.get("title", name),
+            document.get("description", ""),
+            tuple(document.get("tags", ())),
+            len(document["steps"]),
+        )
+        for name, document in found
+    ]
+
+
+def from_gallery(page: Any) -> Any:
+    """Make the page where a template begins from the gallery."""
+
+    def view(request: HttpRequest) -> HttpResponse:
+        if not page.has_add_permission(request):
+            raise PermissionDenied
+        if request.method == "POST":
+            return _begun(request, page, request.POST.get("name", ""))
+        context = {**page.admin_site.each_context(request), "title": "Gallery", "opts": page.opts, "wf_cards": cards()}
+        return TemplateResponse(request, "admin/authoring/gallery.html", context)
+
+    return view
+
+
+def _begun(request: HttpRequest, page: Any, name: str) -> HttpResponse:
+    try:
+        version = beginnings.begin_from_gallery(actor=actor_of(request), name=name)
+    except NotFound as gone:
+        raise Http404 from gone
+    messages.success(request, f"{version.template} begins as the gallery has it. Change what is different with you.")
+    return redirect(f"{NAME}change", quote(version.pk))
+
+
+def from_file(page: Any) -> Any:
+    """Make the page where templates come in from a file or pasted text."""
+
+    def view(request: HttpRequest) -> HttpResponse:
+        if not page.has_add_permission(request):
+            raise PermissionDenied
+        text, refusal = request.POST.get("text", ""), ""
+        if request.method == "POST":
+            try:
+                text = _uploaded(request) or text
+                made = beginnings.import_documents(actor=actor_of(request), text=text)
+            except UnicodeDecodeError:
+                refusal = "This file is no text in UTF-8. Nothing was imported."
+            except WorkflowError as problem:
+                refusal = problem.message
+            else:
+                return _imported(request, made)
+        context = {**page.admin_site.each_context(request), "title": "Import", "opts": page.opts}
+        context |= {"wf_text": text, "wf_refusal": refusal}
+        return TemplateResponse(request, "admin/authoring/import.html", context, status=400 if refusal else 200)
+
+    return view
+
+
+def _uploaded(request: HttpRequest) -> str:
+    file = request.FILES.get("file")
+    return file.read(beginnings.LONGEST_IMPORT * 4 + 1).decode("utf-8-sig") if file else ""
+
+
+def _imported(request: HttpRequest, made: list[TemplateVersion]) -> HttpResponse:
+    words = ", ".join(f"version {version.number} of {version.template}" for version in made)
+    messages.success(request, f"Imported as {'a draft' if len(made) == 1 else 'drafts'}: {words}.")
+    if len(made) == 1:
+        return redirect(f"{NAME}change", quote(made[0].pk))
+    return redirect("admin:engine_template_changelist")
