@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from engine.errors import Conflict, NotFound, Refused
 from engine.kernel.transitions import OPEN_TASK, TaskStatus, VersionStatus
@@ -17,6 +18,7 @@ from engine.models import (
     BulkAct,
     DeadLetter,
     Instance,
+    SavedFilter,
     Schedule,
     StepRun,
     Task,
@@ -39,9 +41,10 @@ from engine.task_reasons import either, principals
 from engine.task_reasons import explain_task as explain_task
 from engine.task_reasons import refuse_act as refuse_act
 from engine.task_reasons import refuse_given as refuse_given
+from engine.task_walk import Walk
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENANT, Level
-from workflowplatform.accounts.models import Role, Token, User
+from workflowplatform.accounts.models import Role, Tenant, Token, User
 
 
 def require_level(actor: Actor, level: int, act: str) -> None:
@@ -296,6 +299,28 @@ def tasks_available(actor: Actor) -> TaskQuerySet:
     return visible_tasks(actor).filter(_may_act(actor), status=TaskStatus.OPEN, assignee__isnull=True).urgent_first()
 
 
+def walk_available(actor: Actor) -> Walk:
+    """Return the tasks of `tasks_available` as a walk over their offers."""
+    return Walk(principals(actor), _takeable(actor))
+
+
+def walk_overdue(actor: Actor) -> Walk:
+    """Return what is late among the tasks that the actor may claim and those bound to them."""
+    bound = Task.objects.open().filter(tenant_id=actor.tenant_id, assignee_id=actor.person_id)
+    return Walk(principals(actor), _takeable(actor), bound.exclude(follow_up_at__gt=Now()), timezone.now())
+
+
+def _takeable(actor: Actor) -> TaskQuerySet:
+    """Say what may be claimed by somebody to whom it is offered: the rule of `_may_act` without the offer."""
+    free = Task.objects.filter(_is_fit(actor), status=TaskStatus.OPEN, assignee__isnull=True)
+    return free.filter(tenant_id=actor.tenant_id, min_level__lte=actor.level)
+
+
+def tasks_overdue(actor: Actor) -> TaskQuerySet:
+    """Return what is late among the tasks that are bound to the actor and those they may claim."""
+    return (tasks_mine(actor) | tasks_available(actor)).filter(due_at__lt=timezone.now()).urgent_first()
+
+
 def tasks_team(actor: Actor) -> TaskQuerySet:
     """Return all open tasks that the actor sees."""
     return visible_tasks(actor).open().urgent_first()
@@ -305,6 +330,20 @@ def tasks_done(actor: Actor) -> TaskQuerySet:
     """Return what the actor completed, newest first."""
     done = Q(completed_by_id=actor.person_id) | Q(_has_answered(actor), completed_at__isnull=False)
     return visible_tasks(actor).filter(done).order_by("-completed_at", "-id")
+
+
+def visible_filters(actor: Actor, *, deleted: bool = False) -> QuerySet[SavedFilter]:
+    """Return the filters that the actor keeps and those shared in the tenant, by name."""
+    filters = SavedFilter.objects.filter(tenant_id=actor.tenant_id, deleted_at__isnull=not deleted)
+    return filters.filter(Q(owner_id=actor.person_id) | Q(shared=True)).order_by("shared", "name", "id")
+
+
+def filter_of(actor: Actor, filter_id: UUID, *, deleted: bool = False) -> SavedFilter:
+    """Return a saved filter, or NotFound."""
+    saved = visible_filters(actor, deleted=deleted).filter(pk=filter_id).first()
+    if saved is None:
+        raise NotFound
+    return saved
 
 
 def events_of(actor: Actor, task_id: UUID) -> QuerySet[TaskEvent]:
@@ -365,6 +404,11 @@ def task_to_act(actor: Actor, task_id: UUID) -> Task:
 
 
 # People
+
+
+def own_tenant(actor: Actor) -> QuerySet[Tenant]:
+    """Return the tenant in which the actor works."""
+    return Tenant.objects.filter(pk=actor.tenant_id)
 
 
 def visible_people(actor: Actor) -> QuerySet[User]:

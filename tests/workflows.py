@@ -1,8 +1,11 @@
 """Small workflows that tests share, and the few words to bring them to life."""
 
+from datetime import datetime
 from typing import Any
 
-from engine.models import Instance, Signal, Task, TemplateVersion
+from engine.kernel.effects import PRIORITIES
+from engine.models import Instance, Signal, Task, TaskCandidate, TemplateVersion
+from engine.models.base import NEVER
 from engine.services.instances import start_instance
 from engine.services.templates import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor
@@ -99,3 +102,11 @@ def fall_due(instance: Instance) -> Instance:
     """Let the timers of an instance be due now, however quick the machine is."""
     Signal.objects.filter(instance=instance).update(due_at=instance.started_at)
     return instance
+
+
+def hurried(task: Task, *, priority: int | None = None, due_at: datetime | None = None) -> None:
+    """Give a task another priority and due date, as an escalation does: its offers follow."""
+    task.priority, task.due_at = task.priority if priority is None else priority, due_at
+    task.save(update_fields=["priority", "due_at"])
+    rank = len(PRIORITIES) - task.priority
+    TaskCandidate.objects.filter(task_id=task.pk).update(rank=rank, due_at=due_at or NEVER)

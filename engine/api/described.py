@@ -12,8 +12,9 @@ from drf_spectacular.utils import OpenApiParameter
 
 from engine.api import answers, filters, inputs, serializers
 from engine.api.answers import page_of_rows
-from engine.api.views import tasks
 from engine.services.exports import EXPORTS
+from engine.services.task_lists import ORDERS, VIEWS
+from engine.task_filters import FILTERS
 
 JSON, SVG, ANY_FILE = "application/json", "image/svg+xml", "application/octet-stream"
 
@@ -55,6 +56,15 @@ def listed(shape: Any, known: Mapping[str, Any] | None = None, *others: OpenApiP
 
 def _kind(name: str) -> Any:
     return OpenApiTypes.DATETIME if name in SPECIAL else OpenApiTypes.UUID if name in IDS else OpenApiTypes.STR
+
+
+ASKED_OF_TASKS = (
+    asked("view", words=VIEWS),
+    asked("sort", words=ORDERS),
+    asked("column.NAME", said="A column that the author declared holds these words."),
+    asked("column.NAME.min", OpenApiTypes.NUMBER, said="The first number in that column is at least this."),
+    asked("column.NAME.max", OpenApiTypes.NUMBER, said="The first number in that column is at most this."),
+)
 
 
 def gone() -> Operation:
@@ -104,7 +114,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", ONE + "retry/"): Operation(INSTANCE, inputs.RetryBody),
     ("POST", ONE + "skip/"): Operation(INSTANCE, inputs.SkipBody),
     ("POST", ONE + "signals/"): Operation(answers.SignalledSerializer, inputs.InstanceSignalBody),
-    ("GET", "tasks/"): listed(TASK, filters.TASKS, asked("view", words=tasks.VIEWS), asked("sort", words=tasks.SORTS)),
+    ("GET", "tasks/"): listed(TASK, FILTERS, *ASKED_OF_TASKS),
     ("POST", "tasks/next/"): Operation(TASK, inputs.NextBody, or_nothing=True),
     ("POST", "tasks/bulk/"): Operation(answers.BulkSerializer, inputs.BulkBody),
     ("GET", ONE_TASK): Operation(TASK),

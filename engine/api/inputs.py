@@ -9,11 +9,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from engine.api.paging import moment
 from engine.errors import Invalid
 from engine.kernel.cron import Dst
 from engine.kernel.forms import FieldError
 from engine.kernel.periods import parse_period
+from engine.keyset import moment
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services.webhook_events import EVENTS
 from workflowplatform.accounts.scopes import Scope

@@ -1,5 +1,6 @@
 """What every table shares: an id that sorts by time, and its tenant."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import models
@@ -8,6 +9,9 @@ from psycopg.types.json import Json
 
 from workflowplatform.accounts.models import Tenant
 from workflowplatform.ids import uuid7
+
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Later than anything: when held signals are due, and tasks without a date."""
 
 
 class OrderedJSONField(models.JSONField):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +12,8 @@ from engine.kernel.effects import Slice
 from engine.kernel.signals import Happening, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
+from engine.models.base import NEVER as NEVER
 from workflowplatform.accounts.actor import Actor
-
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Later than anything: when held signals are due, and tasks without a date."""
 
 PROVIDER = "kernel"
 

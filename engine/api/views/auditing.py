@@ -9,12 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api import filters
-from engine.api.paging import LAST_WRITTEN, answer_page, moment, read_limit
+from engine.api.paging import answer_page, read_limit
 from engine.api.serializers import AuditSerializer, BrokenSerializer
 from engine.api.views.base import ApiView
 from engine.errors import Invalid
 from engine.horizon import BEGINNING, Position, read_position
 from engine.kernel.forms import FieldError
+from engine.keyset import LAST_WRITTEN, moment
 from engine.models import Audit
 from engine.services import auditing
 

@@ -14,10 +14,11 @@ from engine import access
 from engine.api import filters
 from engine.api.inputs import ReasonBody, StartBody, read_body
 from engine.api.once import once
-from engine.api.paging import NEWEST, answer_page
+from engine.api.paging import answer_page
 from engine.api.serializers import HistorySerializer, InstanceSerializer, StepRunSerializer
 from engine.api.views.base import ApiView
 from engine.errors import Invalid
+from engine.keyset import NEWEST
 from engine.models import Instance, Task
 from engine.services import instances
 from workflowplatform.accounts.actor import Actor

@@ -11,10 +11,11 @@ from engine import access
 from engine.api import filters
 from engine.api.inputs import Body, InstanceSignalBody, NoBody, ReasonBody, RetryBody, SkipBody, read_body
 from engine.api.once import once
-from engine.api.paging import NEWEST, answer_page
+from engine.api.paging import answer_page
 from engine.api.serializers import DeadLetterSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
+from engine.keyset import NEWEST
 from engine.models import Instance
 from engine.services import operations, signals
 

@@ -18,8 +18,9 @@ from engine.api.inputs import (
 )
 from engine.api.matching import EditedView, matched
 from engine.api.once import once, refuse_key
-from engine.api.paging import BY_NAME, BY_TOKEN, BY_USERNAME, answer_page
+from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
+from engine.keyset import BY_NAME, BY_TOKEN, BY_USERNAME
 from engine.services import directory, people, stats
 
 

@@ -12,9 +12,10 @@ from engine.api import filters
 from engine.api.inputs import NoBody, ScheduleBody, ScheduleChangeBody, read_body
 from engine.api.matching import EditedView, matched
 from engine.api.once import once
-from engine.api.paging import NEWEST, answer_page, read_count
+from engine.api.paging import answer_page, read_count
 from engine.api.serializers import ScheduleSerializer, SlotSerializer
 from engine.api.views.base import ApiView
+from engine.keyset import NEWEST
 from engine.models import Schedule
 from engine.services import rescheduling, schedules
 

@@ -8,9 +8,10 @@ from rest_framework.response import Response
 from engine.api.filters import narrowed
 from engine.api.inputs import CalendarBody, SecretBody, read_body
 from engine.api.matching import EditedView, matched
-from engine.api.paging import BY_NAME, answer_page
+from engine.api.paging import answer_page
 from engine.api.serializers import CalendarSerializer, SecretSerializer
 from engine.api.views.base import ApiView
+from engine.keyset import BY_NAME
 from engine.services import setup
 
 

@@ -1,10 +1,9 @@
 """Human tasks over REST: find, claim, release, complete, and ask why."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,7 +11,7 @@ from engine import access
 from engine.api import filters
 from engine.api.inputs import CompleteBody, NoBody, read_body
 from engine.api.once import once
-from engine.api.paging import DUE, LAST_DONE, NEWEST, NEXT_UP, URGENT, Column, answer_page
+from engine.api.paging import answer_page
 from engine.api.serializers import ReasonSerializer, TaskSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
@@ -20,19 +19,9 @@ from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
 from engine.models import Task
 from engine.services import tasks
+from engine.services.task_lists import ORDERS, VIEWS, list_named
+from engine.task_filters import COLUMN, FILTERS
 from workflowplatform.accounts.actor import Actor, actor_of
-
-VIEWS: Mapping[str, tuple[Callable[[Actor], QuerySet[Task]], Sequence[Column]]] = {
-    "mine": (access.tasks_mine, URGENT),
-    "available": (access.tasks_available, URGENT),
-    "team": (access.tasks_team, URGENT),
-    "done": (access.tasks_done, LAST_DONE),
-    "snoozed": (access.tasks_snoozed, NEXT_UP),
-}
-
-
-SORTS: Mapping[str, Sequence[Column]] = {"urgent": URGENT, "due": DUE, "newest": NEWEST}
-"""Orders that may be asked for; without one each view has its own."""
 
 
 def shape_tasks(rows: Sequence[Task]) -> list[Any]:
@@ -43,20 +32,17 @@ def shape_tasks(rows: Sequence[Task]) -> list[Any]:
 class TasksView(ApiView):
     def get(self, request: Request) -> Response:
         """List one view of the tasks; without a choice all open ones that the actor sees."""
-        wanted = request.query_params.get("view", "team")
-        if wanted not in VIEWS:
-            message = f"Use one of {', '.join(VIEWS)}."
-            raise Invalid(message, [FieldError("view", "invalid", message)])
-        rows, columns = VIEWS[wanted]
-        found = filters.narrowed(request, rows(self.actor), filters.TASKS, "view", "sort")
-        return Response(answer_page(request, found, self._order(request) or columns, shape_tasks))
+        view = self._word(request, "view", VIEWS) or "team"
+        conditions = filters.conditions(request, FILTERS, "view", "sort", COLUMN)
+        asked = list_named(self.actor, view, conditions, self._word(request, "sort", ORDERS))
+        return Response(answer_page(request, asked.page, asked.order, shape_tasks))
 
-    def _order(self, request: Request) -> Sequence[Column] | None:
-        wanted = request.query_params.get("sort")
-        if wanted is not None and wanted not in SORTS:
-            message = f"Use one of {', '.join(SORTS)}."
-            raise Invalid(message, [FieldError("sort", "invalid", message)])
-        return SORTS[wanted] if wanted else None
+    def _word(self, request: Request, name: str, known: Iterable[str]) -> str:
+        wanted = request.query_params.get(name, "")
+        if wanted and wanted not in known:
+            message = f"Use one of {', '.join(known)}."
+            raise Invalid(message, [FieldError(name, "invalid", message)])
+        return wanted
 
 
 class TaskView(ApiView):

@@ -13,7 +13,7 @@ from engine.api.filters import narrowed
 from engine.api.inputs import DraftBody, NoBody, SimulationBody, SourceBody, read_body
 from engine.api.matching import EditedView, matched
 from engine.api.once import once
-from engine.api.paging import BY_NAME, answer_page
+from engine.api.paging import answer_page
 from engine.api.serializers import (
     SavedVersionSerializer,
     TemplateSerializer,
@@ -24,6 +24,7 @@ from engine.api.serializers import (
 from engine.api.views.base import ApiView
 from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
+from engine.keyset import BY_NAME
 from engine.models import Template, TemplateVersion
 from engine.services import simulation, templates
 from engine.services.differences import version_differences

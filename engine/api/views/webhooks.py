@@ -16,8 +16,9 @@ from engine.api.answers import (
 from engine.api.inputs import NoBody, ReplayBody, RotateBody, WebhookBody, WebhookChangeBody, read_body
 from engine.api.matching import EditedView, matched
 from engine.api.once import once, refuse_key
-from engine.api.paging import NEWEST, answer_page
+from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
+from engine.keyset import NEWEST
 from engine.models import Webhook
 from engine.services import deliveries, webhooks
 

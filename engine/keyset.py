@@ -1,0 +1,154 @@
+"""Page lists by cursor: where the last row stood, never how many came before, so that nothing is lost or doubled.
+
+A cursor is the sort key of a row and a direction, written as text. It carries no right: rows still come through the
+door that decides what the actor sees.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F, OrderBy, Q, QuerySet
+
+LARGEST_INTEGER = 2**31 - 1
+LARGEST_SERIAL = 2**63 - 1
+NOTHING = Q(pk__in=())
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of an order. Empty values come last, as in the lists of the inbox."""
+
+    name: str
+    parse: Callable[[Any], Any]
+    descending: bool = False
+
+    def order(self) -> OrderBy:
+        return F(self.name).desc(nulls_first=True) if self.descending else F(self.name).asc(nulls_last=True)
+
+    def beyond(self, value: Any) -> Q:
+        """Match what comes after a value in this order."""
+        if value is None:
+            return Q((f"{self.name}__isnull", False)) if self.descending else NOTHING
+        if self.descending:
+            return Q((f"{self.name}__lt", value))
+        return Q((f"{self.name}__gt", value)) | Q((f"{self.name}__isnull", True))
+
+    def same(self, value: Any) -> Q:
+        return Q((f"{self.name}__isnull", True)) if value is None else Q((self.name, value))
+
+
+def moment(text: Any) -> datetime:
+    """Read a moment that names its zone."""
+    read = datetime.fromisoformat(text)
+    if read.tzinfo is None:
+        raise ValueError("a moment without zone")
+    return read
+
+
+def whole(value: Any) -> int:
+    """Read an integer that the database can compare with."""
+    if not isinstance(value, int) or abs(value) > LARGEST_INTEGER:
+        raise ValueError("not a whole number of ours")
+    return value
+
+
+def serial(value: Any) -> int:
+    """Read the number of a row that the database counts."""
+    if not isinstance(value, int) or abs(value) > LARGEST_SERIAL:
+        raise ValueError("not a number of ours")
+    return value
+
+
+def word(value: Any) -> str:
+    """Read a text that the database can compare with."""
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError("not a text of ours")
+    return value
+
+
+BY_NAME = (Column("name", word),)
+BY_USERNAME = (Column("username", word),)
+BY_TOKEN = (Column("created", moment, descending=True), Column("digest", word))
+NEWEST = (Column("id", UUID, descending=True),)
+LAST_WRITTEN = (Column("id", serial, descending=True),)
+URGENT = (Column("priority", whole, descending=True), Column("due_at", moment), Column("id", UUID))
+LAST_DONE = (Column("completed_at", moment, descending=True), Column("id", UUID, descending=True))
+DUE = (Column("due_at", moment), Column("id", UUID))
+OLDEST = (Column("id", UUID),)
+NEXT_UP = (Column("follow_up_at", moment), Column("id", UUID))
+"""Orders whose last column is unique; a descending column is never empty, but in a list walked backwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Begin after the row with these values; backwards when the previous page is wanted."""
+
+    values: tuple[Any, ...]
+    backwards: bool = False
+
+    def __str__(self) -> str:
+        written = [value if value is None or isinstance(value, int) else _text(value) for value in self.values]
+        return base64.urlsafe_b64encode(json.dumps([self.backwards, *written]).encode()).decode().rstrip("=")
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def read_cursor(text: str, columns: Sequence[Column]) -> Cursor:
+    """Read a cursor that was given out for this order, or raise ValueError."""
+    try:
+        backwards, *written = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        values = [
+            None if value is None else column.parse(value) for column, value in zip(columns, written, strict=True)
+        ]
+    except (TypeError, AttributeError, RecursionError) as error:
+        raise ValueError("not a cursor of ours") from error
+    return Cursor(tuple(values), bool(backwards))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows, and where the pages beside them begin."""
+
+    rows: list[Any]
+    next: Cursor | None
+    previous: Cursor | None
+
+
+def page_of(rows: QuerySet[Any], columns: Sequence[Column], cursor: Cursor | None, limit: int) -> Page:
+    """Return one page of a list, read in one query."""
+    backwards = cursor is not None and cursor.backwards
+    if cursor is not None:
+        rows = rows.filter(beyond(columns, cursor))
+    found = list(rows.order_by(*(column.order() for column in _walked(columns, backwards)))[: limit + 1])
+    more, found = len(found) > limit, found[:limit]
+    if backwards:
+        found.reverse()
+    after, before = (True, more) if backwards else (more, cursor is not None)
+    return Page(found, beside(found, columns, -1, after), beside(found, columns, 0, before))
+
+
+def _walked(columns: Sequence[Column], backwards: bool) -> list[Column]:
+    return [replace(column, descending=column.descending ^ backwards) for column in columns]
+
+
+def beyond(columns: Sequence[Column], cursor: Cursor) -> Q:
+    """Match the rows that follow a cursor, in its direction."""
+    found, same = NOTHING, Q()
+    for column, value in zip(_walked(columns, cursor.backwards), cursor.values, strict=True):
+        found |= same & column.beyond(value)
+        same &= column.same(value)
+    return found
+
+
+def beside(rows: Sequence[Any], columns: Sequence[Column], at: int, there: bool) -> Cursor | None:
+    """Write where the page before (0) or behind (-1) these rows begins, if there is one."""
+    if not (there and rows):
+        return None
+    return Cursor(tuple(getattr(rows[at], column.name) for column in columns), backwards=at == 0)
