@@ -1,24 +1,26 @@
-"""What a person asks of a list by its address: words, workflow, role, priority, due date, reference, order."""
+"""What a person asks of a list by its address, and how chips say it. The services know what each filter means."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from engine.diagram.naming import label_of
-from engine.kernel.effects import PRIORITIES
-from engine.models import Task
-from tasks_inbox.lists import TaskList
-from tasks_inbox.orders import ORDERS, URGENT, Order
+from engine.services.task_lists import ORDERS
+from engine.task_filters import COLUMN, COLUMN_NAME, DUES, FILTERS, column_condition
 
-MOST_WORDS = 8
 LONGEST = 200
+MOST_COLUMNS = 12
+OF_SERVICES = {
+    "q": "search", "template": "template", "role": "role", "priority": "priority", "due": "due",
+    "reference": "reference_prefix",
+}  # fmt: skip
+"""What is called otherwise in addresses than in the services; the order is that of addresses and chips."""
 
 PRIORITY_WORDS: Mapping[str, Any] = {
     "critical": gettext_lazy("Critical"),
@@ -26,113 +28,124 @@ PRIORITY_WORDS: Mapping[str, Any] = {
     "normal": gettext_lazy("Normal"),
     "low": gettext_lazy("Low"),
 }
-
-
-def _late() -> Q:
-    return Q(due_at__lt=timezone.now())
-
-
-def _today() -> Q:
-    tomorrow = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    return Q(due_at__lt=tomorrow)
-
-
-def _week() -> Q:
-    return Q(due_at__lt=timezone.now() + timedelta(days=7))
-
-
-def _never() -> Q:
-    return Q(due_at__isnull=True)
-
-
-DUES: Mapping[str, tuple[Any, Callable[[], Q]]] = {
-    "late": (gettext_lazy("overdue"), _late),
-    "today": (gettext_lazy("by tonight"), _today),
-    "week": (gettext_lazy("within 7 days"), _week),
-    "none": (gettext_lazy("without a date"), _never),
+DUE_WORDS: Mapping[str, Any] = {
+    "late": gettext_lazy("overdue"),
+    "today": gettext_lazy("by tonight"),
+    "week": gettext_lazy("within 7 days"),
+    "month": gettext_lazy("by end of month"),
+    "none": gettext_lazy("without a date"),
 }
+assert DUE_WORDS.keys() == DUES.keys()
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A filter in force: its name in the address, what it is about, its value in words."""
+    """A filter in force: what it is about, its value in words, and the address of the list without it."""
 
     name: str
     about: str
     value: str
+    off: str
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What an address asks for; what it says wrongly is as good as not said."""
+    """What an address asks of a list; what it says wrongly is as good as not said."""
 
-    words: str = ""
-    template: str = ""
-    role: str = ""
-    priority: str = ""
-    due: str = ""
-    reference: str = ""
+    view: str
+    asked: Mapping[str, str] = field(default_factory=dict)
     sort: str = ""
 
     @classmethod
-    def read(cls, address: QueryDict) -> "Filter":
-        """Read a list's address."""
-        priority, due, sort = address.get("priority", ""), address.get("due", ""), address.get("sort", "")
+    def read(cls, view: str, address: QueryDict) -> "Filter":
+        """Read a list's address; a name said twice means both."""
+        columns = [name for name in address if name.startswith(COLUMN)][:MOST_COLUMNS]
+        said = {name: _said(address, name) for name in (*OF_SERVICES, *columns)}
+        sort = address.get("sort", "")
         return cls(
-            words=_text(address, "q"),
-            template=_text(address, "template"),
-            role=_text(address, "role"),
-            priority=priority if priority in PRIORITIES else "",
-            due=due if due in DUES else "",
-            reference=_text(address, "reference"),
-            sort=sort if sort in ORDERS else "",
+            view, {name: text for name, text in said.items() if text and _fits(name, text)}, sort * (sort in ORDERS)
         )
 
-    def keep(self, rows: QuerySet[Task]) -> QuerySet[Task]:
-        """Keep the rows that fit."""
-        rows = search(rows, self.words)
-        if self.template:
-            rows = rows.filter(version__template__name=self.template)
-        if self.role:
-            rows = rows.filter(effective_roles__contains=[self.role])
-        if self.priority:
-            rows = rows.filter(priority=PRIORITIES.index(self.priority))
-        if self.due:
-            rows = rows.filter(DUES[self.due][1]())
-        return rows.filter(business_reference__istartswith=self.reference) if self.reference else rows
+    def conditions(self) -> list[Q]:
+        """Say it to the services."""
+        return [_condition(name, text) for name, text in self.asked.items()]
 
-    def order_of(self, chosen: TaskList) -> Order:
-        """Say in which order a list stands."""
-        return chosen.order or ORDERS.get(self.sort, URGENT)
+    def address(self, without: str = "") -> str:
+        """Write what stands behind the question mark, always in the same form."""
+        pairs = {"view": self.view, **self.asked, **({"sort": self.sort} if self.sort else {})}
+        return urlencode({name: text for name, text in pairs.items() if name != without}, safe=",")
 
-    def chips(self) -> list[Chip]:
-        """List what is in force beside words and workflow, which show in their own fields."""
-        said = [
-            Chip("role", _("Role"), label_of(self.role) if self.role else ""),
-            Chip("priority", _("Priority"), str(PRIORITY_WORDS[self.priority]) if self.priority else ""),
-            Chip("due", _("Due"), str(DUES[self.due][0]) if self.due else ""),
-            Chip("reference", _("Reference"), self.reference),
+    def chips(self, titles: Mapping[str, str]) -> list[Chip]:
+        """List what is in force beside the words, which show in their own field."""
+        return [
+            Chip(name, _about(name), _words(name, text, titles), self.address(name))
+            for name, text in self.asked.items()
+            if name != "q"
         ]
-        return [chip for chip in said if chip.value]
+
+    @property
+    def words(self) -> str:
+        return self.asked.get("q", "")
+
+    @property
+    def template(self) -> str:
+        return self.asked.get("template", "")
+
+    def chosen(self, name: str) -> list[str]:
+        """List the values chosen of a filter that takes several."""
+        return self.asked[name].split(",") if name in self.asked else []
 
     def __bool__(self) -> bool:
-        return bool(self.words or self.template or self.chips())
+        return bool(self.asked)
 
 
-def _text(address: QueryDict, name: str) -> str:
-    return address.get(name, "").replace("\0", "").strip()[:LONGEST]
+def _said(address: QueryDict, name: str) -> str:
+    texts = [text.replace("\0", "").strip()[:LONGEST] for text in address.getlist(name)]
+    return ",".join(dict.fromkeys(text for text in texts if text)) if len(texts) > 1 else "".join(texts)
 
 
-def search(rows: QuerySet[Task], words: str) -> QuerySet[Task]:
-    """Keep tasks in whose title, reference or template every word stands."""
-    for word in words.split()[:MOST_WORDS]:
-        rows = rows.filter(
-            Q(title__icontains=word)
-            | Q(business_reference__icontains=word)
-            | Q(version__template__title__icontains=word)
-        )
-    return rows
+def _condition(name: str, text: str) -> Q:
+    if name.startswith(COLUMN):
+        return column_condition(name, text)
+    read, condition = FILTERS[OF_SERVICES[name]]
+    return condition(read(text))
 
 
-DUE_WORDS: Mapping[str, Any] = {name: word for name, (word, _fits) in DUES.items()}
-ORDER_WORDS: Mapping[str, Any] = {order.name: order.word for order in ORDERS.values()}
+def _fits(name: str, text: str) -> bool:
+    try:
+        _condition(name, text)
+    except ValueError:
+        return False
+    return True
+
+
+# In words
+
+ABOUT: Mapping[str, Any] = {
+    "template": gettext_lazy("Workflow"),
+    "role": gettext_lazy("Role"),
+    "priority": gettext_lazy("Priority"),
+    "due": gettext_lazy("Due"),
+    "reference": gettext_lazy("Reference"),
+}
+SAID: Mapping[str, Callable[[str], str]] = {
+    "role": label_of,
+    "priority": lambda name: str(PRIORITY_WORDS[name]),
+    "due": lambda name: str(DUE_WORDS[name]),
+}
+
+
+def _about(name: str) -> str:
+    column = COLUMN_NAME.fullmatch(name)
+    return label_of(column["key"]) if column else str(ABOUT[name])
+
+
+def _words(name: str, text: str, titles: Mapping[str, str]) -> str:
+    if name in SAID:
+        return ", ".join(SAID[name](one) for one in text.split(","))
+    if name == "template":
+        return titles.get(text, text)
+    column = COLUMN_NAME.fullmatch(name)
+    if column and column["bound"]:
+        return (_("at least %(number)s") if column["bound"] == "min" else _("at most %(number)s")) % {"number": text}
+    return text

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from tasks_inbox.views import bulk, drafting, instances, lists, start, task_acts, task_files, tasks
+from tasks_inbox.views import bulk, drafting, filters, instances, lists, start, started, task_acts, task_files, tasks
 
 task_routes = [
     path("", tasks.show, name="task"),
@@ -25,11 +25,14 @@ task_routes = [
 app_name = "inbox"
 urlpatterns = [
     path("", lists.task_list, name="mine"),
-    path("started/", lists.started, name="started"),
+    path("started/", started.started, name="started"),
     path("start/", start.gallery, name="start"),
     path("start/<slug:name>/", start.form, name="start_form"),
     path("next/", bulk.take_next, name="next"),
     path("bulk/", bulk.act, name="bulk"),
+    path("filters/", filters.save, name="save_filter"),
+    path("filters/<uuid:filter_id>/remove/", filters.remove, name="remove_filter"),
+    path("filters/<uuid:filter_id>/restore/", filters.restore, name="restore_filter"),
     path("tasks/<uuid:task_id>/", include(task_routes)),
     path("instances/<uuid:instance_id>/", instances.show, name="instance"),
 ]

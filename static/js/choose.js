@@ -1,16 +1,37 @@
-/* Show the acts on many rows only while rows are chosen, and say how many. Without this module they always show. */
-function count() {
-  const bar = document.querySelector("[data-bulk]");
-  if (!bar) return;
-  const chosen = document.querySelectorAll("[data-choose]:checked").length;
-  const words = bar.querySelector("[data-bulk-count]");
+/* Select rows. The head of the list turns, in place, into what can be done with them, and says how many there are.
+   Without this module the acts always show. */
+const boxes = () => [...document.querySelectorAll("[data-choose]")];
+
+function show() {
+  const head = document.querySelector("[data-bulk]");
+  if (!head) return;
+  const all = boxes();
+  const chosen = all.filter((box) => box.checked).length;
+  const words = head.querySelector("[data-bulk-count]");
   words.textContent = `${chosen} ${words.dataset.word}`;
-  bar.hidden = chosen === 0;
+  head.querySelector("[data-bulk-acts]").hidden = chosen === 0;
+  head.querySelector("[data-bulk-names]").hidden = chosen > 0;
+  head.querySelector("[data-choose-none]").hidden = false;
+  const every = head.querySelector("[data-choose-all]");
+  every.hidden = false;
+  every.checked = chosen === all.length;
+  every.indeterminate = chosen > 0 && chosen < all.length;
+}
+
+function choose(on) {
+  for (const box of boxes()) box.checked = on;
+  show();
 }
 
 document.addEventListener("change", (event) => {
-  if (event.target.matches("[data-choose]")) count();
+  if (event.target.matches("[data-choose-all]")) choose(event.target.checked);
+  else if (event.target.matches("[data-choose]")) show();
 });
-document.addEventListener("htmx:afterSettle", count);
-window.addEventListener("pageshow", count);
-count();
+document.addEventListener("click", (event) => {
+  if (!event.target.closest?.("[data-choose-none]")) return;
+  choose(false);
+  document.querySelector("[data-choose-all]").focus();
+});
+document.addEventListener("htmx:afterSettle", show);
+window.addEventListener("pageshow", show);
+show();

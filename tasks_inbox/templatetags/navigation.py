@@ -1,28 +1,40 @@
-"""Fill the side of every page: lists with their counts, who is signed in and where."""
+"""Fill the side of every page: lists and saved filters with their counts, who is signed in and where."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from django import template
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from engine import access
-from tasks_inbox.lists import TaskList, capped_count, count_words, lists_for
+from engine.models import SavedFilter
+from engine.services import task_lists
+from engine.services.task_lists import TaskList, count_lists
+from tasks_inbox.filters import Filter
+from tasks_inbox.lists import Words, count_words, list_named, lists_for
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import Level
 from workflowplatform.accounts.models import Tenant, User
 
 register = template.Library()
 
+MOST_SAVED = 12
+"""How many saved filters the side shows and counts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
+    name: str
     word: str
     url: str
     icon: str
     count: str | None
     current: bool
     late: bool = False
+    aside: str = ""
+    """What a reader hears besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +45,61 @@ class Side:
     person: User
     roles: list[str]
     lists: list[Link]
+    saved: list[Link]
     started: Link
+    kept: SavedFilter | None
+    """The saved filter that the page shows, if it shows one."""
+    may_delete: bool
 
 
 @register.simple_tag(takes_context=True)
 def navigation(context: template.Context) -> Side:
     """Read what the side shows; a fixed number of queries, whatever the size of the lists."""
     request = context["request"]
-    actor, place = request.actor, str(context.get("place", ""))
+    actor, place, address = request.actor, str(context.get("place", "")), str(context.get("address", ""))
+    lists, saved = lists_for(actor), list(access.visible_filters(actor)[:MOST_SAVED])
+    counts = count_lists(actor, _counted(actor, lists, saved))
+    kept = next((one for one in saved if one.query == address), None)
     return Side(
         tenant=str(Tenant.objects.get(pk=actor.tenant_id)),
         person=request.user,
         roles=[str(role) for role in access.visible_roles(actor).filter(pk__in=actor.roles)],
-        lists=[_link(each, actor, place) for each in lists_for(actor)],
-        started=_started(actor, place),
+        lists=[_link(each, counts, place if kept is None else "") for each in lists],
+        saved=[_saved(each, counts, kept) for each in saved],
+        started=_started(counts, place),
+        kept=kept,
+        may_delete=kept is not None and (kept.owner_id == actor.person_id or actor.level >= Level.GOD),
     )
 
 
-def _link(each: TaskList, actor: Actor, place: str) -> Link:
-    count = count_words(capped_count(each.rows(actor))) if each.counted else None
-    return Link(str(each.word), list_url(each.name), each.icon, count, place == each.name, late=each.name == "overdue")
+def _counted(actor: Actor, lists: list[Words], saved: list[SavedFilter]) -> dict[str, Any]:
+    live = access.visible_instances(actor).filter(started_by_id=actor.person_id).live()
+    own = {each.name: task_lists.list_named(actor, each.view) for each in lists if each.counted}
+    return own | {str(each.pk): rows_of_saved(actor, each) for each in saved} | {"started": live}
 
 
-def _started(actor: Actor, place: str) -> Link:
-    live: Any = access.visible_instances(actor).filter(started_by_id=actor.person_id).live()
-    return Link(
-        _("Started by me"), reverse("inbox:started"), "route", count_words(capped_count(live)), place == "started"
-    )
+def rows_of_saved(actor: Actor, saved: SavedFilter) -> TaskList:
+    """Give the list that a saved filter asks for."""
+    asked = QueryDict(saved.query)
+    chosen = list_named(asked.get("view", ""), actor)
+    return task_lists.list_named(actor, chosen.view, Filter.read(chosen.name, asked).conditions())
+
+
+def _link(each: Words, counts: dict[str, int], place: str) -> Link:
+    count = count_words(counts[each.name]) if each.counted else None
+    late = each.name == "overdue" and count != "0"
+    return Link(each.name, str(each.word), list_url(each.name), each.icon, count, place == each.name, late)
+
+
+def _saved(each: SavedFilter, counts: dict[str, int], kept: SavedFilter | None) -> Link:
+    url = f"{reverse('inbox:mine')}?{each.query}"
+    icon, aside = ("users-group", _("shared")) if each.shared else ("bookmark", "")
+    return Link(str(each.pk), each.name, url, icon, count_words(counts[str(each.pk)]), each == kept, aside=aside)
+
+
+def _started(counts: dict[str, int], place: str) -> Link:
+    count = count_words(counts["started"])
+    return Link("started", _("Started by me"), reverse("inbox:started"), "route", count, place == "started")
 
 
 @register.simple_tag

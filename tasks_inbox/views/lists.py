@@ -1,26 +1,31 @@
-"""Pages that list: tasks by view, and what one started."""
+"""Pages that list tasks."""
 
 from typing import Any
 
-from django.db.models import Prefetch
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from engine import access
-from engine.models import Instance, Task
-from engine.telling.outline import outline_of, steps_by_id
-from engine.telling.sentence import Sentence, sentence_of
-from tasks_inbox.filters import DUE_WORDS, ORDER_WORDS, PRIORITY_WORDS, Filter
+from engine.keyset import Cursor, Page, read_cursor
+from engine.models import Template, TemplateVersion
+from engine.services import task_lists
+from engine.services.task_lists import TaskList, count_lists
+from engine.task_filters import DUES, columns_declared
+from tasks_inbox.filters import DUE_WORDS, PRIORITY_WORDS, Filter
 from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.lists import TaskList, capped_count, count_words, list_named, templates_in
+from tasks_inbox.lists import ORDER_WORDS, PAGE, Words, count_words, list_named
 from tasks_inbox.offers import MOST_PEOPLE
-from tasks_inbox.orders import PAGE, page_of
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.levels import TO_OPERATE
+from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
 
-MOST_STARTED = 100
+MOST_LOOKED_AT = 1000
+UNSEEN = (
+    "form", "payload", "instructions", "description", "excluded", "familiar", "answer", "instance__input", "instance__state",
+    "version__source", "version__canonical", "version__findings",
+)  # fmt: skip
+"""What no row shows, and what may be large."""
 BULK_ACTS = {
     "mine": ("release",),
     "available": ("claim",),
@@ -37,78 +42,101 @@ def task_list(request: InboxRequest) -> HttpResponse:
     """Show one list of tasks, searched, filtered and paged."""
     actor = request.actor
     chosen = list_named(request.GET.get("view", "mine"), actor)
-    asked = Filter.read(request.GET)
-    rows, order = chosen.rows(actor), asked.order_of(chosen)
-    found = asked.keep(rows)
-    count = capped_count(found)
+    asked = Filter.read(chosen.name, request.GET)
+    shown = rows_of(actor, chosen, asked)
+    count, page = _page(request, shown)
+    late = 0 if chosen.name in ("overdue", "done") else count_lists(actor, {"late": narrowed_to_late(shown)})["late"]
+    templates = _templates(actor, shown)
     context: dict[str, Any] = {
         "place": chosen.name,
         "list": chosen,
         "asked": asked,
-        "order": order,
-        "templates": templates_in(rows),
+        "address": asked.address(),
+        "chips": asked.chips(dict(templates)),
+        "templates": templates,
+        "columns": _columns(actor, asked),
         "count": count,
-        "count_words": count_words(count),
-        "page": page_of(found, order, request.GET.get("after", "")),
+        "late": late,
+        "page": page,
         "page_size": PAGE,
-        "filtered": bool(asked),
         "after": request.GET.get("after", ""),
-    } | _choices(actor, chosen)
-    if not count and not context["filtered"]:
+    } | _choices(actor, chosen, asked)
+    if not count:
         context |= _empty(actor)
     return render(request, "inbox/list.html", context)
 
 
-def _choices(actor: Actor, chosen: TaskList) -> dict[str, Any]:
+def _page(request: InboxRequest, shown: TaskList) -> tuple[int, Page]:
+    """Read the page that the address asks for, and how many rows there are in all."""
+    cursor = cursor_of(request, shown)
+    if cursor is None:
+        return shown.opening(PAGE, without=UNSEEN)
+    return count_lists(request.actor, {"all": shown})["all"], shown.page(cursor, PAGE, without=UNSEEN)
+
+
+def rows_of(actor: Actor, chosen: Words, asked: Filter) -> TaskList:
+    """Say to the services what a person asks of a list."""
+    return task_lists.list_named(actor, chosen.view, asked.conditions(), "" if chosen.order else asked.sort)
+
+
+def narrowed_to_late(shown: TaskList) -> TaskList:
+    """Keep what is late of a list."""
+    return TaskList(shown.actor, shown.view, (*shown.conditions, DUES["late"]()), shown.order)
+
+
+def cursor_of(request: InboxRequest, shown: TaskList) -> Cursor | None:
+    """Read where a page begins; a broken mark begins at the start."""
+    try:
+        return read_cursor(request.GET["after"], shown.order) if request.GET.get("after") else None
+    except ValueError:
+        return None
+
+
+def _templates(actor: Actor, shown: TaskList) -> list[tuple[str, str]]:
+    """List the workflows to choose from: those in force, and below level 4 only those of tasks that one sees."""
+    templates = Template.objects.filter(tenant_id=actor.tenant_id)
+    if actor.level >= TO_SEE_TENANT:
+        templates = templates.filter(pk__in=TemplateVersion.objects.in_force().values("template"))
+    else:
+        near = shown.view.rows(actor).order_by()[:MOST_LOOKED_AT].values("version__template_id")
+        templates = templates.filter(pk__in=near)
+    return [(name, title or name) for name, title in templates.order_by("title").values_list("name", "title")]
+
+
+def _columns(actor: Actor, asked: Filter) -> list[str]:
+    """List the columns that the chosen workflow declares."""
+    if not asked.template:
+        return []
+    versions = TemplateVersion.objects.in_force().filter(tenant_id=actor.tenant_id, template__name=asked.template)
+    return columns_declared(versions.values_list("canonical", flat=True).first())
+
+
+def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
     """List what the filters and the acts on many rows offer."""
     operates = actor.level >= TO_OPERATE
     roles = access.visible_roles(actor) if operates else access.visible_roles(actor).filter(pk__in=actor.roles)
     people = access.visible_people(actor).filter(is_active=True).order_by("username")[:MOST_PEOPLE]
     return {
-        "roles": roles.order_by("name"),
-        "priorities": PRIORITY_WORDS.items(),
+        "roles": [(role.name, str(role), role.name in asked.chosen("role")) for role in roles.order_by("name")],
+        "priorities": [(name, word, name in asked.chosen("priority")) for name, word in PRIORITY_WORDS.items()],
         "dues": DUE_WORDS.items(),
         "orders": () if chosen.order else ORDER_WORDS.items(),
+        "order_word": chosen.order or ORDER_WORDS[asked.sort or "urgent"],
         "people": people if operates and chosen.name != "done" else (),
+        "asked_roles": asked.chosen("role"),
         "bulk": BULK_ACTS.get(chosen.name, ()),
+        "may_share": actor.level >= TO_SEE_TENANT,
     }
 
 
 def _empty(actor: Actor) -> dict[str, Any]:
-    """Say what an empty list has to say: what was done today, and what else is open."""
+    """Say what an empty list has to say: what was done today or this week, and what else is open, to whom."""
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    available = capped_count(access.tasks_available(actor))
+    today = access.tasks_done(actor).filter(completed_at__gte=midnight)
+    found = count_lists(actor, {"done": today, "open": task_lists.list_named(actor, "available")})
     return {
-        "done_today": capped_count(access.tasks_done(actor).filter(completed_at__gte=midnight)),
-        "available": available,
-        "available_words": count_words(available),
+        "done_today": found["done"],
+        "available": found["open"],
+        "available_words": count_words(found["open"]),
+        "my_roles": [str(role) for role in access.visible_roles(actor).filter(pk__in=actor.roles).order_by("name")],
     }
-
-
-@require_GET
-@inbox_page
-def started(request: InboxRequest) -> HttpResponse:
-    """Show what the person started, newest first."""
-    actor = request.actor
-    mine = access.visible_instances(actor).filter(started_by_id=actor.person_id)
-    rows = list(mine.prefetch_related("waits", _open_tasks())[: MOST_STARTED + 1])
-    shown = _with_sentences(rows[:MOST_STARTED], actor)
-    context = {"place": "started", "rows": shown, "most": MOST_STARTED, "more": len(rows) > MOST_STARTED}
-    return render(request, "inbox/started.html", context)
-
-
-def _open_tasks() -> "Prefetch[Any]":
-    return Prefetch("tasks", queryset=Task.objects.open().select_related("assignee"))
-
-
-def _with_sentences(instances: list[Instance], actor: Actor) -> list[tuple[Instance, Sentence]]:
-    """Say of each case what it waits for, or how it ended; steps are named once a version."""
-    versions = {instance.version_id: instance.version.canonical for instance in instances}
-    steps = {pk: steps_by_id(outline_of(canonical, ())) for pk, canonical in versions.items()}
-    return [
-        (
-            each,
-            sentence_of(each, each.waits.all(), each.tasks.all(), steps[each.version_id], actor.person_id),
-        )
-        for each in instances
-    ]

@@ -1,102 +1,41 @@
 """Pages that start: the gallery of templates one may start, and the form of one."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from engine import access
-from engine.diagram.naming import label_of
 from engine.errors import Conflict, Invalid
 from engine.forms.building import SchemaForm
 from engine.models import TemplateVersion
 from engine.services.instances import start_instance
-from engine.telling.outline import Step, outline_of
+from engine.telling.outline import outline_of
 from tasks_inbox.authored import input_schema_of
+from tasks_inbox.gallery import cards_for, sections_of, tags_of
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.messages import notice_of
 from tasks_inbox.once import Begun, begin_once, fresh_number
-from workflowplatform.accounts.actor import Actor
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A template in the gallery."""
-
-    name: str
-    title: str
-    description: str
-    tags: tuple[str, ...]
-    people: int
-    used: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    title: str
-    cards: list[Card]
 
 
 @require_GET
 @inbox_page
 def gallery(request: InboxRequest) -> HttpResponse:
     """Show what the person may start: what they used first, then by tag."""
-    cards = _cards(request.actor)
-    words, tag = request.GET.get("q", "").strip().lower(), request.GET.get("tag", "")
-    found = [
-        card for card in cards if words in f"{card.title} {card.description}".lower() and (not tag or tag in card.tags)
-    ]
+    cards = cards_for(request.actor)
+    words, tag = request.GET.get("q", "").strip(), request.GET.get("tag", "")
     context = {
         "place": "start",
-        "sections": _sections(found),
+        "sections": sections_of([card for card in cards if card.fits(words, tag)]),
         "count": len(cards),
-        "tags": _tags(cards),
+        "tags": tags_of(cards),
         "tag": tag,
-        "words": request.GET.get("q", ""),
+        "words": words,
     }
     return render(request, "inbox/gallery.html", context)
-
-
-def _cards(actor: Actor) -> list[Card]:
-    started = access.visible_instances(actor).filter(started_by_id=actor.person_id)
-    used = set(
-        started.order_by()
-        .values_list("template_id", flat=True)
-        .annotate(times=Count("pk"))
-        .values_list("template_id", flat=True)
-    )
-    return [_card(version, version.template_id in used) for version in access.startable_versions(actor)]
-
-
-def _card(version: TemplateVersion, used: bool) -> Card:
-    template = version.template
-    people = _count_tasks(outline_of(version.canonical, ()))
-    return Card(template.name, str(template), template.description, tuple(template.tags or ()), people, used)
-
-
-def _count_tasks(steps: Iterable[Step]) -> int:
-    return sum((step.kind == "task") + sum(_count_tasks(branch.steps) for branch in step.branches) for step in steps)
-
-
-def _sections(cards: list[Card]) -> list[Section]:
-    used = [card for card in cards if card.used][:6]
-    rest = [card for card in cards if card not in used]
-    tags = sorted({card.tags[0] for card in rest if card.tags})
-    tagged = [Section(label_of(tag), [card for card in rest if card.tags[:1] == (tag,)]) for tag in tags]
-    plain = [card for card in rest if not card.tags]
-    sections = [Section(_("You use these"), used), *tagged, Section(_("Others") if tags or used else _("All"), plain)]
-    return [section for section in sections if section.cards]
-
-
-def _tags(cards: list[Card]) -> list[tuple[str, str, int]]:
-    tags = sorted({tag for card in cards for tag in card.tags})
-    return [(tag, label_of(tag), sum(tag in card.tags for card in cards)) for tag in tags]
 
 
 @require_http_methods(["GET", "POST"])

@@ -29,6 +29,7 @@ OTHER_PLACES = frozenset(
         "schedule_id",
         "letter_id",
         "attachment_id",
+        "filter_id",
         "key",
         "webhook_id",
         "delivery_id",

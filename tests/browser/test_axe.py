@@ -33,14 +33,14 @@ STATES = (
 )
 LETTER = {"uidb64": "MQ", "token": "a-b"}
 """What a link in an old letter carries."""
-FILES = "attachment_id"
-"""A file is no page."""
+NO_PAGES = {"attachment_id", "filter_id"}
+"""A file is no page, and a saved filter is only posted to."""
 
 
 def pages_of_routes(page: Page, places: dict[str, str], *rooms: str) -> Iterator[str]:
     """Open every address of some rooms that answers with a page; acts answer 405, and some only lead elsewhere."""
     for route in routes_of(*rooms):
-        if FILES in PLACE.findall(route):
+        if NO_PAGES & set(PLACE.findall(route)):
             continue
         address = "/" + PLACE.sub(lambda place: places[place[1]], route)
         if _is_page(page, address):

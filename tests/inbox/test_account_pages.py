@@ -160,7 +160,7 @@ def test_a_broken_page_answers_in_the_products_look(
     def break_down(*_args: object) -> None:
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr("tasks_inbox.views.lists.page_of", break_down)
+    monkeypatch.setattr("tasks_inbox.views.lists.count_lists", break_down)
     client = browser("ada")
     client.raise_request_exception = False
     answer = client.get("/inbox/")

@@ -1,0 +1,50 @@
+"""Say what a list was asked about a declared column, and small words of lists."""
+
+from dataclasses import dataclass
+
+from django import template
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from engine.services.task_lists import MOST_COUNTED
+from engine.task_filters import COLUMN
+from tasks_inbox.filters import Filter
+
+register = template.Library()
+
+NUMBERS = (
+    lambda: _("One"), lambda: _("Two"), lambda: _("Three"), lambda: _("Four"), lambda: _("Five"),
+    lambda: _("Six"), lambda: _("Seven"), lambda: _("Eight"), lambda: _("Nine"), lambda: _("Ten"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked about one column."""
+
+    words: str
+    least: str
+    most: str
+
+
+@register.simple_tag
+def column_asked(asked: Filter, name: str) -> Asked:
+    """Read what was asked about a column."""
+    return Asked(*(asked.asked.get(f"{COLUMN}{name}{bound}", "") for bound in ("", ".min", ".max")))
+
+
+@register.filter
+def late_words(late: int) -> str:
+    """Say how many are overdue, small numbers as a word."""
+    if late > MOST_COUNTED:
+        return _("More than %(most)d are overdue.") % {"most": MOST_COUNTED}
+    number = NUMBERS[late - 1]() if late <= len(NUMBERS) else str(late)
+    return ngettext("%(number)s is overdue.", "%(number)s are overdue.", late) % {"number": number}
+
+
+@register.filter
+def either(names: list[str]) -> str:
+    """Write names as a sum: Finance, Support and Management."""
+    return (
+        names[0] if len(names) == 1 else _("%(some)s and %(last)s") % {"some": ", ".join(names[:-1]), "last": names[-1]}
+    )
