@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.report import Report
 
-NAMES = ("W1", "HTTP", "W2", "W3", "latency", "scale", "memory")
+NAMES = ("W1", "HTTP", "W2", "W3", "latency", "scale", "memory", "inbox")
 PROJECT = Path(__file__).resolve().parent.parent
 KEPT = Path(__file__).with_name("results.json")
 PAGE = PROJECT / "docs" / "performance.md"

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 
 class Command(BaseCommand):
-    help = "Measure W1, W2, W3, latency, scale and memory on private servers, or run the fault trials: bench faults."
+    help = "Measure W1, W2, W3, latency, scale, memory and the inbox on private servers, or run the fault trials: bench faults."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
