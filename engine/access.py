@@ -267,6 +267,18 @@ def visible_tasks(actor: Actor) -> TaskQuerySet:
     return tasks.filter(_is_meant(actor) & Q(status__in=OPEN_TASK) | done)
 
 
+def tasks_heard(actor: Actor) -> TaskQuerySet:
+    """Return the tasks whose acts one may hear of: those one sees, and those that were one's own to do until they ended."""
+    if actor.level >= TO_SEE_TENANT:
+        return visible_tasks(actor)
+    held = list(visible_roles(actor).filter(pk__in=actor.roles).values_list("name", flat=True))
+    asked = Q(effective_roles__has_any_keys=held) | Q(users__contains=[actor.name]) | Q(effective_roles=[], users=[])
+    ended = Q(_is_fit(actor), asked | Q(assignee_id=actor.person_id), min_level__lte=actor.level)
+    seen = visible_tasks(actor).order_by().values("pk")
+    tasks = Task.objects.filter(tenant_id=actor.tenant_id)
+    return tasks.filter(Q(pk__in=seen) | Q(ended, ~Q(status__in=OPEN_TASK)))
+
+
 def _has_answered(actor: Actor) -> Q:
     """Say where the actor was one of several who answered; few tasks are such, and their index is small."""
     return Q(~Q(answered_by=[]), answered_by__contains=[actor.name])

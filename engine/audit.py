@@ -17,6 +17,7 @@ from django.db import connection, models
 
 from engine.kernel.json_text import read_json, write_json
 from engine.models import Audit
+from engine.outbox import tell_on_commit
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import AuditedSubject, Tenant
 from workflowplatform.ids import keep_time
@@ -132,6 +133,7 @@ def record(subject: AuditedSubject, act: Act, *, actor: Actor) -> None:
     rows, after = append(chain, [act], actor=actor, at=database_now())
     Audit.objects.bulk_create(Audit(**row) for row in rows)
     model._default_manager.filter(pk=subject.pk).update(audit_seq=after.seq, audit_hash=after.hash)
+    tell_on_commit()
 
 
 def _kind(model: type[models.Model]) -> str:

@@ -20,6 +20,7 @@ from django.conf import settings
 from django.db import connection
 
 from engine.kernel.json_text import write_json
+from engine.outbox import tell_on_commit
 from workflowplatform.database.base import DatabaseWrapper
 from workflowplatform.database.hot import Rows, Values
 
@@ -131,6 +132,7 @@ def write(batch: Batch) -> None:
     if batch.rows["runtimes"]:
         values[WANTED] = str(len(batch.rows["runtimes"]))
     _database().send_hot(statement_of(filled), values, prepare=settings.WORKFLOW_PREPARE)
+    tell_on_commit()
 
 
 def run_hot(statement: str, values: Values) -> Rows:

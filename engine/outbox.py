@@ -1,4 +1,4 @@
-"""Announce committed signals to whoever drains them.
+"""Announce committed signals to whoever drains them, and committed acts to whoever streams them.
 
 The rows of `wf_signals` are the queue; a dispatcher only wakes a drain and may forget. It is reached by the name in the settings,
 so that nothing here knows what is above.
@@ -13,6 +13,9 @@ from typing import Protocol
 from django.conf import settings
 from django.db import transaction
 
+TOLD = "workflow:told"
+"""The channel on which open streams are told that the audit has grown."""
+
 
 class Dispatcher(Protocol):
     """What the outbox asks of a dispatcher."""
@@ -22,6 +25,9 @@ class Dispatcher(Protocol):
 
     def wake_in(self, seconds: float) -> None:
         """Make sure that a drain looks at the queue after that long."""
+
+    def tell(self) -> None:
+        """Make open streams look at the audit soon. Never raises: they look by themselves every second."""
 
 
 @cache
@@ -36,6 +42,15 @@ def announce_on_commit(dues: Sequence[datetime], now: datetime) -> None:
     if dues:
         ahead = (min(dues) - now).total_seconds()
         transaction.on_commit(lambda: _announce(ahead))
+
+
+def tell_on_commit() -> None:
+    """After the commit, tell open streams that something was written to the audit."""
+    transaction.on_commit(_tell)
+
+
+def _tell() -> None:
+    dispatcher(settings.WORKFLOW_DISPATCHER).tell()
 
 
 def _announce(ahead: float) -> None:

@@ -5,9 +5,12 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
-application = get_asgi_application()
+_django = get_asgi_application()
 
 from engine.startup import Unfit, require_fit_to_serve  # noqa: E402  the apps are loaded by now
+from engine.streaming.serving import Streams  # noqa: E402
+
+application = Streams(_django)
 
 try:
     require_fit_to_serve()

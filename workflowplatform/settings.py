@@ -222,6 +222,11 @@ WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000
 WORKFLOW_WEBHOOK_FAILURES = int(os.environ.get("WORKFLOW_WEBHOOK_FAILURES", "20"))
 WORKFLOW_WEBHOOK_PATIENCE_HOURS = float(os.environ.get("WORKFLOW_WEBHOOK_PATIENCE_HOURS", "24"))
 
+WORKFLOW_STREAMS = int(os.environ.get("WORKFLOW_STREAMS", "2000"))
+WORKFLOW_STREAMS_PER_PERSON = int(os.environ.get("WORKFLOW_STREAMS_PER_PERSON", "20"))
+"""How many streams may be open in one web process, and of them one person's."""
+WORKFLOW_STREAM_CHECK_SECONDS = float(os.environ.get("WORKFLOW_STREAM_CHECK_SECONDS", "10"))
+"""How long a stream outlives the session, token, level or role that opened it."""
 WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
 WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))
 WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))

@@ -65,7 +65,7 @@ ACTS: dict[str, str] = {
 """Acts on tenants, people and templates in words that continue the person's name; those on a case engine.telling tells."""
 
 SPOKEN = frozenset(
-    {"input", "error", "message", "outcome", "title", "version", "created", "sha256", "key", "name", "role"}
+    {"input", "error", "message", "outcome", "title", "version", "created", "sha256", "key", "name", "role", "token"}
 )
 """Keys of `old` and `new` that the sentence says already, or that say nothing to a reader."""
 

@@ -33,6 +33,8 @@ class Operation:
     """Whether a POST takes an Idempotency-Key; one that answers a secret does not."""
     or_nothing: bool = False
     """Whether 204 is a good answer too."""
+    others: tuple[int, ...] = ()
+    """Refusals of its own, beside those that all operations can give."""
 
 
 def asked(name: str, kind: Any = OpenApiTypes.STR, *, words: Any = None, said: str = "") -> OpenApiParameter:
@@ -72,6 +74,9 @@ def gone() -> Operation:
     return Operation(status=204)
 
 
+LAST_EVENT = OpenApiParameter(
+    "Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The `id` of the last event that was heard."
+)
 INSTANCE, TASK = serializers.InstanceSerializer, serializers.TaskSerializer
 SAVED, SCHEDULE = serializers.SavedVersionSerializer, serializers.ScheduleSerializer
 VERSION = "templates/{name}/versions/{number}/"
@@ -192,5 +197,11 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "tokens/"): Operation(answers.NewTokenSerializer, inputs.NewTokenBody, 201, keyed=False),
     ("DELETE", "tokens/{key}/"): gone(),
     ("GET", "stats/"): Operation(answers.StatsSerializer),
+    ("GET", "stream/"): Operation(
+        OpenApiTypes.STR,
+        query=(LAST_EVENT, asked("after", said="The same as Last-Event-ID, where no header can be sent.")),
+        media=("text/event-stream",),
+        others=(501,),
+    ),
     ("GET", "health/"): Operation(answers.HealthSerializer, open=True),
 }

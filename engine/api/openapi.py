@@ -20,6 +20,7 @@ from engine.gallery import examples, gallery
 ROOT = "/api/v1/"
 ALWAYS = (400, 401, 403, 404, 405, 429, 503)
 WITH_A_BODY = (409, 413, 415, 422)
+OWN = tuple(sorted({status for told in OPERATIONS.values() for status in told.others}))
 WRITING = frozenset({"POST", "PUT", "DELETE"})
 
 KEY = OpenApiParameter(
@@ -134,7 +135,7 @@ class ContractSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         """Add to the good answer every refusal that this kind of operation can give."""
         good = super()._get_response_bodies(direction)
-        refused = (*ALWAYS, *(WITH_A_BODY if self.method in WRITING else ()))
+        refused = (*ALWAYS, *(WITH_A_BODY if self.method in WRITING else ()), *self._told.others)
         if self._told.open:
             refused = (401, 405)
             good["503"] = good["200"]
@@ -156,7 +157,7 @@ def complete_document(result: dict[str, Any], generator: Any, request: Any, publ
             if field.get("oneOf") == ANYTHING_OR_NULL:
                 del field["oneOf"]
     parts["schemas"]["Problem"] = PROBLEM
-    parts["responses"] = {f"Refused{status}": _refusal(status) for status in sorted((*ALWAYS, 412, *WITH_A_BODY))}
+    parts["responses"] = {f"Refused{status}": _refusal(status) for status in sorted((*ALWAYS, 412, *WITH_A_BODY, *OWN))}
     parts["securitySchemes"] = SECURITY
     return result
 

@@ -24,5 +24,8 @@ class ImmediateDispatcher:
     def wake_in(self, seconds: float) -> None:
         """Leave it to the next drain: nobody here waits for time."""
 
+    def tell(self) -> None:
+        """Leave it to the streams to look by themselves: there may be no Redis."""
+
 
 dispatcher = ImmediateDispatcher()

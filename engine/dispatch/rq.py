@@ -39,6 +39,7 @@ from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import Drained, drain, seconds_to_next_look
 from engine.dispatch.webhooks import Messenger
+from engine.outbox import TOLD
 
 log = structlog.get_logger(__name__)
 
@@ -54,6 +55,8 @@ LOOK_WITHOUT_DATABASE = 0.5
 PATIENCE_SECONDS = 2.0
 """How long a request waits for Redis after its commit; redis-py's own way would be to try again for half a minute."""
 LOST = (RedisError, OSError)
+TOLD_EVERY = 0.2
+"""How often a process rings for streams: a ring is a round trip that somebody waits for."""
 
 
 def _once_more() -> Retry:
@@ -73,6 +76,7 @@ class RqDispatcher:
 
     _silent_until = 0.0
     """Where Redis hangs, one request in a few seconds waits for it, not every one."""
+    _told_until = 0.0
 
     def wake(self) -> None:
         """Enqueue a drain unless one is announced already."""
@@ -98,6 +102,18 @@ class RqDispatcher:
         """Announce a delayed signal if an idle worker might otherwise sleep past it."""
         if seconds < settings.WORKFLOW_WAKE_SECONDS:
             self.wake()
+
+    def tell(self) -> None:
+        """Ring for open streams, but seldom: after a ring they look on for a while by themselves."""
+        now = time.monotonic()
+        if now < max(self._told_until, self._silent_until):
+            return
+        self._told_until = now + TOLD_EVERY
+        try:
+            _client(settings.REDIS_URL).publish(TOLD, b"")
+        except LOST as error:
+            if isinstance(error, RedisTimeoutError):
+                self._silent_until = now + settings.WORKFLOW_WAKE_SECONDS
 
 
 dispatcher = RqDispatcher()

@@ -95,7 +95,8 @@ def note_claim(batch: Batch, held: HeldTask) -> Chain:
     """Add what a claim leaves in the task's events and in the audit; return the chain after it."""
     new = {"assignee": held.actor.name}
     batch.add("new_events", task_event(held.loaded, held.task.pk, "claimed", held.actor, new=new))
-    act = Act("task_claimed", step=held.task.step, iteration=held.task.iteration, new=new)
+    told = new | {"token": held.task.token}
+    act = Act("task_claimed", step=held.task.step, iteration=held.task.iteration, new=told)
     rows, chain = append(held.loaded.chain, [act], actor=held.actor, at=held.loaded.now)
     batch.extend("audit", rows)
     return chain
@@ -157,11 +158,9 @@ def note_act(
         old=old,
         new=new,
     )
-    record(
-        task.instance,
-        Act(f"task_{kind}", step=task.step, iteration=task.iteration, cause=cause, old=old, new=new),
-        actor=actor,
-    )
+    told = {**(new or {}), "token": task.token}
+    act = Act(f"task_{kind}", step=task.step, iteration=task.iteration, cause=cause, old=old, new=told)
+    record(task.instance, act, actor=actor)
 
 
 def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> None:

@@ -92,6 +92,7 @@ CONTRACT = (
     "PUT secrets/{name}/",
     "DELETE secrets/{name}/",
     "GET stats/",
+    "GET stream/",
     "GET health/",
 )
 

@@ -2,6 +2,7 @@
 
 import zoneinfo
 from collections.abc import Callable
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -19,8 +20,12 @@ def actor_of_request(request: HttpRequest) -> Actor | None:
     user = request.user
     if not isinstance(user, User):
         return None
-    actor = actor_of(user)
     chosen = request.session.get(CHOSEN_TENANT) if hasattr(request, "session") else None
+    return actor_in(actor_of(user), chosen)
+
+
+def actor_in(actor: Actor, chosen: Any) -> Actor:
+    """Return the actor in the tenant that their session chose, where they may."""
     if chosen and actor.level >= 6:
         tenant = Tenant.objects.filter(pk=chosen).first()
         return actor.within(tenant) if tenant else actor
