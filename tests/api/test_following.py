@@ -13,6 +13,7 @@ from engine.models import Audit
 from tests.api.conftest import Caller, caller_of
 from tests.api.scene import set_scene
 from tests.cast import Cast
+from tests.settling import settle
 
 
 class Dawdler:
@@ -54,12 +55,14 @@ def seen(pages: list[dict[str, Any]]) -> list[int]:
 
 def test_a_late_commit_is_neither_lost_nor_doubled(committed_cast: Cast) -> None:
     cast, ada = committed_cast, caller_of("ada")
+    settle()
     first = list(follow(ada, "audit/?after=&limit=5"))
     late = Dawdler(cast.uri, cast.actor("gwen"), "dawdled")
     record_now(cast.adam, cast, "hurried")
     held = list(follow(ada, first[-1]["next"]))
     assert [row["action"] for page in held for row in page["results"]] == []
     late.commit()
+    settle()
     freed = list(follow(ada, held[-1]["next"]))
     assert sorted(row["action"] for page in freed for row in page["results"]) == ["dawdled", "hurried"]
     again = list(follow(ada, freed[-1]["next"]))
@@ -75,17 +78,20 @@ def record_now(subject: Any, cast: Cast, word: str) -> None:
 
 def test_who_begins_now_gets_only_what_comes(committed_cast: Cast) -> None:
     cast, ada = committed_cast, caller_of("ada")
+    settle()
     late = Dawdler(cast.uri, cast.actor("gwen"), "dawdled")
     begun = ada.get("audit/", after="now").json()
     assert (begun["results"], begun["more"], begun["previous"]) == ([], False, None)
     late.commit()
     record_now(cast.adam, cast, "hurried")
+    settle()
     rows = [row["action"] for page in follow(ada, begun["next"]) for row in page["results"]]
     assert sorted(rows) == ["dawdled", "hurried"]
 
 
 def test_following_obeys_tenant_level_and_filters(committed_cast: Cast) -> None:
     scene, ada = set_scene(committed_cast), caller_of("ada")
+    settle()
     mine = seen(list(follow(ada)))
     theirs = seen(list(follow(caller_of("sam"))))
     assert mine

@@ -30,6 +30,7 @@ from engine.streaming.hub import read_for
 from engine.streaming.listeners import MOST_WAITING, Listener
 from tests.api.conftest import Caller, caller_of
 from tests.cast import Cast
+from tests.settling import settle
 from tests.workers import ROOT, environment, stop
 from tests.workflows import APPROVAL, activated, only_task, started
 from workflowplatform.accounts.models import User
@@ -159,6 +160,7 @@ def test_everybody_hears_what_they_may_see_and_nothing_else(committed_cast: Cast
     User.objects.filter(pk=cast.adam.pk).update(level=3)
     lent = started(cast.actor("ada"), "approval", amount=5)
     mine = started(cast.actor("uri"), "approval", amount=7)
+    settle()
     events, _ = read_events(cast.acme.pk, BEGINNING, horizon(), 1000)
     assert {event.instance for event in events} >= {lent.pk, mine.pk}
     assert heard_by(cast.actor("ada"), events) == events
@@ -180,6 +182,7 @@ def test_who_was_asked_hears_how_a_task_ended_and_who_was_not_does_not(committed
     task = only_task(instance)
     User.objects.filter(username__in=["ada", "adam"]).update(level=3)
     complete_task(actor=cast.actor("gwen"), task_id=task.pk, outcome="approve", values={"note": "fine"})
+    settle()
     events, _ = read_events(cast.acme.pk, BEGINNING, horizon(), 1000)
     heard = heard_by(cast.actor("ada"), events)
     assert [event.action for event in heard] == ["task_created", "task_claimed", "task_completed"]
@@ -240,11 +243,13 @@ def test_a_stream_cut_again_and_again_loses_and_doubles_nothing(committed_cast: 
 
 def test_a_slow_client_is_not_read_for_and_misses_nothing(committed_cast: Cast) -> None:
     cast = committed_cast
+    settle()
     slow = Listener(cast.actor("ada"), Pass(token="t"), horizon())
     quick = Listener(cast.actor("adam"), Pass(token="u"), slow.position)
     taken = []
     for number in range(MOST_WAITING + 3):
         note(cast.uri, cast, f"act_{number}")
+        settle()
         read_for([slow, quick])
         taken.append(quick.take()[0])
     assert all(taken)
