@@ -381,6 +381,12 @@ def draft_of(actor: Actor, task: Task) -> TaskDraft | None:
     return TaskDraft.objects.filter(tenant_id=actor.tenant_id, task_id=task.pk, owner_id=owner).first()
 
 
+def kept_draft_of(actor: Actor, task: Task) -> TaskDraft | None:
+    """Return the answer that the actor began to a task which is over and was never answered."""
+    drafts = TaskDraft.objects.filter(tenant_id=actor.tenant_id, task_id=task.pk, saved_by_name=actor.name)
+    return drafts.first() if task.is_over else None
+
+
 def person_named(actor: Actor, name: str) -> User:
     """Return an active person of the tenant by name, or NotFound."""
     person = visible_people(actor).filter(username=name.replace("\0", ""), is_active=True).first()

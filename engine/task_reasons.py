@@ -87,6 +87,7 @@ def _reasons(actor: Actor, task: Task, offered: bool | None = None) -> Iterator[
     yield _status_reason(task)
     yield from _fitness(actor, task)
     yield _offer_reason(actor, task, offered)
+    yield from _held_reason(task)
 
 
 def _fitness(actor: Actor, task: Task) -> Iterator[Reason]:
@@ -167,6 +168,13 @@ def _is_offered(actor: Actor, task: Task) -> bool:
     return TaskCandidate.objects.filter(task_id=task.pk, principal__in=principals(actor)).exists()
 
 
+def _held_reason(task: Task) -> Iterator[Reason]:
+    """Say how many one person may hold; the claim itself counts them."""
+    most = task.extra.get("wip_limit")
+    if most is not None:
+        yield Reason(True, "wip_limit", f"One person may hold {most} of these at a time.")
+
+
 def _assignee_reason(actor: Actor, task: Task) -> Reason:
     claimed = task.status == TaskStatus.CLAIMED
     if task.assignee_id == actor.person_id:
@@ -178,7 +186,8 @@ def _assignee_reason(actor: Actor, task: Task) -> Reason:
         error: WorkflowError = Conflict(
             text, code="claimed", winner=winner.username, winner_name=winner.display_name, claimed_at=task.claimed_at
         )
-        return Reason(False, "claimed", text, error)
+        more = f"{winner.display_name} can release it, or somebody who may assign tasks can give it to another."
+        return Reason(False, "claimed", f"{text} {more}", error)
     text = f"It is assigned to {winner.display_name}."
     return Reason(False, "not_candidate", text, Refused(text, code="not_candidate", assignee=winner.username))
 

@@ -5,14 +5,18 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from engine.errors import NotFound, Refused
+from tasks_inbox.kept import keep_sent
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_LINE = 2000
+BY_ITSELF = "draft"
+"""What the page's own script says of itself in X-Requested-With."""
 View = Callable[..., HttpResponseBase]
 
 
@@ -39,4 +43,19 @@ def inbox_page(view: View) -> View:
         except Refused as refusal:
             return render(request, "403.html", {"reason": refusal.message}, status=403)
 
-    return login_required(guarded)
+    return signed_in(guarded)
+
+
+def signed_in(view: View) -> View:
+    """Send strangers to the door; what somebody sent after they had been signed out is kept for their return."""
+    asks = login_required(view)
+
+    @wraps(view)
+    def entered(request: InboxRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.user.is_authenticated or request.method != "POST":
+            return asks(request, *args, **kwargs)
+        if request.headers.get("X-Requested-With") == BY_ITSELF:
+            return HttpResponse(status=401)
+        return redirect_to_login(keep_sent(request))
+
+    return entered

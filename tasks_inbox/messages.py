@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine.errors import Conflict, Invalid, WorkflowError
+from engine.models import Task, TaskDraft
+from engine.telling.times import clock_words
 
 STATUS_OF: Mapping[type[WorkflowError], int] = {Conflict: 409, Invalid: 400}
 """HTTP status of the page that carries the refusal; what stands not here is 403."""
@@ -21,55 +23,85 @@ class Notice:
     text: str
     tone: str = "warning"
     icon: str = "alert-triangle"
+    sent_nothing: bool = False
+    """Whether it adds that nothing was sent, and where what was typed is."""
+    next_task: bool = False
+    """Whether it offers to take another task instead."""
 
 
-def _claimed(error: WorkflowError) -> Notice:
+FEW_SECONDS = timedelta(seconds=30)
+
+
+def _claimed(error: WorkflowError, task: Task | None) -> Notice:
     winner = error.facts.get("winner_name") or str(error.facts.get("winner", "")).capitalize() or _("Somebody")
     at = error.facts.get("claimed_at")
-    words = {"winner": winner, "time": date_format(timezone.localtime(at), "H:i") if at else ""}
-    said = (
-        _("%(winner)s claimed this task at %(time)s, before you.")
-        if at
-        else _("%(winner)s claimed this task before you.")
-    )
-    return Notice(_("%(winner)s was faster") % words, said % words + " " + _("Nothing was sent."), icon="hand-stop")
+    words = {"winner": winner, "time": clock_words(at) if at else ""}
+    said = _("%(winner)s claimed this task before you.")
+    if at and timezone.now() - at < FEW_SECONDS:
+        said = _("%(winner)s claimed this task at %(time)s, a few seconds before you.")
+    elif at:
+        said = _("%(winner)s claimed this task at %(time)s, before you.")
+    title = _("%(winner)s was faster") % words
+    return Notice(title, said % words, icon="hand-stop", sent_nothing=True, next_task=True)
 
 
-def _closed(error: WorkflowError) -> Notice:
-    return Notice(_("This task is no longer open"), error.message + " " + _("Nothing was sent."))
+def _closed(error: WorkflowError, task: Task | None) -> Notice:
+    words = over_words(task) if task else error.message
+    return Notice(_("This task is no longer open"), words, sent_nothing=True, next_task=True)
 
 
-def _answered(error: WorkflowError) -> Notice:
-    return Notice(
-        _("Already sent"), _("Here is what you answered. Nothing was sent a second time."), "accent", "info-circle"
-    )
+def over_words(task: Task) -> str:
+    """Say who or what ended a task, and when."""
+    facts = {"who": task.completed_by_name.capitalize(), "at": clock_words(task.completed_at or task.created_at)}
+    if task.status == "completed":
+        return _("%(who)s answered it at %(at)s.") % facts
+    if task.status == "expired":
+        return _("Its time ran out at %(at)s.") % facts
+    if task.status == "skipped":
+        return _("It was skipped at %(at)s.") % facts
+    return _withdrawn_words(task, facts)
 
 
-def _status(error: WorkflowError) -> Notice:
-    return Notice(_("Not now"), error.message + " " + _("Nothing was sent."))
+def _withdrawn_words(task: Task, facts: dict[str, str]) -> str:
+    """Say why a task is no longer needed: somebody ended the case, or the case went another way."""
+    by = task.events.filter(kind="cancelled").order_by("-id").values_list("actor_name", flat=True).first() or ""
+    if by not in ("", "engine") and task.instance.status == "cancelled":
+        return _("It is no longer needed: %(who)s cancelled the request at %(at)s.") % {**facts, "who": by.capitalize()}
+    return _("It is no longer needed: the case went on without it at %(at)s.") % facts
 
 
-def _limit(error: WorkflowError) -> Notice:
+def _answered(error: WorkflowError, task: Task | None) -> Notice:
+    title = _("Already sent")
+    if task and task.completed_at:
+        title = _("Already sent at %(time)s") % {"time": clock_words(task.completed_at)}
+    return Notice(title, _("Here is what you answered. Nothing was sent a second time."), "accent", "info-circle")
+
+
+def _status(error: WorkflowError, task: Task | None) -> Notice:
+    return Notice(_("Not now"), error.message, sent_nothing=True)
+
+
+def _limit(error: WorkflowError, task: Task | None) -> Notice:
     return Notice(_("No place is free"), error.message + " " + _("What you typed is kept below. Try again later."))
 
 
-def _enough(error: WorkflowError) -> Notice:
+def _enough(error: WorkflowError, task: Task | None) -> Notice:
     return Notice(_("You hold enough of these"), error.message, icon="hand-stop")
 
 
-def _four_eyes(error: WorkflowError) -> Notice:
-    return Notice(_("Someone else must do this"), error.message, icon="users")
+def _four_eyes(error: WorkflowError, task: Task | None) -> Notice:
+    return Notice(_("Someone else must do this"), error.message, icon="users", sent_nothing=True, next_task=True)
 
 
-def _not_candidate(error: WorkflowError) -> Notice:
-    return Notice(_("This is for others"), error.message, icon="lock")
+def _not_candidate(error: WorkflowError, task: Task | None) -> Notice:
+    return Notice(_("This is for others"), error.message, icon="lock", sent_nothing=True, next_task=True)
 
 
-def _level(error: WorkflowError) -> Notice:
+def _level(error: WorkflowError, task: Task | None) -> Notice:
     return Notice(_("Your level does not reach this"), error.message, icon="lock")
 
 
-SENTENCES: Mapping[str, Callable[[WorkflowError], Notice]] = {
+SENTENCES: Mapping[str, Callable[[WorkflowError, Task | None], Notice]] = {
     "claimed": _claimed,
     "closed": _closed,
     "answered": _answered,
@@ -82,10 +114,23 @@ SENTENCES: Mapping[str, Callable[[WorkflowError], Notice]] = {
 }
 
 
-def notice_of(error: WorkflowError) -> Notice:
-    """Say a refusal in the inbox's words; an unlisted code speaks with its own message."""
+def notice_of(error: WorkflowError, task: Task | None = None) -> Notice:
+    """Say a refusal in the inbox's words; an unlisted code speaks with its own message. `task` is as it is now."""
     known = SENTENCES.get(error.code)
-    return known(error) if known else Notice(_("This was not done"), error.message)
+    return known(error, task) if known else Notice(_("This was not done"), error.message)
+
+
+def back_again() -> Notice:
+    """Greet who was signed out in the middle of an answer."""
+    text = _("What you typed before you were signed out is here again. Nothing was sent yet.")
+    return Notice(_("You are back"), text, "accent", "info-circle")
+
+
+def changed_by(draft: TaskDraft) -> Notice:
+    """Tell that somebody else worked on the same answer."""
+    facts = {"who": draft.saved_by_name.capitalize(), "at": clock_words(draft.saved_at)}
+    title = _("%(who)s changed this at %(at)s") % facts
+    return Notice(title, _("Compare, then send again. Nothing was sent yet."), icon="users")
 
 
 def http_status_of(error: WorkflowError) -> int:

@@ -35,4 +35,5 @@ urlpatterns = [
     path("filters/<uuid:filter_id>/restore/", filters.restore, name="restore_filter"),
     path("tasks/<uuid:task_id>/", include(task_routes)),
     path("instances/<uuid:instance_id>/", instances.show, name="instance"),
+    path("instances/<uuid:instance_id>/<slug:name>/", instances.act, name="instance_act"),
 ]

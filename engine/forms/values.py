@@ -89,6 +89,8 @@ def shown_as(value: Json, schema: Mapping[str, Any] | None = None) -> str:
         return ", ".join(
             f"{label_of(key, known.get(key))}: {shown_as(item, known.get(key))}" for key, item in value.items()
         )
+    if "x-unit" in schema and isinstance(value, int | float):
+        return f"{schema['x-unit']}{value:,.2f}"
     titles = {key_of(option): title for option, title in options_of(schema)}
     return titles.get(key_of(value)) or shown(value)
 

@@ -4,7 +4,7 @@ The tree comes from the canonical definition, the statuses from the step runs; b
 runs of one step (rounds, attempts) the last has the word and the number of runs is said.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -45,6 +45,7 @@ class Step:
     """One step as the outline shows it."""
 
     id: str
+    path: str
     name: str
     kind: str
     look: Look
@@ -97,7 +98,7 @@ def _step(step: dict[str, Any], seen: Mapping[str, _Seen], passed: bool) -> Step
     )
     over = passed or became.get("state") in {"done", "skipped"}
     branches = tuple(_branch(name, inner, seen, over) for name, inner in bodies(step, kind))
-    return Step(step["id"], name_of(step), kind, LOOKS[kind], branches=branches, **became)
+    return Step(step["id"], step["path"], name_of(step), kind, LOOKS[kind], branches=branches, **became)
 
 
 def _branch(name: str, inner: Iterable[dict[str, Any]], seen: Mapping[str, _Seen], over: bool) -> Branch:
@@ -160,9 +161,17 @@ def _waits(step: Step) -> bool:
 
 def steps_by_id(steps: Iterable[Step]) -> dict[str, Step]:
     """Find every step of an outline by its id."""
-    found: dict[str, Step] = {}
+    return {step.id: step for step in every_step(steps)}
+
+
+def steps_by_path(steps: Iterable[Step]) -> dict[str, Step]:
+    """Find every step of an outline by its path."""
+    return {step.path: step for step in every_step(steps)}
+
+
+def every_step(steps: Iterable[Step]) -> Iterator[Step]:
+    """Give every step of an outline, those inside others too."""
     for step in steps:
-        found[step.id] = step
+        yield step
         for branch in step.branches:
-            found |= steps_by_id(branch.steps)
-    return found
+            yield from every_step(branch.steps)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from engine.diagram.naming import label_of, outcome_text
-from engine.forms.values import NOTHING, shown
+from engine.forms.values import NOTHING, shown, shown_as
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskEvent
 from engine.telling.outline import Step
@@ -202,10 +202,14 @@ _EVENTS: Mapping[str, _Saying] = {
 def of_instance(
     audit: Iterable[Audit], steps: Mapping[str, Step], tasks: Iterable[Task], *, whole: bool
 ) -> list[Entry]:
-    """Tell an instance's audit, newest first as it is given."""
+    """Tell an instance's audit, newest first as it is given; a claim in the act of answering is told with the answer."""
     done = {(task.step, task.completed_at): task for task in tasks if task.completed_at}
-    entries = (_entry(row, steps, _answered(row, done), whole) for row in audit if whole or _matters(row, steps))
-    return list(entries)
+    told = [row for row in audit if whole or (_matters(row, steps) and not _is_claim_of_answer(row, done))]
+    return [_entry(row, steps, _answered(row, done), whole) for row in told]
+
+
+def _is_claim_of_answer(row: Audit, done: Mapping[tuple[str, datetime], Task]) -> bool:
+    return row.action == "task_claimed" and (row.step or "", row.at) in done
 
 
 def _answered(row: Audit, done: Mapping[tuple[str, datetime], Task]) -> Task | None:
@@ -234,7 +238,7 @@ def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool
         who=who,
         what=_completed_words(task, row, name, who)
         or str(saying.by_person if who else saying.by_engine) % {"step": name},
-        note=_note(row) if whole or row.action != "skip_step" else "",
+        note=str(CAUSES.get(_note(row), _note(row))) if whole or row.action != "skip_step" else "",
         comment=task.comment if task and row.action == "task_completed" else "",
         diffs=_diffs(row),
         tone=saying.tone,
@@ -320,15 +324,47 @@ def _inner_diffs(key: str) -> Callable[[Json, Json], tuple[Diff, ...]]:
     return lambda _old_values, new: _state_diffs(None, new.get(key)) if isinstance(new, dict) else ()
 
 
+def _plain_diffs(old: Json, new: Json) -> tuple[Diff, ...]:
+    """Tell what an act on a task changed: whose it is, its priority, a file's name."""
+    before, after = (value if isinstance(value, dict) else {} for value in (old, new))
+    keys = [key for key in TOLD if before.get(key) or after.get(key)]
+    return tuple(Diff(key, _old(before.get(key)), shown(after.get(key))) for key in keys)
+
+
+TOLD = ("assignee", "priority", "roles", "users", "name", "until", "letters")
+"""What is told of an act on a task, in this order."""
+CAUSES: Mapping[str, Any] = {
+    "round_robin": gettext_lazy("Everybody in turn."),
+    "random": gettext_lazy("By lot."),
+    "least_loaded": gettext_lazy("To who has the fewest tasks."),
+    "remind": "",
+    "escalate": gettext_lazy("Because it was escalated."),
+}
+"""What the engine notes as a cause, in words."""
+
 _DIFFS: Mapping[str, Callable[[Json, Json], tuple[Diff, ...]]] = {
     "complete_step": _state_diffs,
     "task_completed": _inner_diffs("values"),
+    **dict.fromkeys(
+        (
+            "task_assigned",
+            "task_reassigned",
+            "task_released",
+            "task_escalated",
+            "task_attached",
+            "task_detached",
+            "task_snoozed",
+        ),
+        _plain_diffs,
+    ),
 }
 
 
 def of_task(events: Iterable[TaskEvent], task: Task) -> list[Entry]:
-    """Tell a task's events, newest first as they are given."""
-    return [_event_entry(event, task) for event in events]
+    """Tell a task's events, newest first as they are given; a claim in the act of answering is told with the answer."""
+    told = list(events)
+    ends = {event.at for event in told if event.kind == "completed"}
+    return [_event_entry(event, task) for event in told if event.kind != "claimed" or event.at not in ends]
 
 
 def _event_entry(event: TaskEvent, task: Task) -> Entry:
@@ -340,8 +376,21 @@ def _event_entry(event: TaskEvent, task: Task) -> Entry:
         at=event.at,
         who=who,
         what=words or str(saying.by_person if who else saying.by_engine),
-        note=event.cause,
+        note=str(CAUSES.get(event.cause, event.cause)),
         comment=task.comment if completed else "",
+        diffs=_answer_diffs(task) if completed else _plain_diffs(event.old, event.new),
         tone=saying.tone,
         icon=saying.icon,
+    )
+
+
+def _answer_diffs(task: Task) -> tuple[Diff, ...]:
+    """Tell what an answer filled in, and what it changed of the values that the task brought."""
+    answer = task.answer if isinstance(task.answer, dict) else {}
+    brought = task.payload if isinstance(task.payload, dict) else {}
+    asked = (task.form or {}).get("properties") or {}
+    return tuple(
+        Diff(label_of(key, asked.get(key)), _old(brought.get(key)), shown_as(value, asked.get(key)))
+        for key, value in answer.items()
+        if key in asked and value != brought.get(key) and value is not False
     )

@@ -90,3 +90,9 @@ def _day_words(then: datetime, today: datetime) -> str:
 def exact_words(at: datetime) -> str:
     """Say a moment in full, for a title: weekday, date, time, zone."""
     return date_format(timezone.localtime(at), "l j F Y, H:i T")
+
+
+def clock_words(at: datetime) -> str:
+    """Say a moment by the clock, with its day where that is not today."""
+    local, today = timezone.localtime(at), timezone.localtime()
+    return date_format(local, "H:i" if local.date() == today.date() else "H:i, j M")

@@ -10,9 +10,9 @@ if (form) {
   let changed = false;
   let saving = new AbortController();
 
-  const say = (text, lost = false) => {
+  const say = (text, state) => {
     words.textContent = text;
-    words.classList.toggle("wf-draft--lost", lost);
+    words.dataset.state = state;
   };
 
   const body = () => {
@@ -29,14 +29,14 @@ if (form) {
     window.clearTimeout(timer);
     if (!changed || form.dataset.sent) return;
     changed = false;
-    if (!leaving) say(form.dataset.draftSaving);
+    if (!leaving) say(form.dataset.draftSaving, "saving");
     const { signal } = saving;
     try {
       const headers = { "X-Requested-With": "draft" };
       const answer = await fetch(form.dataset.draft, { method: "POST", body: body(), headers, signal, keepalive: true });
-      if (answer.ok && !answer.redirected) say((await answer.json()).words);
+      if (answer.ok && !answer.redirected) say((await answer.json()).words, "saved");
       else if (answer.status >= 500) failed();
-      else say(form.dataset.draftLost, true);
+      else say(answer.status === 401 ? form.dataset.draftOut : form.dataset.draftLost, "lost");
     } catch {
       if (!signal.aborted) failed();
     }
@@ -44,7 +44,7 @@ if (form) {
 
   function failed() {
     changed = true;
-    say(form.dataset.draftFailed, true);
+    say(form.dataset.draftFailed, "lost");
     later(AGAIN);
   }
 

@@ -83,13 +83,14 @@ def moment(at: datetime | None) -> SafeString | str:
 
 
 @register.simple_tag
-def due(due_at: datetime | None) -> SafeString | str:
-    """Say when it is due: red with a mark when late, amber when soon."""
+def due(due_at: datetime | None, word: bool = False) -> SafeString | str:
+    """Say when it is due: red with a mark when late, amber when soon; with the word before it where it stands alone."""
     if due_at is None:
         return ""
     said = due_words(due_at, timezone.now())
+    words = _("due %(when)s") % {"when": said.words} if word and said.tone != "late" else said.words
     mark = {"late": icon("alert-circle"), "soon": icon("clock")}.get(said.tone, "")
-    return format_html('<span class="wf-due wf-due--{}">{}{}</span>', said.tone, mark, _time_tag(due_at, said.words))
+    return format_html('<span class="wf-due wf-due--{}">{}{}</span>', said.tone, mark, _time_tag(due_at, words))
 
 
 def _time_tag(at: datetime, words: str) -> SafeString:

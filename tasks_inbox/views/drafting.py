@@ -13,11 +13,8 @@ from engine import access
 from engine.models import Task, TaskDraft
 from engine.services.checklists import tick_point
 from engine.services.drafts import discard_task_draft, save_task_draft
-from tasks_inbox.guard import InboxRequest
+from tasks_inbox.guard import BY_ITSELF, InboxRequest
 from tasks_inbox.views.task_page import form_of, task_act
-
-BY_ITSELF = "draft"
-"""What the page's own script says of itself in X-Requested-With."""
 
 
 def keep_answer(request: InboxRequest, task: Task) -> TaskDraft | None:

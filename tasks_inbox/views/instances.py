@@ -1,27 +1,48 @@
-"""The page of an instance: the sentence first, then what happened, what is known, and where it is."""
+"""The page of an instance: the sentence first, then where it is, what happened, what is known and what comes next."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
+from engine.errors import NotFound, WorkflowError
 from engine.forms.values import facts_of
+from engine.models import Instance, Task
 from engine.services.diagrams import inline_diagram
+from engine.services.foresight import foresee
+from engine.services.instances import cancel_instance
+from engine.services.operations import resume_instance, retry_step, suspend_instance
 from engine.telling import timeline
-from engine.telling.outline import outline_of, steps_by_id
+from engine.telling.outline import Step, every_step, outline_of, steps_by_id
 from engine.telling.sentence import sentence_of
+from tasks_inbox.ahead import coming_of, sentences_of, ways_of
 from tasks_inbox.authored import began_with, state_of
-from tasks_inbox.guard import InboxRequest, inbox_page
+from tasks_inbox.guard import InboxRequest, inbox_page, said
+from tasks_inbox.messages import http_status_of
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_OPERATE
+
+MOST_FORESEEN = 3
+"""For how many open tasks of one case the page says what comes next."""
 
 
 @require_GET
 @inbox_page
 def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
     """Show an instance to whoever may see it."""
+    return _page(request, access.instance_of(request.actor, instance_id))
+
+
+def _page(request: InboxRequest, instance: Instance, *, status: int = 200, wrong: str = "") -> HttpResponse:
     actor = request.actor
-    instance = access.instance_of(actor, instance_id)
     outline = outline_of(instance.version.canonical, access.step_runs_of(actor, instance.pk))
     steps = steps_by_id(outline)
     tasks = list(instance.tasks.select_related("assignee").order_by("-id"))
@@ -32,9 +53,11 @@ def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
     entries = timeline.of_instance(audit, steps, tasks, whole=whole)
     context = {
         "place": "started" if instance.started_by_id == actor.person_id else "team",
+        "back": _task_before(request),
         "instance": instance,
         "sentence": sentence_of(instance, instance.waits.all(), tasks, steps, actor.person_id),
         "outline": outline,
+        "progress": _progress(outline),
         "diagram": inline_diagram(actor, instance),
         "tasks": tasks,
         "readable": readable,
@@ -44,5 +67,71 @@ def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
         "data": state_of(instance),
         "input": began_with(instance, instance.version),
         "output": facts_of(instance.output),
-    }
-    return render(request, "inbox/instance.html", context)
+        "acts": acts_on(actor, instance),
+        "wrong": wrong,
+    } | _next(actor, tasks, outline)
+    return render(request, "inbox/instance.html", context, status=status)
+
+
+def _task_before(request: InboxRequest) -> str:
+    """Give the page of the task that one came from."""
+    before = urlsplit(request.headers.get("Referer", ""))
+    own = before.netloc == request.get_host() and before.path.startswith(reverse("inbox:mine") + "tasks/")
+    return f"{before.path}?{before.query}" if own else ""
+
+
+def _progress(outline: Sequence[Step]) -> dict[str, int]:
+    """Count the steps that people would count: those that hold others and those passed by are left out."""
+    counted = [step for step in every_step(outline) if not step.branches and step.state != "skipped"]
+    return {"done": sum(step.state == "done" for step in counted), "all": len(counted)}
+
+
+def _next(actor: Actor, tasks: Sequence[Task], outline: Sequence[Step]) -> dict[str, Any]:
+    """Say what comes next: what each answer leads to, and what time brings."""
+    waiting = [task for task in tasks if not task.is_over][:MOST_FORESEEN]
+    ahead = [(task, foresee(actor=actor, task=task)) for task in waiting]
+    ways = [(task, ways_of(task, found.outcomes, outline)) for task, found in ahead]
+    coming = [one for _task, found in ahead for one in coming_of(found.timers, outline)]
+    return {"ahead": [(task, sentences_of(found)) for task, found in ways if found], "coming": coming}
+
+
+ACTS: Mapping[str, tuple[tuple[str, ...], Callable[..., Any], Any]] = {
+    "retry": (("incident",), retry_step, gettext_lazy("Tried again.")),
+    "suspend": (
+        ("running", "incident"),
+        suspend_instance,
+        gettext_lazy("Suspended. Nothing happens until it is resumed."),
+    ),
+    "resume": (("suspended",), resume_instance, gettext_lazy("Resumed.")),
+    "cancel": (
+        ("queued", "running", "suspended", "incident"),
+        cancel_instance,
+        gettext_lazy("Cancelled. Its open tasks are withdrawn."),
+    ),
+}
+"""What may be done to a case as a whole: in which statuses, by which service, and what is said then."""
+
+
+def acts_on(actor: Actor, instance: Instance) -> list[str]:
+    """Name the acts to offer; the services decide."""
+    if actor.level < TO_OPERATE:
+        return []
+    return [name for name, (statuses, _service, _said) in ACTS.items() if instance.status in statuses]
+
+
+@require_POST
+@inbox_page
+def act(request: InboxRequest, instance_id: UUID, name: str) -> HttpResponse:
+    """Do something to a case as a whole; what is refused is told on its page."""
+    instance = access.instance_of(request.actor, instance_id)
+    if name not in ACTS:
+        raise NotFound
+    _statuses, service, words = ACTS[name]
+    try:
+        service(actor=request.actor, instance_id=instance_id, reason=said(request, "reason"))
+    except NotFound:
+        raise
+    except WorkflowError as refusal:
+        return _page(request, instance, status=http_status_of(refusal), wrong=refusal.message)
+    messages.success(request, str(words))
+    return redirect("inbox:instance", instance_id=instance_id)

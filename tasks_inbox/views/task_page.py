@@ -13,14 +13,16 @@ from engine import access
 from engine.attachments import spell_size
 from engine.errors import Conflict, NotFound, WorkflowError
 from engine.forms.building import TaskForm, comment_rule
-from engine.forms.values import facts_of
-from engine.models import Task
+from engine.forms.values import Fact, facts_of
+from engine.models import Task, TaskDraft
 from engine.telling import timeline
-from engine.telling.outline import near, outline_of
-from tasks_inbox.authored import answer_of, began_with
+from tasks_inbox.authored import answer_of, input_schema_of
 from tasks_inbox.guard import InboxRequest, View, inbox_page
-from tasks_inbox.messages import http_status_of, notice_of
+from tasks_inbox.kept import whose
+from tasks_inbox.messages import http_status_of, notice_of, over_words
+from tasks_inbox.neighbours import neighbours_of
 from tasks_inbox.offers import acts_for, files_of, is_put_off, moments_to_put_off, points_of
+from tasks_inbox.where import where_of
 from workflowplatform.accounts.actor import Actor
 
 
@@ -41,62 +43,88 @@ def task_act(view: View) -> View:
     return act
 
 
-def form_of(task: Task, data: Any = None, *, actor: Actor | None = None) -> TaskForm:
+def form_of(task: Task, data: Any = None, *, actor: Actor | None = None, draft: TaskDraft | None = None) -> TaskForm:
     """Make a task's form: what was sent, else the draft that the actor may go on with, else what the task brings."""
     prefill = task.payload if isinstance(task.payload, dict) else {}
-    draft = access.draft_of(actor, task) if actor is not None and task.keeps_drafts else None
+    if actor is not None and task.keeps_drafts:
+        draft = access.draft_of(actor, task)
     return TaskForm(task.form, data, prefill, comment=comment_rule(task.outcomes, task.comment_rule), draft=draft)
 
 
 def refused(request: InboxRequest, task_id: UUID, refusal: WorkflowError, form: TaskForm | None = None) -> HttpResponse:
     """Show the task as it is now, under a notice; who no longer sees it gets the notice alone."""
-    status, notice = http_status_of(refusal), notice_of(refusal)
+    status = http_status_of(refusal)
     try:
         task = access.task_of(request.actor, task_id)
     except NotFound:
         if not isinstance(refusal, Conflict):
             raise
-        return render(
-            request, "inbox/task_gone.html", {"notice": notice, "typed": form.typed() if form else []}, status=status
-        )
+        context = {"notice": notice_of(refusal), "typed": form.typed() if form else []}
+        return render(request, "inbox/task_gone.html", context, status=status)
+    notice = notice_of(refusal, task)
     return task_page(request, task, form if refusal.code != "answered" else None, status=status, notice=notice)
 
 
 def task_page(
-    request: InboxRequest, task: Task, form: TaskForm | None = None, *, status: int = 200, notice: Any = None
+    request: InboxRequest,
+    task: Task,
+    form: TaskForm | None = None,
+    *,
+    status: int = 200,
+    notice: Any = None,
+    theirs: TaskDraft | None = None,
 ) -> HttpResponse:
-    """Draw the page of a task."""
+    """Draw the page of a task. `form` holds what was typed; `theirs` is another's draft to compare it with."""
     actor = request.actor
     reasons = access.explain_task(actor, task)
     may_act = all(reason.ok for reason in reasons)
     mine = task.assignee_id == actor.person_id
     shown_form = form or form_of(task, actor=actor if may_act else None)
     may_fill = may_act and (mine or task.takes_several or form is not None)
+    usual = _place(actor, task)
+    place = neighbours_of(request, task, usual)
     context = {
-        "place": _place(actor, task),
+        "place": place.list.name if place.place else usual,
+        "neighbours": place,
         "task": task,
         "form": shown_form,
         "draft": shown_form.kept_draft,
-        "typed": form.typed() if form and notice else [],
+        "theirs": form_of(task, draft=theirs).preview() if theirs else [],
+        "typed": form.typed() if form and notice and not may_fill else _unsent(actor, task, notice),
         "notice": notice,
         "reasons": reasons,
         "may_act": may_act,
         "may_fill": may_fill,
-        "shows_form": may_fill and not (form and notice),
+        "shows_form": may_fill,
+        "whose": whose(actor.person_id),
         "acts": acts_for(actor, task, may_act=may_act),
         "put_off": is_put_off(task),
         "moments": moments_to_put_off(),
         "mine": mine,
+        "over": over_words(task) if task.is_over else "",
         "points": points_of(task, _just_ticked(request)),
-        "facts": facts_of(task.payload, without=shown_form.keys()),
+        "facts": _facts(task, shown_form),
         "answer": answer_of(task),
         "answer_outcome": task.outcome_named(task.outcome or ""),
         "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
         "comments": access.comments_of(actor, task.pk),
         "files": [(file, spell_size(file.size)) for file in access.attachments_of(actor, task.pk)],
         "file_rules": files_of(task),
-    } | _where(actor, task)
+    } | where_of(actor, task)
     return render(request, "inbox/task.html", context, status=status)
+
+
+def _facts(task: Task, form: TaskForm) -> list[Fact]:
+    """Show what the author gives along, named as at the start where the start had it."""
+    given = task.payload if isinstance(task.payload, dict) else {}
+    asked = input_schema_of(task.version).get("properties") or {}
+    return facts_of({key: value for key, value in given.items() if value is not None}, asked, without=form.keys())
+
+
+def _unsent(actor: Actor, task: Task, notice: Any) -> list[Fact]:
+    """Show what somebody began and never sent, where the task went away meanwhile."""
+    kept = access.kept_draft_of(actor, task) if task.status != "completed" or notice else None
+    return form_of(task, draft=kept).preview() if kept else []
 
 
 def _just_ticked(request: InboxRequest) -> list[str] | None:
@@ -110,12 +138,3 @@ def _place(actor: Actor, task: Task) -> str:
     if task.assignee_id == actor.person_id:
         return "later" if is_put_off(task) else "mine"
     return "available" if task.assignee_id is None else "team"
-
-
-def _where(actor: Actor, task: Task) -> dict[str, Any]:
-    """Show where the case is and what it began with, to those who see the case."""
-    try:
-        runs = access.step_runs_of(actor, task.instance_id)
-    except NotFound:
-        return {"outline": ()}
-    return {"outline": near(outline_of(task.version.canonical, runs)), "began": began_with(task.instance, task.version)}

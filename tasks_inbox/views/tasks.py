@@ -13,9 +13,11 @@ from django.views.decorators.http import require_GET, require_POST
 from engine import access
 from engine.errors import Invalid, NotFound, WorkflowError
 from engine.forms.building import TaskForm
-from engine.models import Task
+from engine.models import Task, TaskDraft
 from engine.services import tasks as services
 from tasks_inbox.guard import InboxRequest, inbox_page
+from tasks_inbox.kept import take_kept
+from tasks_inbox.messages import back_again, changed_by
 from tasks_inbox.views.task_files import add_sent_files, read_answer
 from tasks_inbox.views.task_page import form_of, refused, task_act, task_page
 from workflowplatform.accounts.actor import Actor
@@ -24,8 +26,12 @@ from workflowplatform.accounts.actor import Actor
 @require_GET
 @inbox_page
 def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Show a task to whoever may see it."""
-    return task_page(request, access.task_of(request.actor, task_id))
+    """Show a task to whoever may see it; with what they sent after they had been signed out."""
+    task = access.task_of(request.actor, task_id)
+    kept = take_kept(request, request.actor.person_id)
+    if kept is None or task.is_over:
+        return task_page(request, task)
+    return task_page(request, task, form_of(task, kept).begun_again(), notice=back_again())
 
 
 @task_act
@@ -56,6 +62,9 @@ def complete(request: InboxRequest, task_id: UUID) -> HttpResponse:
             return task_page(request, task, form.begun_again())
         if not form.is_valid() and not task.is_over:
             return task_page(request, task, form, status=400)
+        theirs = _changed_meanwhile(request, task)
+        if theirs is not None:
+            return task_page(request, task, form, status=409, notice=changed_by(theirs), theirs=theirs)
         done = _send(request, task, form)
     except Invalid as refusal:
         form = form or form_of(task, request.POST)
@@ -66,6 +75,16 @@ def complete(request: InboxRequest, task_id: UUID) -> HttpResponse:
     except WorkflowError as refusal:
         return refused(request, task_id, refusal, form or form_of(task, request.POST))
     return _go_on(request, done)
+
+
+def _changed_meanwhile(request: InboxRequest, task: Task) -> TaskDraft | None:
+    """Find a draft that somebody else saved since this page was drawn."""
+    if "seen" not in request.POST or not task.keeps_drafts:
+        return None
+    draft = access.draft_of(request.actor, task)
+    if draft is None or draft.saved_by_name == request.actor.name:
+        return None
+    return draft if draft.saved_at.isoformat() > request.POST["seen"] else None
 
 
 def _send(request: InboxRequest, task: Task, form: TaskForm) -> services.CompletedTask:

@@ -65,7 +65,7 @@ def test_draft_is_kept_when_one_leaves_for_a_comment(signed_in: SignedIn, errand
     page.get_by_label("Note").fill("two spoons")
     page.get_by_label("Write a comment").fill("It likes fish.")
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_role("region", name="Comments")).to_contain_text("It likes fish.")
+    expect(page.locator("#comments-tab")).to_contain_text("It likes fish.")
     inbox.reload_until(lambda: page.get_by_label("Note").input_value() == "two spoons", "the draft")
 
 
@@ -86,7 +86,7 @@ def test_whole_task_works_without_javascript(signed_in: SignedIn, pack: str) -> 
     page.get_by_role("button", name="Save draft").click()
     expect(page.get_by_label("The cups are wrapped")).to_be_checked()
 
-    page.get_by_role("complementary").get_by_text("More you can do").click()
+    page.get_by_label("More you can do").click()
     page.get_by_role("button", name="Tomorrow").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Mine")
     page.goto(pack)

@@ -89,7 +89,7 @@ def test_pages_cost_the_same_however_much_happened(
         task = only_task(instance)
         counted_pages = []
         for address in (f"/inbox/instances/{instance.pk}/", f"/inbox/tasks/{task.pk}/"):
-            with django_assert_max_num_queries(21) as counted:
+            with django_assert_max_num_queries(25) as counted:
                 gwen.get(address)
             counted_pages.append(len(counted))
         costs.append(counted_pages)
