@@ -10,7 +10,8 @@ from django.urls import reverse
 from engine.models import Task
 from tasks_inbox.filters import Filter
 from tasks_inbox.guard import InboxRequest
-from tasks_inbox.lists import MOST_COUNTED, TaskList, count_words, list_named
+from tasks_inbox.lists import MOST_COUNTED, Words, count_words, list_named
+from tasks_inbox.views.lists import UNSEEN, rows_of
 
 CAME_FROM = "in"
 """The list's own address, carried along from task to task."""
@@ -21,7 +22,7 @@ LONGEST = 1000
 class Neighbours:
     """A task's place in a list."""
 
-    list: TaskList
+    list: Words
     back: str
     """The address of the list."""
     place: int = 0
@@ -35,9 +36,10 @@ def neighbours_of(request: InboxRequest, task: Task, usual: str) -> Neighbours:
     """Find a task in the list one came from, else in the one where it usually stands."""
     query = came_from(request)
     address = QueryDict(query) if query else QueryDict(f"view={usual}")
-    chosen, asked = list_named(address.get("view", "mine"), request.actor), Filter.read(address)
-    found = asked.order_of(chosen).sort(asked.keep(chosen.rows(request.actor)))
-    ids = list(found.values_list("pk", flat=True)[: MOST_COUNTED + 1])
+    chosen = list_named(address.get("view", "mine"), request.actor)
+    shown = rows_of(request.actor, chosen, Filter.read(chosen.name, address))
+    count, page = shown.opening(MOST_COUNTED, without=UNSEEN)
+    ids = [row.pk for row in page.rows]
     back = reverse("inbox:mine") + (f"?{query or f'view={usual}'}" if query or usual != "mine" else "")
     if task.pk not in ids:
         return Neighbours(chosen, back)
@@ -46,7 +48,7 @@ def neighbours_of(request: InboxRequest, task: Task, usual: str) -> Neighbours:
         chosen,
         back,
         place=at + 1,
-        count=count_words(len(ids)),
+        count=count_words(count),
         before=_address(ids[at - 1], query, usual) if at else "",
         after=_address(ids[at + 1], query, usual) if at + 1 < len(ids) else "",
     )
