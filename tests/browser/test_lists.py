@@ -48,7 +48,7 @@ def test_a_saved_filter_is_found_in_another_browser_and_can_be_called_back(signe
     here = signed_in("ada")
     here.goto("/inbox/?view=team")
     here.get_by_text("Filter", exact=True).click()
-    here.get_by_label("Workflow").select_option("purchase-approval")
+    here.get_by_label("Workflow", exact=True).select_option("purchase-approval")
     here.get_by_role("checkbox", name="Finance").check()
     here.get_by_role("button", name="Show").click()
     expect(here).to_have_url(re.compile(r"\?view=team&template=purchase-approval&role=finance$"))
@@ -57,7 +57,7 @@ def test_a_saved_filter_is_found_in_another_browser_and_can_be_called_back(signe
     here.get_by_role("button", name="Show").click()
     expect(here.locator(".wf-chip--on")).to_have_count(3)
     here.get_by_text("Save filter").click()
-    here.get_by_label("Name").fill("Over €7,000")
+    here.get_by_label("Name", exact=True).fill("Over €7,000")
     here.get_by_role("button", name="Save filter").click()
     expect(here.get_by_role("heading", level=1)).to_have_text("Over €7,000")
     rows = here.locator("[data-row]").count()
@@ -85,7 +85,7 @@ def test_a_phone_has_one_column_filters_in_a_sheet_and_one_primary_act(signed_in
     assert box["width"] > 300
     assert box["height"] >= 44
     page.locator(".wf-filters > summary").click()
-    page.get_by_label("Due").select_option("month")
+    page.get_by_label("Due", exact=True).select_option("month")
     page.get_by_role("button", name="Show").click()
     expect(page.locator(".wf-chip--on")).to_have_text(["Due by end of month"], use_inner_text=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
