@@ -13,7 +13,7 @@ from unfold.decorators import display
 from engine import access
 from engine.admin.authoring.desk import desk_urls
 from engine.admin.authoring.form import VersionForm
-from engine.admin.authoring.lines import lines_of_source
+from engine.admin.authoring.lines import lines_of_source, shown
 from engine.admin.authoring.moves import BUTTONS, is_draft
 from engine.admin.authoring.pages import frame, missing_words, page_url, page_urls
 from engine.admin.authoring.previews import forms_page
@@ -69,7 +69,7 @@ class VersionAdmin(TenantAdmin):
             messages.warning(request, f"This release cannot run version {row.number}: {row.unavailable}")
         actor = actor_of(request)
         ready = readiness_of(actor=actor, name=row.template.name, number=row.number)
-        findings = [finding.as_json() for finding in ready.findings]
+        findings = shown(ready.findings)
         return {
             **frame(self, request, row, "change", changes=len(ready.differences)),
             "subtitle": None,

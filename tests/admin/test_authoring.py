@@ -80,6 +80,10 @@ def test_second_author_is_told_and_nothing_is_overwritten(sign_in: SignIn, gwen:
     told = browser.post(page(draft), {"source": second, "revision": "1", "_save": "1"})
     draft.refresh_from_db()
     assert draft.source == first
+    assert [(line.whose, line.text) for line in told.context_data["adminform"].form.compared][-2:] == [
+        ("theirs", "# first"),
+        ("yours", "# second"),
+    ]
     for words in ("Gwen saved this draft", "# first", f"{escape(second)}</textarea>"):
         assert words in words_of(told)
     assert 'name="revision" value="2"' in words_of(told)

@@ -6,6 +6,7 @@ from django import forms
 from django.http import QueryDict
 
 from engine import access
+from engine.admin.authoring.lines import ComparedLine, compared
 from engine.admin.forms import ServiceForm
 from engine.errors import Conflict
 from engine.models import TemplateVersion
@@ -38,6 +39,7 @@ class VersionForm(ServiceForm):
     source = forms.CharField(strip=False, widget=SourceInput())
     revision = forms.IntegerField(required=False, widget=forms.HiddenInput())
     saved_meanwhile: str = ""
+    compared: tuple[ComparedLine, ...] = ()
 
     class Meta(ServiceForm.Meta):
         model = TemplateVersion
@@ -70,6 +72,7 @@ class VersionForm(ServiceForm):
         """Set the other author's text beside what was typed; saving once more is then a decision."""
         if "revision" in conflict.facts:
             self.saved_meanwhile = now.source
+            self.compared = tuple(compared(now.source, self.cleaned_data["source"]))
             typed = cast(QueryDict, self.data).copy()
             typed["revision"] = str(now.revision)
             self.data = typed

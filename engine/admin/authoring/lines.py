@@ -1,7 +1,15 @@
-"""Lay a source out line by line with its findings, and say what keeps it from being activated."""
+"""Lay a source out line by line with its findings, set two texts side by side, say what keeps a draft from activation."""
 
+import difflib
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from engine.kernel.findings import Finding
+
+AROUND = 2
+"""How many lines that are the same stand around those that differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +44,29 @@ def count_words(findings: list[dict[str, Any]]) -> str:
     if not errors:
         return "Nothing keeps it from being activated."
     return f"Mend {errors} error{'s' if errors > 1 else ''} to activate."
+
+
+def shown(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Give findings to a page: what an author wrote stands in quotation marks, not in backticks."""
+    return [
+        finding.as_json() | {"message": _quoted(finding.message), "hint": _quoted(finding.hint)} for finding in findings
+    ]
+
+
+def _quoted(words: str) -> str:
+    return re.sub(r"`([^`]*)`", "“\\1”", words)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLine:
+    """A line of two texts: theirs, yours, or the same in both."""
+
+    whose: str
+    text: str
+
+
+def compared(theirs: str, yours: str) -> list[ComparedLine]:
+    """Set what another author saved against what was typed: the lines that differ, and a few around them."""
+    whose = {"-": "theirs", "+": "yours", " ": "both"}
+    found = difflib.unified_diff(theirs.splitlines(), yours.splitlines(), lineterm="", n=AROUND)
+    return [ComparedLine(whose[line[0]], line[1:]) for line in found if line[:3] not in ("---", "+++", "@@ ")]

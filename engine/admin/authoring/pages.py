@@ -13,6 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_http_methods
 
 from engine import access
+from engine.admin.authoring.lines import shown
 from engine.admin.authoring.moves import is_draft
 from engine.admin.rights import actor_of
 from engine.errors import NotFound, Refused, WorkflowError
@@ -101,7 +102,7 @@ def changes(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpRe
     ready = authoring.readiness_of(actor=actor, name=version.template.name, number=version.number)
     context = frame(page, request, version, "changes", changes=len(ready.differences)) | {
         "wf_ready": ready,
-        "wf_findings": [finding.as_json() for finding in ready.findings],
+        "wf_findings": shown(ready.findings),
         "wf_missing": missing_words(ready.errors, ready.red),
         "wf_can_activate": is_draft(actor, version) and actor.level >= TO_AUTHOR,
     }
