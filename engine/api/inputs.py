@@ -1,7 +1,7 @@
 """What may be sent: one serializer a body. Unknown fields are refused by name; nothing is guessed from a wrong type."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -62,8 +62,8 @@ class MomentText(serializers.Field[datetime, Any, str, Any]):
 
     def to_internal_value(self, data: Any) -> datetime:
         try:
-            return moment(data).astimezone(UTC)
-        except (ValueError, TypeError, OverflowError):
+            return moment(data)
+        except (ValueError, TypeError):
             self.fail("invalid")
 
 

@@ -32,7 +32,7 @@ from engine.transports.base import Failed, make_call
 log = structlog.get_logger(__name__)
 
 EVERY, IDLE = 1.0, 5.0
-"""Seconds between looks: while there is an active webhook, and while there is none."""
+"""Seconds between looks, and how long a worker may sleep while there is no active webhook."""
 MAX_SECONDS = 60.0
 
 
@@ -43,6 +43,7 @@ class Messenger:
         self._thread: threading.Thread | None = None
         self._next_look = 0.0
         self.every = IDLE
+        """How long its worker may sleep."""
 
     def look(self) -> None:
         """Send a thread out when it is time and there is something to tell."""
@@ -50,7 +51,7 @@ class Messenger:
             return
         anybody, something = look_for_work()
         self.every = EVERY if anybody else IDLE
-        self._next_look = time.monotonic() + self.every
+        self._next_look = time.monotonic() + EVERY
         if something:
             self._thread = threading.Thread(target=_run, name="webhooks", daemon=True)
             self._thread.start()
