@@ -6,6 +6,8 @@ from django.views.generic import RedirectView
 
 from engine.api.views.metrics import MetricsView
 
+handler500 = "engine.api.views.broken.answer_defect"
+
 urlpatterns = [
     path("", RedirectView.as_view(url="/inbox/", permanent=False)),
     path("inbox/", include("tasks_inbox.urls")),

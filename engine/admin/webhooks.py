@@ -81,6 +81,11 @@ def is_over(actor: Actor, delivery: WebhookDelivery) -> bool:
     return delivery.status != "pending"
 
 
+def event_words(event: str) -> str:
+    """Say an event as people do: `task.opened` is “Task opened”."""
+    return event.replace(".", " ").capitalize()
+
+
 def last_try(delivery: WebhookDelivery) -> DeliveryAttempt | None:
     """Return what was tried last, of tries that were read along."""
     tries = list(delivery.log.all())
@@ -98,7 +103,9 @@ class WebhookForm(ServiceForm):
         widget=UnfoldAdminTextInputWidget(),
     )
     events = forms.MultipleChoiceField(
-        choices=[(event, event) for event in EVENTS], label="Tell it about", widget=forms.CheckboxSelectMultiple()
+        choices=[(event, event_words(event)) for event in EVENTS],
+        label="Tell it about",
+        widget=forms.CheckboxSelectMultiple(),
     )
     templates = forms.CharField(
         required=False,
@@ -162,7 +169,8 @@ class WebhookAdmin(TenantAdmin):
             "subtitle": None,
             "wf_webhook": row,
             "wf_health": self.health(row),
-            "wf_deliveries": [(one, last_try(one)) for one in told.order_by("-id")[:SHOWN]],
+            "wf_events": [event_words(event) for event in row.events],
+            "wf_deliveries": [(one, event_words(one.event), last_try(one)) for one in told.order_by("-id")[:SHOWN]],
         }
 
     @display(description="Webhook", header=True, ordering="title")
@@ -175,7 +183,7 @@ class WebhookAdmin(TenantAdmin):
 
     @display(description="Tells about")
     def about(self, webhook: Webhook) -> str:
-        first = ", ".join(webhook.events[:2])
+        first = ", ".join(event_words(event) for event in webhook.events[:2])
         more = f" and {len(webhook.events) - 2} more" if len(webhook.events) > 2 else ""
         return f"{first}{more}" + (f" of {', '.join(webhook.templates)}" if webhook.templates else "")
 
@@ -194,7 +202,7 @@ class WebhookAdmin(TenantAdmin):
 @admin.register(WebhookDelivery)
 class DeliveryAdmin(TenantAdmin):
     visible = staticmethod(access.visible_deliveries)
-    list_display = ("event", "webhook", "state_label", "attempts", "made", "next_try")
+    list_display = ("what", "webhook", "state_label", "attempts", "made", "next_try")
     list_filter = ("status", "webhook")
     list_select_related = ("webhook",)
     ordering = ("-id",)
@@ -221,13 +229,17 @@ class DeliveryAdmin(TenantAdmin):
         facts = [(name.replace("_", " "), value) for name, value in told["data"].items() if value is not None]
         seen = access.visible_instances(actor_of(request)).filter(pk=row.instance_id) if row.instance_id else None
         return {
-            "title": f"{row.event} to {row.webhook}",
+            "title": f"{event_words(row.event)}, to {row.webhook}",
             "subtitle": None,
             "wf_delivery": row,
             "wf_facts": facts,
             "wf_instance": seen.first() if seen is not None else None,
             "wf_log": row.log.all(),
         }
+
+    @display(description="Event", ordering="event")
+    def what(self, delivery: WebhookDelivery) -> str:
+        return event_words(delivery.event)
 
     @display(description="Status", label=DELIVERY_LABELS, ordering="status")
     def state_label(self, delivery: WebhookDelivery) -> str:

@@ -31,6 +31,7 @@ TITLES: Mapping[int, str] = {
     415: "JSON is needed",
     422: "Understood, but not acceptable",
     429: "Too many requests",
+    500: "Something broke",
     501: "Not possible on this server",
     503: "Not available now",
 }

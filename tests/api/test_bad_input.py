@@ -183,3 +183,11 @@ def test_odd_document_is_answered_with_findings_or_refused(call: Callers, source
         path = f"templates/{saved.json()['name']}/versions/1/"
         assert gwen.post(path + "activate/").status_code in {200, 422}
         assert gwen.get(path + "export/?format=json").status_code in {200, 422}
+
+
+def test_defect_of_ours_is_a_problem_too(call: Callers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.services.stats.tenant_stats", lambda actor: 1 / 0)
+    answer = call("gwen").get("stats/")
+    assert (answer.status_code, answer["Content-Type"]) == (500, "application/problem+json")
+    assert answer.json()["code"] == "defect"
+    assert "division" not in answer.content.decode()
