@@ -47,6 +47,7 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         "WORKFLOW_SLICE_STEPS",
         "WORKFLOW_SLICE_SECONDS",
         "WORKFLOW_WEBHOOK_FAILURES",
+        "WORKFLOW_WEBHOOK_KEEP_DAYS",
     )
     return [
         Error(f"{name} is {getattr(settings, name)}.", hint="Use a number above zero.", id="workflow.E002")

@@ -221,6 +221,8 @@ WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000
 # A webhook is disabled when so many tries in a row failed, over at least so many hours.
 WORKFLOW_WEBHOOK_FAILURES = int(os.environ.get("WORKFLOW_WEBHOOK_FAILURES", "20"))
 WORKFLOW_WEBHOOK_PATIENCE_HOURS = float(os.environ.get("WORKFLOW_WEBHOOK_PATIENCE_HOURS", "24"))
+WORKFLOW_WEBHOOK_KEEP_DAYS = int(os.environ.get("WORKFLOW_WEBHOOK_KEEP_DAYS", "30"))
+"""How long the log of a delivery is kept once it has arrived or failed."""
 
 WORKFLOW_STREAMS = int(os.environ.get("WORKFLOW_STREAMS", "2000"))
 WORKFLOW_STREAMS_PER_PERSON = int(os.environ.get("WORKFLOW_STREAMS_PER_PERSON", "20"))

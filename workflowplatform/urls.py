@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from engine.api.views.metrics import MetricsView
 
+handler404 = "engine.api.views.broken.answer_unknown"
 handler500 = "engine.api.views.broken.answer_defect"
 
 urlpatterns = [

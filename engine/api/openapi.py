@@ -74,7 +74,12 @@ def _examples() -> Mapping[tuple[str, str], Any]:
     """Show requests with workflows of the gallery."""
     return {
         ("POST", "templates/"): {"source": gallery()[examples.SENT]},
+        ("POST", "templates/validate/"): {"source": gallery()[examples.SENT]},
+        ("POST", "templates/{name}/versions/{number}/simulate/"): examples.SIMULATED,
         ("POST", "instances/"): examples.STARTED,
+        ("POST", "instances/{instance_id}/signals/"): examples.SIGNALLED,
+        ("POST", "tasks/{task_id}/complete/"): examples.ANSWERED,
+        ("POST", "webhooks/"): examples.SUBSCRIBED,
     }
 
 

@@ -21,6 +21,7 @@ from engine.services.deliveries import (
     Answer,
     Try,
     collect,
+    forget_old,
     look_for_work,
     secrets_of,
     settle,
@@ -34,6 +35,7 @@ log = structlog.get_logger(__name__)
 EVERY, IDLE = 1.0, 5.0
 """Seconds between looks, and how long a worker may sleep while there is no active webhook."""
 MAX_SECONDS = 60.0
+TIDY_EVERY = 3600.0
 
 
 class Messenger:
@@ -42,6 +44,7 @@ class Messenger:
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._next_look = 0.0
+        self._next_tidying = time.monotonic() + TIDY_EVERY
         self.every = IDLE
         """How long its worker may sleep."""
 
@@ -52,7 +55,8 @@ class Messenger:
         anybody, something = look_for_work()
         self.every = EVERY if anybody else IDLE
         self._next_look = time.monotonic() + EVERY
-        if something:
+        if something or time.monotonic() >= self._next_tidying:
+            self._next_tidying = time.monotonic() + TIDY_EVERY
             self._thread = threading.Thread(target=_run, name="webhooks", daemon=True)
             self._thread.start()
 
@@ -61,6 +65,7 @@ def _run() -> None:
     """Tell what there is to tell, then leave the database; whatever goes wrong is tried again at a later look."""
     try:
         tell_webhooks()
+        forget_old()
     except Exception:
         log.exception("webhooks could not be told, looking again")
     finally:

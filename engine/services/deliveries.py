@@ -34,6 +34,7 @@ from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_OPERATE, TO_SE
 from workflowplatform.accounts.models import Tenant, User
 
 ACTS_A_PASS = 500
+FORGOTTEN_AT_ONCE = 1_000
 AT_ONCE = 8
 TIMEOUT_SECONDS = 15.0
 GRACE = timedelta(seconds=5)
@@ -271,6 +272,15 @@ def _patience() -> timedelta:
 def _disable(webhook: Webhook, reason: str) -> None:
     disable(webhook, reason)
     transaction.on_commit(lambda: tell_disabled(webhook))
+
+
+def forget_old() -> int:
+    """Delete what arrived or failed long ago, some at a time; return how many."""
+    before = database_now() - timedelta(days=settings.WORKFLOW_WEBHOOK_KEEP_DAYS)
+    over = WebhookDelivery.objects.exclude(status="pending").filter(ended_at__lt=before)
+    some = list(over.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    over.filter(pk__in=some).delete()
+    return len(some)
 
 
 # Looking and sending again

@@ -130,7 +130,7 @@ ODD_ADDRESSES = (
     "templates/%00/", "templates/a%00b/versions/1/", "templates/approval/versions/99999999999999999999/",
     "templates/approval/versions/-1/", "instances/1/", "instances/%00/", "tasks/x/claim/", "tasks/%ff/", "tasks/../../admin/",
     "instances/00000000-0000-0000-0000-000000000000/", "schedules/1/", "dead-letters/%00/replay/", "secrets/%00/",
-    "calendars/a%20b/",
+    "calendars/a%20b/", "templates/a%0Ab/", "%0A", "tasks/%E2%80%A8/",
 )  # fmt: skip
 
 

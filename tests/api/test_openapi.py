@@ -17,6 +17,7 @@ from drf_spectacular import validation
 from engine.api import urls
 from engine.api.described import OPERATIONS
 from engine.api.openapi import document
+from engine.gallery import examples, gallery
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_whole_scene
 from tests.api.test_doors import BODIES, ROUTES
@@ -117,6 +118,21 @@ def test_every_answer_is_as_the_document_says(call: Callers, stranger: Caller, s
         if found := faults(template_of(scene.address(path)), method, answer):
             wrong[method, path] = found
     assert wrong == {}
+
+
+def test_examples_of_the_gallery_run(call: Callers) -> None:
+    gwen, uri, adam = call("gwen"), call("uri"), call("adam")
+    assert gwen.post("templates/", {"source": gallery()["leave-request"]}).status_code == 201
+    version = "templates/leave-request/versions/1/"
+    assert gwen.post(version + "activate/").status_code == 200
+    assert gwen.post(version + "simulate/", examples.SIMULATED).json()["failures"] == []
+    assert gwen.post("webhooks/", examples.SUBSCRIBED).status_code == 201
+    first, second = (uri.post("instances/", examples.STARTED).json() for _ in range(2))
+    task = adam.get(f"tasks/?instance={first['id']}").json()["results"][0]["id"]
+    assert adam.post(f"tasks/{task}/complete/", examples.ANSWERED).status_code == 200
+    signalled = adam.post(f"instances/{second['id']}/signals/", examples.SIGNALLED)
+    assert signalled.json() == {"delivered": True, "kept": False}
+    assert gwen.post("templates/", {"source": gallery()[examples.SENT]}).status_code == 201
 
 
 def test_document_is_open_and_also_yaml(stranger: Caller, db: None) -> None:

@@ -272,6 +272,16 @@ def test_failed_deliveries_are_sent_again_one_or_all_since(hook: Webhook, ada: A
         deliveries.replay_delivery(actor=ada, delivery_id=again.delivery_id)
 
 
+def test_what_ended_long_ago_is_forgotten_and_nothing_else(hook: Webhook, gwen: Actor) -> None:
+    settle(one_try(), GOOD)
+    webhooks.ping_webhook(actor=gwen, webhook_id=hook.pk)
+    assert deliveries.forget_old() == 0
+    WebhookDelivery.objects.filter(status="delivered").update(ended_at=database_now() - timedelta(days=31))
+    assert deliveries.forget_old() == 1
+    assert WebhookDelivery.objects.get().status == "pending"
+    assert DeliveryAttempt.objects.count() == 0
+
+
 def test_both_secrets_sign_while_one_replaces_the_other(hook: Webhook, gwen: Actor) -> None:
     _, new = webhooks.rotate_secret(actor=gwen, webhook_id=hook.pk)
     hook.refresh_from_db()
