@@ -30,7 +30,9 @@ class Watch:
 
     def _heard(self, message: ConsoleMessage) -> None:
         # Chromium also writes a line for a page that was refused (400, 409): that refusal is what a test looks at.
-        own_refusal = message.text.startswith(REFUSED) and message.location["url"] in self.refused_pages
+        own_refusal = (
+            message.text.startswith(REFUSED) and message.location["url"].partition("#")[0] in self.refused_pages
+        )
         if message.type in ("error", "warning") and not own_refusal:
             self.complaints.append(f"console {message.type}: {message.text} ({message.location['url']})")
 

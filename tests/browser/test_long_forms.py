@@ -1,0 +1,115 @@
+"""Forms with rows and conditions in a real browser, with and without scripts; and what is typed outlives a session."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import FEW_LOOKS, faults_in
+from tests.browser.conftest import SignedIn
+from tests.browser.errands import Errands
+from tests.browser.pages import Inbox
+from tests.browser.pictures import picture
+
+TRIP = "/inbox/start/trip-expenses/"
+
+
+def fill_head(page: Page) -> None:
+    page.goto(TRIP)
+    page.get_by_label("What the trip was for").fill("Trade fair")
+    page.get_by_label("Where to").fill("Graz")
+    page.get_by_label("First day").fill("2026-11-03")
+    page.get_by_label("Last day").fill("2026-11-04")
+    page.get_by_label("Pay it").select_option("With my salary")
+
+
+def fill_row(page: Page, number: int, amount: str) -> None:
+    row = page.locator("[data-line]").nth(number)
+    row.get_by_label("Day").fill("2026-11-03")
+    row.get_by_label("For").select_option("Hotel")
+    row.get_by_label("Amount").fill(amount)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_rows_and_conditions(signed_in: SignedIn, scripts: bool) -> None:
+    page = signed_in("uri", java_script_enabled=scripts)
+    fill_head(page)
+    kilometres = page.get_by_label("Kilometres driven")
+    expect(kilometres).to_be_visible(visible=not scripts)
+    page.get_by_role("checkbox", name="With my own car").check()
+    expect(kilometres).to_be_visible()
+    kilometres.fill("400")
+    expect(page.get_by_text("Only if With my own car is yes")).to_be_visible(visible=not scripts)
+
+    fill_row(page, 0, "120.50")
+    page.get_by_role("button", name="Add a row").click()
+    expect(page.locator("[data-line]")).to_have_count(2)
+    expect(page.locator("[data-line]").first.get_by_label("Amount")).to_have_value(re.compile("120.50?"))
+    fill_row(page, 1, "-3")
+    if scripts:
+        picture(page, "form-with-rows")
+        assert faults_in(page, FEW_LOOKS) == []
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("Receipts 2: Amount")
+    page.locator("[data-line]").nth(1).get_by_role("button").click()
+    expect(page.locator("[data-line]")).to_have_count(1)
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page).to_have_url(re.compile("/inbox/instances/"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("TEX-")
+
+
+def test_what_is_typed_outlives_the_session(signed_in: SignedIn, errands: Errands) -> None:
+    inbox = Inbox(signed_in("ada", java_script_enabled=False))
+    page = inbox.page
+    task = errands.run("Wash the windows")
+    page.goto(task)
+    inbox.claim()
+    inbox.fill(Amount="7", Note="two floors")
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Done").first.click()
+    expect(page.get_by_text("You have been signed out. Sign in again; what you typed is kept.")).to_be_visible()
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("Password").fill("demo-ada")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("What you typed before you were signed out is here again.")
+    expect(page.get_by_label("Note")).to_have_value("two floors")
+    inbox.answer("Done")
+    expect(page.get_by_role("status").filter(has_text="Wash the windows: Done.")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_draft_begun_by_one_is_finished_by_another(signed_in: SignedIn, errands: Errands) -> None:
+    ada, adam = Inbox(signed_in("ada")), Inbox(signed_in("adam"))
+    task = errands.run("Paint the fence")
+    ada.page.goto(task)
+    ada.claim()
+    ada.page.get_by_label("Note").fill("the left half is done")
+    expect(ada.page.locator("[data-draft-words]")).to_have_text(re.compile(r"Draft saved \d\d:\d\d"))
+    ada.page.get_by_role("button", name="Release").click()
+    expect(ada.page.get_by_role("button", name="Claim")).to_be_visible()
+    adam.page.goto(task)
+    adam.claim()
+    expect(adam.page.get_by_label("Note")).to_have_value("the left half is done")
+    expect(adam.page.locator("[data-draft-words]")).to_contain_text("Draft by Ada")
+    adam.answer("Done", Amount="9")
+    expect(adam.page.get_by_role("status").filter(has_text="Paint the fence: Done.")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_task_and_case_look_as_they_should(signed_in: SignedIn) -> None:
+    page = signed_in("ada")
+    page.goto("/inbox/?view=mine")
+    page.get_by_role("link", name="Approve purchase").click()
+    expect(page.get_by_text("Create the order")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d+ of \d+$"))).to_be_visible()
+    picture(page, "task")
+    assert faults_in(page) == []
+    page.get_by_role("link", name="Whole case").click()
+    expect(page.get_by_role("tab", name="Diagram")).to_be_visible()
+    page.get_by_role("tab", name="As text").click()
+    expect(page.get_by_text("Manager approval").last).to_be_visible()
+    page.get_by_role("tab", name="Diagram").click()
+    picture(page, "case")
+    assert faults_in(page) == []
