@@ -99,7 +99,7 @@ class Inbox:
     def fill(self, **fields: str) -> None:
         """Fill in fields by their labels."""
         for label, value in fields.items():
-            self.page.get_by_label(re.compile(f"^{label}( optional)?$")).fill(value)
+            self.page.get_by_label(re.compile(rf"^{label}( optional)?\s*$")).fill(value)
 
     def claim(self) -> None:
         """Claim the task on the page."""
