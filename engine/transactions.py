@@ -30,6 +30,11 @@ BY_CHANCE = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailur
 """What goes away by itself when the same is done again."""
 
 
+READ_ONLY = "25006"
+UNABLE = ("53", "57P", "58")
+"""Classes of what befell the server and not the statement: no disk, no memory, a shutdown, an error of the machine."""
+
+
 def is_by_chance(error: BaseException) -> bool:
     """Tell whether the database ended a transaction only because of others that ran beside it."""
     return isinstance(error.__cause__, BY_CHANCE)
@@ -44,6 +49,12 @@ def _lost_the_race(error: BaseException) -> bool:
 def is_waited_out(error: BaseException) -> bool:
     """Tell whether somebody else held a lock for too long."""
     return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
+
+
+def is_server_unable(error: BaseException) -> bool:
+    """Tell whether the server can write nothing for now: read-only after a failover, out of room, about to stop."""
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    return state == READ_ONLY or state.startswith(UNABLE)
 
 
 def is_connection_lost() -> bool:
@@ -82,9 +93,14 @@ def do_in_one_transaction(act: Callable[[], T]) -> T:
 
 def _try(act: Callable[[], T], committed: list[bool]) -> T:
     """Do it once, and note when it is committed: what fails after that must not be taken for the act."""
-    with transaction.atomic():
-        transaction.on_commit(lambda: committed.append(True))
-        return act()
+    try:
+        with transaction.atomic():
+            transaction.on_commit(lambda: committed.append(True))
+            return act()
+    except Error as error:
+        if is_server_unable(error):
+            connection.close()  # nobody's act is to blame, and the next connection may find the server that took over
+        raise
 
 
 def _name(error: Error) -> str:

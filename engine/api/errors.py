@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from engine import errors
 from engine.kernel.forms import FieldError
+from engine.transactions import is_server_unable
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -126,7 +127,7 @@ def _as_framework(error: Exception) -> exceptions.APIException | None:
         return exceptions.PermissionDenied()
     if isinstance(error, SuspiciousOperation):
         return exceptions.ParseError("The request is not well formed.")
-    return _Unavailable() if isinstance(error, OperationalError) else None
+    return _Unavailable() if isinstance(error, OperationalError) or is_server_unable(error) else None
 
 
 class _Unavailable(exceptions.APIException):

@@ -19,7 +19,7 @@ from typing import Any
 import django_rq
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.db import InterfaceError, InternalError, OperationalError, close_old_connections, connection
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
@@ -57,6 +57,8 @@ PATIENCE_SECONDS = 2.0
 LOST = (RedisError, OSError)
 TOLD_EVERY = 0.2
 """How often a process rings for streams: a ring is a round trip that somebody waits for."""
+AWAY = (OperationalError, InterfaceError, InternalError)
+"""How a database says that it cannot serve now; the last is what a server says that became read-only."""
 
 
 def _once_more() -> Retry:
@@ -137,7 +139,7 @@ def look() -> Drained:
     close_old_connections()
     try:
         return drain()
-    except (OperationalError, InterfaceError) as error:
+    except AWAY as error:
         log.warning("the database did not answer, looking again", error=type(error).__name__)
         connection.close()
         time.sleep(random.uniform(0.05, LOOK_WITHOUT_DATABASE))  # noqa: S311  spreads workers, keeps no secret
@@ -210,7 +212,6 @@ class DrainWorker(SimpleWorker):
             self.miss_redis(error)
 
     _set_ip_address = bearing_loss(SimpleWorker._set_ip_address)
-    register_birth = bearing_loss(SimpleWorker.register_birth)
     register_death = bearing_loss(SimpleWorker.register_death)
     subscribe = bearing_loss(SimpleWorker.subscribe)
     unsubscribe = bearing_loss(SimpleWorker.unsubscribe)
@@ -218,6 +219,14 @@ class DrainWorker(SimpleWorker):
     check_for_suspension = bearing_loss(SimpleWorker.check_for_suspension)
     run_maintenance_tasks = bearing_loss(SimpleWorker.run_maintenance_tasks)
     execute_job = bearing_loss(SimpleWorker.execute_job)
+
+    @bearing_loss
+    def register_birth(self) -> None:
+        """Introduce this worker; a note of one that was killed under the same name keeps nobody from working."""
+        try:
+            super().register_birth()
+        except ValueError:
+            self._register_again()
 
     @bearing_loss
     def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
@@ -285,7 +294,7 @@ class DrainWorker(SimpleWorker):
         try:
             self._messenger.look()
             self._hand.look()
-        except (OperationalError, InterfaceError):
+        except AWAY:
             connection.close()
 
     def _next_job(self, timeout: int | None, drained: Drained) -> tuple[Job, Queue] | None:
@@ -318,7 +327,7 @@ class DrainWorker(SimpleWorker):
         try:
             nearest = min(self._messenger.every, settings.WORKFLOW_WAKE_SECONDS)
             return min(seconds_to_next_look(drained.looked_at), nearest)
-        except (OperationalError, InterfaceError):
+        except AWAY:
             connection.close()
             return LOOK_WITHOUT_DATABASE
 

@@ -1,5 +1,6 @@
 """Redis is a wake-up: emptied, stopped, refusing or silent, it costs a look's distance and never work."""
 
+import os
 from typing import Any
 
 import django_rq
@@ -25,6 +26,13 @@ def test_wake_ups_never_pile_up_while_workers_are_busy(valkey: redis.Redis) -> N
         dispatcher.wake()
         valkey.delete(FLAG)  # as a drain does that is under way
     assert django_rq.get_queue(QUEUE).count == 1
+
+
+def test_a_worker_begins_under_the_name_of_one_that_was_killed(valkey: redis.Redis) -> None:
+    make_worker("node-1").register_birth()  # and it never says goodbye
+    second = make_worker("node-1")
+    second.register_birth()
+    assert valkey.hget(second.key, "pid") == str(os.getpid()).encode()
 
 
 def test_a_redis_that_hung_is_not_asked_again_for_a_while(valkey: redis.Redis, settings: Any) -> None:

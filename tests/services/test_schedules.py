@@ -1,6 +1,7 @@
 """Schedules: each slot once, overlaps, catch-up, and who acts."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -100,6 +101,27 @@ def test_many_schedulers_fire_each_slot_once(clock: Schedule) -> None:
     started = at_once([lambda: fire_due_slots(schedule_id=clock.pk)] * 4)
     assert sum(started) == 20
     assert Instance.objects.count() == 20
+
+
+def test_a_pause_in_the_middle_of_firing_holds_what_is_left(committed_cast: Cast, clock: Schedule) -> None:
+    gwen = committed_cast.actor("gwen")
+    next_at = database_now().replace(second=0, microsecond=0) - timedelta(minutes=59)
+    Schedule.objects.filter(pk=clock.pk).update(next_at=next_at, look_at=next_at, catch_up="all", overlap="allow")
+    fire = partial(fire_due_slots, schedule_id=clock.pk)
+    answers = at_once([fire, fire, partial(pause_version, actor=gwen, name="nightly", number=1), fire, fire])
+    assert not [answer for answer in answers if isinstance(answer, Exception)]
+    clock.refresh_from_db()
+    assert (clock.status, clock.look_at) == ("active", None)
+    settled = ScheduleFire.objects.filter(schedule_id=clock.pk).count()
+    assert fire() == 0
+    resume_version(actor=gwen, name="nightly", number=1)
+    while firing.due_schedules():
+        fire()
+    slots = [next_at + timedelta(minutes=number) for number in range(60)]
+    fires = {row.slot: row for row in ScheduleFire.objects.filter(schedule_id=clock.pk)}
+    assert [slot for slot in slots if slot not in fires] == []
+    assert settled <= len(fires)
+    assert not [row for row in fires.values() if row.outcome == "skipped" and not row.reason]
 
 
 def test_an_owner_who_may_no_longer_start_skips_with_the_reason(committed_cast: Cast, clock: Schedule) -> None:
