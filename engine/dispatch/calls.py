@@ -131,7 +131,11 @@ def _without_deadly(intents: Sequence[Intent]) -> list[Intent]:
     """Fail what worker after worker did not come back from, instead of losing one more to it; return the rest."""
     deadly = [intent for intent in intents if intent.attempts >= settings.WORKFLOW_POISON_ATTEMPTS]
     for intent in deadly:
-        log.error("a call took all its attempts and their workers with it", instance=str(intent.instance_id))
+        log.error(
+            "a call took all its attempts and their workers with it",
+            instance=str(intent.instance_id),
+            signal=str(intent.signal_id),
+        )
         _deliver_result(intent, Failed("consistency", "vanished", str(vanished(intent.attempts))))
     return [intent for intent in intents if intent not in deadly]
 
@@ -151,7 +155,11 @@ def _perform_alone(intent: Intent) -> None:
     except Exception as error:
         if is_connection_lost():
             raise
-        log.exception("a transactional function could not be committed", instance=str(intent.instance_id))
+        log.exception(
+            "a transactional function could not be committed",
+            instance=str(intent.instance_id),
+            signal=str(intent.signal_id),
+        )
         _deliver_result(intent, Failed("transport", "not_committed", f"The database refused: {type(error).__name__}."))
 
 
@@ -192,7 +200,9 @@ def _deliver_result(intent: Intent, result: CallResult) -> None:
     except Exception as error:
         if connection.in_atomic_block or is_connection_lost():
             raise
-        log.exception("the result of a call could not be applied", instance=str(intent.instance_id))
+        log.exception(
+            "the result of a call could not be applied", instance=str(intent.instance_id), signal=str(intent.signal_id)
+        )
         count_attempt(intent.instance_id, error, signal_id=intent.signal_id)
 
 

@@ -24,6 +24,7 @@ from django.db.models import F
 
 from engine import coordinator
 from engine.commit import run_hot, run_hot_together
+from engine.coordinator import Advanced
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.bulk_acts import BulkHand
 from engine.dispatch.calls import Intent, make_calls, take_on_calls
@@ -126,8 +127,18 @@ def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
     told = [signal for signal in due if signal.type != SignalType.CALL_DUE]
     for advanced in coordinator.deliver_batch(_by_instance(told, loaded)):
         reached_steps(advanced.began)
+        if not all(advanced.applied):
+            _tell_stale(advanced, told)
     reached(Boundary.BEFORE_COMMIT)
     return intents, len(found) - len(intents)
+
+
+def _tell_stale(advanced: Advanced, told: Iterable[Due]) -> None:
+    """Note what came too late: harmless, and what somebody looks for who wonders why nothing happened."""
+    own = (signal for signal in told if signal.instance_id == advanced.instance_id)
+    for signal, applied in zip(own, advanced.applied, strict=False):
+        if not applied:
+            log.info("a signal was stale", instance=str(signal.instance_id), signal=str(signal.id), type=signal.type)
 
 
 def _claim(batch: int) -> list[UUID]:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db.models import F, Q
 
@@ -29,6 +30,8 @@ from engine.projection import NEVER
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import engine_actor
 
+log = structlog.get_logger(__name__)
+
 
 @in_one_transaction
 def count_attempt(instance_id: UUID, error: Exception, *, signal_id: UUID | None = None) -> None:
@@ -42,6 +45,7 @@ def count_attempt(instance_id: UUID, error: Exception, *, signal_id: UUID | None
     failed = Q(pk=signal_id) if signal_id else Q(due_at__lte=database_now())
     for signal in Signal.objects.filter(failed, instance_id=instance_id).order_by("due_at", "id"):
         signal.attempts += 0 if signal_id else 1
+        log.warning("a signal could not be applied", attempts=signal.attempts, **_names(signal))
         if hopeless or signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
             bury(signal, error)
         else:
@@ -92,6 +96,7 @@ def bury(signal: Signal, error: Exception) -> None:
     """Turn a signal into a dead letter and its instance into an incident. Call under the instance's claim."""
     now = database_now()
     reason = f"{type(error).__name__}: {error}"[:500]
+    log.error("a signal became a dead letter", error=type(error).__name__, **_names(signal))
     DeadLetter.objects.create(
         tenant_id=signal.tenant_id, instance_id=signal.instance_id, envelope=_envelope(signal), reason=reason,
         node=coordinator.node(), at=now,
@@ -116,6 +121,11 @@ def bury(signal: Signal, error: Exception) -> None:
     others = Signal.objects.filter(instance_id=instance.pk, held_due_at__isnull=True)
     others.exclude(type=SignalType.PARENT_ENDED).update(held_due_at=F("due_at"), due_at=NEVER)
     record(instance, Act("raise_incident", new={"message": reason}), actor=engine_actor(instance.tenant_id))
+
+
+def _names(signal: Signal) -> dict[str, str]:
+    """Say in a log which signal is meant; its payload is nobody's business there."""
+    return {"instance": str(signal.instance_id), "signal": str(signal.pk), "type": signal.type}
 
 
 def _envelope(signal: Signal) -> dict[str, Any]:

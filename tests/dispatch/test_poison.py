@@ -12,6 +12,7 @@ from engine.services.operations import replay_dead_letter
 from engine.services.tasks import complete_task
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, only_task, started
+from workflowplatform.ids import uuid7
 
 SOON = TIMER.replace("PT0.2S", "PT0.001S") + "  - id: again\n    wait: {for: PT1H}\n"
 
@@ -101,3 +102,21 @@ def test_a_task_waits_while_a_dead_letter_is_looked_at(committed_cast: Cast, set
     replay_dead_letter(actor=ada, letter_id=letter.pk)
     drain()
     assert complete_task(actor=ada, task_id=task.pk).instance.status == "running"
+
+
+def test_the_log_names_the_instance_and_the_signal_of_a_dead_letter_and_of_what_is_stale(
+    two: tuple[Instance, Instance], caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, good = two
+    Signal.objects.filter(instance=bad).update(type="Nonsense", payload={"secret": "hush"})
+    late = Signal.objects.get(instance=good)
+    late.pk, late.waiting_token = uuid7(), 999
+    late.save(force_insert=True)
+    known = {str(bad.pk): str(Signal.objects.get(instance=bad).pk), str(good.pk): str(late.pk)}
+    Signal.objects.update(due_at=database_now())
+    with caplog.at_level("INFO"):
+        drain()
+    told = {entry.msg["event"]: entry.msg for entry in caplog.records if isinstance(entry.msg, dict)}
+    for event, instance in (("a signal became a dead letter", bad), ("a signal was stale", good)):
+        assert (told[event]["instance"], told[event]["signal"]) == (str(instance.pk), known[str(instance.pk)])
+    assert "hush" not in caplog.text
