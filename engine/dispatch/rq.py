@@ -243,7 +243,7 @@ class DrainWorker(SimpleWorker):
             self._register_again()
 
     def _register_again(self) -> None:
-        self.birth_date = self.birth_date or now()
+        self.birth_date, self.last_heartbeat = self.birth_date or now(), self.last_heartbeat or now()
         with self.connection.pipeline() as notes:
             notes.hset(self.key, mapping=self.serialize())
             notes.expire(self.key, self.worker_ttl + 60)
