@@ -176,5 +176,5 @@ def test_a_lost_connection_is_told_as_one(crates: None) -> None:
 def test_statements_of_one_journey_are_each_answered(crates: None) -> None:
     with transaction.atomic():
         send(5)
-        found = connection.run_hot_together([(WEIGHTS, []), (NAMED, {"weight": 5, "more": 1})], prepare=True)  # type: ignore[attr-defined]
+        found = connection.run_hot_together([(WEIGHTS, []), (NAMED, {"weight": 5, "more": 1})], prepare=PREPARES)  # type: ignore[attr-defined]
     assert found == [[(5,)], [(5, 1)]]

@@ -27,7 +27,7 @@ Rows = list[tuple[Any, ...]]
 
 PLACE = re.compile(r"%(?:\((\w+)\)s|(s)|(%))")
 MOST_PLANS = 200
-"""How many statements a connection keeps prepared; with one more it begins anew. In practice a few dozen shapes recur."""
+"""How many statements a connection keeps prepared; others run unprepared. In practice a few dozen shapes recur."""
 
 
 @lru_cache(maxsize=1_000)
@@ -45,7 +45,7 @@ def _numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 class _Plan:
-    """A statement as this connection knows it: its name at the server, and how its rows are read."""
+    """A statement as this connection knows it: its name at the server, if it has one, and how its rows are read."""
 
     __slots__ = ("_knows_columns", "_transformer", "is_prepared", "name", "sql", "types")
 
@@ -67,8 +67,6 @@ class Hot:
         self._driver, self._server = driver, driver.pgconn
         self._dumper = Transformer(driver)
         self._plans: dict[tuple[bytes, tuple[int, ...]], _Plan] = {}
-        self._names = count()
-        """No name comes twice: plans that were to be dropped stay where an error came before that."""
         self._outstanding: list[_Plan | None] = []
         """What was sent and not yet answered, in order: a plan where it is being prepared, else None."""
 
@@ -107,14 +105,14 @@ class Hot:
         given = [values[name] for name in names] if isinstance(values, Mapping) else values
         dumped = self._dumper.dump_sequence(given, [PyFormat.AUTO] * len(given))
         types, formats = self._dumper.types or (), self._dumper.formats
+        plan = self._plan(sql, types)
         try:
             self._begin()
-            plan = self._plan(sql, types)
-            if not prepare:
-                self._server.send_query_params(sql, dumped, types, formats)
-            else:
+            if prepare and plan.name:
                 self._prepare(plan)
                 self._server.send_query_prepared(plan.name, dumped, formats)
+            else:
+                self._server.send_query_params(sql, dumped, types, formats)
             self._outstanding.append(None)
         except BaseException:
             self._abandon()
@@ -124,10 +122,10 @@ class Hot:
     def _plan(self, sql: bytes, types: tuple[int, ...]) -> _Plan:
         found = self._plans.get((sql, types))
         if found is None:
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
-                self._ask(b"DEALLOCATE ALL")
-            found = self._plans[sql, types] = _Plan(self._driver, sql, types, b"hot%d" % next(self._names))
+            is_kept = len(self._plans) < MOST_PLANS
+            found = _Plan(self._driver, sql, types, b"hot%d" % len(self._plans) if is_kept else b"")
+            if is_kept:
+                self._plans[sql, types] = found
         return found
 
     def _prepare(self, plan: _Plan) -> None:
