@@ -245,5 +245,14 @@ WORKFLOW_PREPARE = flag("WORKFLOW_PREPARE", True)
 WORKFLOW_POOLED = flag("WORKFLOW_POOLED", not WORKFLOW_PREPARE)
 """Behind a pooler in transaction mode a cursor kept by the server would be looked for in another session."""
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = WORKFLOW_POOLED
+WORKFLOW_POOL_SIZE = int(os.environ.get("WORKFLOW_POOL_SIZE", "0"))
+"""How many connections a web process keeps at most for its requests; 0, as in workers and commands: one a thread, its own."""
+if WORKFLOW_POOL_SIZE:
+    DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True}
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+        "min_size": 1,
+        "max_size": WORKFLOW_POOL_SIZE,
+        "timeout": 10,
+    }
 
 LOGGING = logging_settings(level=os.environ.get("LOG_LEVEL", "INFO"), for_people=LOOPBACK_ONLY or DEBUG)

@@ -11,6 +11,7 @@ from collections.abc import Generator
 
 import httpx
 import pytest
+from django.db import connection
 
 from engine.models import Instance
 from engine.services.people import create_token
@@ -19,6 +20,7 @@ from tests.workers import ROOT, environment, stop
 from tests.workflows import APPROVAL, activated
 
 TWINS = 50
+POOL = 20
 PATIENCE = 60.0
 
 
@@ -61,3 +63,20 @@ def test_fifty_identical_starts_at_once_are_one(committed_cast: Cast, server: st
     assert len({answer.content for answer in answers}) == 1
     assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == TWINS - 1
     assert [str(pk) for pk in Instance.objects.values_list("pk", flat=True)] == [answers[0].json()["id"]]
+    _keeps_its_connections(server)
+
+
+def _keeps_its_connections(server: str) -> None:
+    """However many asked at once, a few connections answered, and the next request meets one of them."""
+    kept = _connections()
+    assert 0 < len(kept) <= POOL
+    assert httpx.get(server + "health/", timeout=PATIENCE).status_code == 200
+    assert _connections() <= kept
+
+
+def _connections() -> set[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return {row[0] for row in cursor.fetchall()}
