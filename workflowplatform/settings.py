@@ -126,8 +126,9 @@ MIGRATION_MODULES = {"knox": None}
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Token", "TOKEN_TTL": None, "TOKEN_MODEL": "accounts.Token"}
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]
-"""What the pages are written in; with more, a browser's wish would mix Django's own translations into them."""
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+"""What the inbox and the account pages can be read in; workflowplatform.accounts.middleware keeps all else English."""
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

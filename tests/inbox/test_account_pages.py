@@ -138,6 +138,25 @@ def test_an_invitation_is_no_reset_and_dies_with_deactivation(cast: Cast) -> Non
     assert "no longer works" in Client().get(link, follow=True).content.decode()
 
 
+def test_single_keys_are_switched_off_for_the_person_not_the_browser(cast: Cast, browser: SignIn) -> None:
+    ada = browser("ada")
+    assert "data-shortcuts-on=" in ada.get("/inbox/").content.decode()
+    assert re.search(r"data-shortcuts-on=\S+ checked", ada.get("/inbox/").content.decode())
+    assert ada.post("/accounts/keys/", {"on": "0"}).status_code == 204
+    assert not re.search(r"data-shortcuts-on=\S+ checked", browser("ada").get("/inbox/").content.decode())
+    assert re.search(r"data-shortcuts-on=\S+ checked", browser("adam").get("/inbox/").content.decode())
+    assert (ada.get("/accounts/keys/").status_code, Client().post("/accounts/keys/").status_code) == (405, 302)
+
+
+def test_settings_change_language_and_keys(cast: Cast, browser: SignIn) -> None:
+    sent = {"theme": "auto", "time_zone": "UTC", "language": "de"}
+    page = browser("ada").post("/accounts/settings/", sent, follow=True).content.decode()
+    assert "Einstellungen gespeichert." in page
+    cast.ada.refresh_from_db()
+    assert (cast.ada.language, cast.ada.single_keys) == ("de", False)
+    assert browser("ada").post("/accounts/settings/", sent | {"language": "xx"}).status_code == 200
+
+
 def test_settings_change_look_and_zone(cast: Cast, browser: SignIn) -> None:
     ada = browser("ada")
     answer = ada.post("/accounts/settings/", {"theme": "dark", "time_zone": "Europe/Vienna"}, follow=True)

@@ -4,6 +4,7 @@ import zoneinfo
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth import forms as auth_forms
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -22,7 +23,8 @@ class Looks(forms.BaseForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
-            field.widget.attrs["class"] = "wf-select" if isinstance(field.widget, forms.Select) else "wf-input"
+            if not isinstance(field.widget, forms.CheckboxInput):
+                field.widget.attrs["class"] = "wf-select" if isinstance(field.widget, forms.Select) else "wf-input"
             field.wide = True  # type: ignore[attr-defined]
 
     def blocks(self) -> list[dict[str, Any]]:
@@ -92,17 +94,20 @@ class ResetForm(Looks, auth_forms.PasswordResetForm):
 class SettingsForm(Looks, forms.ModelForm):  # type: ignore[type-arg]
     """How a person wants to see the product."""
 
+    language = forms.ChoiceField(label=_("Language"), required=False)
     time_zone = forms.ChoiceField(label=_("Time zone"), choices=[(zone, zone.replace("_", " ")) for zone in ZONES])
 
     class Meta:
         model = User
-        fields = ("theme", "time_zone")
-        labels = {"theme": _("Look")}
+        fields = ("theme", "language", "time_zone", "single_keys")
+        labels = {"theme": _("Look"), "single_keys": _("Use single-key shortcuts")}
+        help_texts = {"single_keys": _("They never fire while you type in a field. Ctrl Enter works either way.")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         words: list[tuple[str, Any]] = [("auto", _("As my device")), ("light", _("Light")), ("dark", _("Dark"))]
         self.fields["theme"].choices = words  # type: ignore[attr-defined]
+        self.fields["language"].choices = [("", _("As my browser asks")), *settings.LANGUAGES]  # type: ignore[attr-defined]
 
     def save(self, commit: bool = True) -> User:
         self.instance.save(update_fields=self.Meta.fields)

@@ -4,13 +4,16 @@ import zoneinfo
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Tenant, User
 
+TRANSLATED = ("/inbox/", "/accounts/")
+"""The pages that speak the person's language."""
 CHOSEN_TENANT = "chosen_tenant"
 """The session key under which a level-6 person's chosen tenant is kept."""
 
@@ -32,15 +35,23 @@ def actor_in(actor: Actor, chosen: Any) -> Actor:
     return actor
 
 
+def language_of(request: HttpRequest) -> str:
+    """Return the language of an answer: the person's, else the browser's wish; machines and authors read English."""
+    if not request.path.startswith(TRANSLATED):
+        return settings.LANGUAGE_CODE
+    chosen = getattr(request.user, "language", "")
+    return chosen if chosen in dict(settings.LANGUAGES) else translation.get_language() or settings.LANGUAGE_CODE
+
+
 class ActorMiddleware:
-    """Set `request.actor` lazily and the person's time zone."""
+    """Set `request.actor` lazily, the person's time zone and their language."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.actor = SimpleLazyObject(lambda: actor_of_request(request))  # type: ignore[attr-defined]
-        with timezone.override(self._zone(request)):
+        with timezone.override(self._zone(request)), translation.override(language_of(request)):
             return self.get_response(request)
 
     def _zone(self, request: HttpRequest) -> zoneinfo.ZoneInfo | None:

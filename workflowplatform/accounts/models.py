@@ -74,6 +74,10 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
     theme = models.CharField(
         max_length=5, default="auto", choices=[("auto", "auto"), ("light", "light"), ("dark", "dark")]
     )
+    single_keys = models.BooleanField(default=True, db_default=True)
+    """Whether single keys act on pages; WCAG 2.1.4 wants a way to switch them off."""
+    language = models.CharField(max_length=10, default="", db_default="", blank=True)
+    """The language of the pages; empty: as the browser asks."""
     roles: "models.ManyToManyField[Role, Membership]" = models.ManyToManyField(
         "Role", through="Membership", related_name="people"
     )

@@ -14,5 +14,6 @@ urlpatterns = [
     path("reset/sent/", views.ResetAsked.as_view(), name="password_reset_done"),
     path("reset/<uidb64>/<token>/", views.SetPassword.as_view(), name="password_reset_confirm"),
     path("invitation/<uidb64>/<token>/", views.AcceptInvitation.as_view(), name="invitation"),
+    path("keys/", views.keys, name="keys"),
     path("settings/", views.Settings.as_view(), name="settings"),
 ]

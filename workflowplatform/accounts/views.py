@@ -4,12 +4,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import login, views
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 from django.views.generic import UpdateView
 
 from workflowplatform.accounts import forms
@@ -87,6 +89,15 @@ class AcceptInvitation(SetPassword):
         """Find the invited person; a deactivated one's link is dead."""
         person = super().get_user(uidb64)
         return person if isinstance(person, User) and person.is_active else None
+
+
+@require_POST
+@login_required
+def keys(request: HttpRequest) -> HttpResponse:
+    """Switch single-key shortcuts on or off; the dialog that lists them asks for this."""
+    assert isinstance(request.user, User)
+    User.objects.filter(pk=request.user.pk).update(single_keys=request.POST.get("on") == "1")
+    return HttpResponse(status=204)
 
 
 class Settings(LoginRequiredMixin, UpdateView):  # type: ignore[type-arg]
