@@ -2,10 +2,23 @@
 
 from django.urls import include, path
 
-from tasks_inbox.views import bulk, drafting, filters, instances, lists, start, started, task_acts, task_files, tasks
+from tasks_inbox.views import (
+    bulk,
+    drafting,
+    filters,
+    instances,
+    lists,
+    live,
+    start,
+    started,
+    task_acts,
+    task_files,
+    tasks,
+)
 
 task_routes = [
     path("", tasks.show, name="task"),
+    path("live/", live.task_news, name="task_live"),
     path("claim/", tasks.claim, name="claim"),
     path("release/", tasks.release, name="release"),
     path("complete/", tasks.complete, name="complete"),
@@ -33,6 +46,7 @@ urlpatterns = [
     path("filters/", filters.save, name="save_filter"),
     path("filters/<uuid:filter_id>/remove/", filters.remove, name="remove_filter"),
     path("filters/<uuid:filter_id>/restore/", filters.restore, name="restore_filter"),
+    path("live/", live.news, name="live"),
     path("tasks/<uuid:task_id>/", include(task_routes)),
     path("instances/<uuid:instance_id>/", instances.show, name="instance"),
     path("instances/<uuid:instance_id>/<slug:name>/", instances.act, name="instance_act"),

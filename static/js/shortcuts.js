@@ -1,44 +1,86 @@
-/* Single-key shortcuts. They never fire in a field or with a modifier, and may be switched off (WCAG 2.1.4);
+/* Single-key shortcuts. They never fire in a field or with a modifier, and may be switched off for a person (WCAG 2.1.4);
    the dialog lists only those that work on this page. */
-const KEPT = "wf-shortcuts";
+const TWO_KEYS_WITHIN = 1500;
 const dialog = document.querySelector("[data-shortcuts]");
 const opener = document.querySelector("[data-shortcuts-open]");
 const choice = dialog?.querySelector("[data-shortcuts-on]");
 
-const switchedOn = () => window.localStorage.getItem(KEPT) !== "off";
+const switchedOn = () => !choice || choice.checked;
 const rows = () => [...document.querySelectorAll("[data-row]")];
 const press = (selector) => document.querySelector(selector)?.click();
+const focusedRow = () => document.activeElement?.closest("[data-row]");
+
+/* Roving focus: of all rows one is in the order of Tab, the one that was last visited. */
+function rove(row) {
+  const links = document.querySelectorAll("[data-row] [data-row-link]");
+  for (const link of links) link.tabIndex = row.contains(link) ? 0 : -1;
+}
 
 function move(by) {
   const all = rows();
   if (!all.length) return;
   const here = all.findIndex((row) => row.contains(document.activeElement));
   const next = here < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(here + by, 0), all.length - 1);
+  rove(all[next]);
   all[next].querySelector("[data-row-link]").focus();
 }
 
-function claim() {
-  const row = document.activeElement?.closest("[data-row]");
-  (row ? row.querySelector("[data-claim]") : document.querySelector("[data-claim]:not([data-row] *)"))?.click();
+/* In a row its own button is meant, else the page's. */
+function pressHere(mark) {
+  const row = focusedRow();
+  const found = row ? row.querySelector(mark) : [...document.querySelectorAll(mark)].find((one) => !one.closest("[data-row]"));
+  if (found) found.click();
+  else if (row) open(row, mark);
+}
+
+/* What a row cannot do by itself its page can: go there, and do it on arrival. */
+const ON_ARRIVAL = { "[data-release]": "release", "[data-acts]": "assign", "[data-snooze]": "snooze", "[data-first-outcome]": "answer" };
+
+function open(row, mark) {
+  const link = row.querySelector("[data-row-link]");
+  if (ON_ARRIVAL[mark] && link?.href.includes("/tasks/")) window.location.assign(`${link.href}#${ON_ARRIVAL[mark]}`);
 }
 
 const FIRST_FIELD = "#answer input:not([type=hidden]), #answer select, #answer textarea";
 
+function answer() {
+  if (focusedRow()) return open(focusedRow(), "[data-first-outcome]");
+  (document.querySelector(FIRST_FIELD) ?? document.querySelector("[data-first-outcome]"))?.focus();
+}
+
+function openActs(field) {
+  if (focusedRow()) return open(focusedRow(), field === "#person" ? "[data-acts]" : "[data-snooze]");
+  const acts = document.querySelector("[data-acts]");
+  if (!acts?.querySelector(field)) return;
+  acts.open = true;
+  acts.querySelector(field).focus();
+}
+
 const ACTS = {
   j: () => move(1),
   k: () => move(-1),
-  c: claim,
-  r: () => press("[data-release]"),
-  x: () => document.activeElement?.closest("[data-row]")?.querySelector("[data-choose]")?.click(),
-  e: () => (document.querySelector(FIRST_FIELD) ?? document.querySelector("[data-first-outcome]"))?.focus(),
+  c: () => pressHere("[data-claim]"),
+  r: () => pressHere("[data-release]"),
+  x: () => focusedRow()?.querySelector("[data-choose]")?.click(),
+  e: answer,
   m: () => document.querySelector("[data-comment]")?.focus(),
-  a: () => press("[data-acts] > summary"),
+  a: () => openActs("#person"),
+  z: () => openActs("[data-snooze] button"),
   n: () => press("[data-next]"),
   u: () => press("[data-back]"),
   w: () => press("[data-why] > summary"),
   "/": () => document.querySelector("[data-search]")?.focus(),
   "?": () => dialog?.showModal(),
 };
+
+const PLACES = { m: "mine", a: "available" };
+let afterG = 0;
+
+function goTo(key) {
+  const place = PLACES[key];
+  if (place) press(`[data-nav="${place}"]`);
+  return Boolean(place);
+}
 
 const inField = (element) => element.matches("input:not([type=checkbox]), select, textarea, [contenteditable]");
 
@@ -52,6 +94,12 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || inField(event.target) || dialog?.open || !switchedOn()) return;
+  const second = Date.now() - afterG < TWO_KEYS_WITHIN;
+  afterG = event.key === "g" ? Date.now() : 0;
+  if (second && goTo(event.key)) {
+    event.preventDefault();
+    return;
+  }
   const act = ACTS[event.key];
   if (act) {
     event.preventDefault();
@@ -59,11 +107,37 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+document.addEventListener("focusin", (event) => {
+  const row = event.target.closest?.("[data-row]");
+  if (row) rove(row);
+});
+
+const ARRIVALS = {
+  "#assign": () => openActs("#person"),
+  "#snooze": () => openActs("[data-snooze] button"),
+  "#answer": answer,
+  "#release": () => document.querySelector("[data-release]")?.focus(),
+};
+ARRIVALS[window.location.hash]?.();
+
+const cookie = (name) => document.cookie.split("; ").find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
+
 if (dialog && opener) {
   opener.hidden = false;
+  let before = null;
+  const show = dialog.showModal.bind(dialog);
+  dialog.showModal = () => {
+    before = document.activeElement;
+    for (const line of dialog.querySelectorAll("[data-needs]")) line.hidden = !document.querySelector(line.dataset.needs);
+    for (const group of dialog.querySelectorAll("[data-keys]")) group.hidden = !group.querySelector("[data-key]:not([hidden])");
+    show();
+  };
+  dialog.addEventListener("close", () => before?.focus());
   opener.addEventListener("click", () => dialog.showModal());
   dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
-  choice.checked = switchedOn();
-  choice.addEventListener("change", () => window.localStorage.setItem(KEPT, choice.checked ? "on" : "off"));
-  for (const line of dialog.querySelectorAll("[data-needs]")) line.hidden = !document.querySelector(line.dataset.needs);
+  choice.addEventListener("change", () => {
+    const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? cookie("csrftoken");
+    const body = new URLSearchParams({ on: choice.checked ? "1" : "0", csrfmiddlewaretoken: token });
+    fetch(choice.dataset.shortcutsOn, { method: "POST", body });
+  });
 }

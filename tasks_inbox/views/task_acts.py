@@ -1,11 +1,13 @@
 """What people do with a task beside answering it: talk about it, give it away, put it off, hold it back, pass it over."""
 
 from datetime import datetime
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
@@ -18,6 +20,7 @@ from engine.services.comments import comment_task
 from engine.services.pausing import resume_task, skip_task, snooze_task, suspend_task
 from engine.telling.times import moment_words
 from tasks_inbox.guard import InboxRequest, said
+from tasks_inbox.toasts import undoable
 from tasks_inbox.views.task_page import task_act
 
 NEVER = 9000
@@ -35,15 +38,18 @@ def comment(request: InboxRequest, task_id: UUID) -> HttpResponse:
 @task_act
 def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Give a task to somebody, or offer it to all again where nobody is chosen."""
-    access.task_of(request.actor, task_id)
-    if "person" not in request.POST:
+    before = access.task_of(request.actor, task_id).assignee
+    sent = _sent(request, "person")
+    if "person" not in sent:
         raise _wrong("user", _("Say to whom."))
-    person = request.POST["person"] or None
-    task = assign_task(actor=request.actor, task_id=task_id, person=person, reason=said(request, "reason"))
+    task = assign_task(
+        actor=request.actor, task_id=task_id, person=sent["person"] or None, reason=said(request, "reason")
+    )
+    undo = _undo("inbox:assign", task_id, person=before.username if before else "")
     if task.assignee:
-        messages.success(request, _("Given to %(name)s.") % {"name": task.assignee.display_name})
+        undoable(request, _("Given to %(name)s.") % {"name": task.assignee.display_name}, undo)
     else:
-        messages.success(request, _("Offered to everybody who may take it."))
+        undoable(request, _("Offered to everybody who may take it."), undo)
     return _back(task_id)
 
 
@@ -66,14 +72,26 @@ def resume(request: InboxRequest, task_id: UUID) -> HttpResponse:
 @task_act
 def snooze(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Put a task off until a moment, or bring it back now."""
-    access.task_of(request.actor, task_id)
-    until = None if "back" in request.POST else _until(request.POST.get("until") or request.POST.get("moment", ""))
+    before = access.task_of(request.actor, task_id).follow_up_at
+    sent = _sent(request, "until", "back")
+    until = None if "back" in sent else _until(sent.get("until") or sent.get("moment", ""))
     snooze_task(actor=request.actor, task_id=task_id, until=until)
     if until is None:
         messages.success(request, _("It is back in your list."))
         return _back(task_id)
-    messages.success(request, _("Put off until %(when)s.") % {"when": moment_words(until, timezone.now())})
+    undo = _undo("inbox:snooze", task_id, **({"until": before.isoformat()} if before else {"back": "1"}))
+    undoable(request, _("Put off until %(when)s.") % {"when": moment_words(until, timezone.now())}, undo)
     return redirect("inbox:mine")
+
+
+def _sent(request: InboxRequest, *names: str) -> QueryDict:
+    """Read what was sent by a form's fields, or by the address of an Undo."""
+    in_address = any(name in request.GET for name in names) and not any(name in request.POST for name in names)
+    return request.GET if in_address else request.POST
+
+
+def _undo(name: str, task_id: UUID, **fields: str) -> str:
+    return f"{reverse(name, args=[task_id])}?{urlencode(fields)}"
 
 
 def _until(text: str) -> datetime:

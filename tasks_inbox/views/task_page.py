@@ -19,6 +19,7 @@ from engine.telling import timeline
 from tasks_inbox.authored import answer_of, input_schema_of
 from tasks_inbox.guard import InboxRequest, View, inbox_page
 from tasks_inbox.kept import whose
+from tasks_inbox.live import state_of
 from tasks_inbox.messages import http_status_of, notice_of, over_words
 from tasks_inbox.neighbours import neighbours_of
 from tasks_inbox.offers import acts_for, files_of, is_put_off, moments_to_put_off, points_of
@@ -92,6 +93,7 @@ def task_page(
         "theirs": form_of(task, draft=theirs).preview() if theirs else [],
         "typed": form.typed() if form and notice and not may_fill else _unsent(actor, task, notice),
         "notice": notice,
+        "live_state": state_of(task),
         "reasons": reasons,
         "may_act": may_act,
         "may_fill": may_fill,

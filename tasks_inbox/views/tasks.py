@@ -18,6 +18,7 @@ from engine.services import tasks as services
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.kept import take_kept
 from tasks_inbox.messages import back_again, changed_by
+from tasks_inbox.toasts import undoable
 from tasks_inbox.views.task_files import add_sent_files, read_answer
 from tasks_inbox.views.task_page import form_of, refused, task_act, task_page
 from workflowplatform.accounts.actor import Actor
@@ -38,7 +39,7 @@ def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
 def claim(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Take a task, or say who was faster."""
     task = services.claim_task(actor=request.actor, task_id=task_id)
-    messages.success(request, _("Claimed. It is yours now."))
+    undoable(request, _("Claimed. It is yours now."), reverse("inbox:release", args=[task.pk]))
     return redirect("inbox:task", task_id=task.pk)
 
 
@@ -46,7 +47,7 @@ def claim(request: InboxRequest, task_id: UUID) -> HttpResponse:
 def release(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Give a task back."""
     services.release_task(actor=request.actor, task_id=task_id)
-    messages.success(request, _("Released. Others may take it now."))
+    undoable(request, _("Released. Others may take it now."), reverse("inbox:claim", args=[task_id]))
     return redirect("inbox:task", task_id=task_id)
 
 

@@ -1,0 +1,117 @@
+"""Pages that stay true while they are open, and a day's work without a mouse."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import SignedIn
+from tests.browser.errands import Errands, send
+from tests.browser.pages import identity_in
+
+HEARD = 30_000
+"""Milliseconds until a page must have heard of something, on a machine that is busy with other tests."""
+
+
+def claim(page: Page, task: str) -> None:
+    send(page, f"tasks/{identity_in(task)}/claim/", {})
+
+
+def test_an_open_list_and_an_open_task_hear_what_others_do(signed_in: SignedIn, errands: Errands) -> None:
+    taken = errands.run("Feed the zebra")
+    ada, adam = signed_in("ada"), signed_in("adam")
+    ada.goto("/inbox/?view=available&q=zebra")
+    rows, pill = ada.locator("[data-row]"), ada.locator("[data-live-pill]")
+    expect(rows).to_have_count(1)
+    expect(pill).to_be_hidden()
+    top = rows.first.bounding_box()
+
+    offered = errands.run("Brush the zebra")
+    expect(pill).to_have_text("1 new task", timeout=HEARD)
+    expect(ada.locator("[data-live-said]")).to_have_text("1 new task")
+    expect(rows).to_have_count(1)
+    claim(adam, taken)
+    expect(rows.first).to_contain_text("Adam took it", timeout=HEARD)
+    expect(rows.first.locator("[data-choose]")).to_be_disabled()
+    assert rows.first.bounding_box() == top
+
+    pill.click()
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("Brush the zebra")
+    ada.goto(offered)
+    expect(ada.locator("[data-live-task]")).to_be_empty()
+    claim(adam, offered)
+    expect(ada.locator("[data-live-task]")).to_contain_text("Adam has this task now", timeout=HEARD)
+
+
+def test_a_task_is_found_claimed_and_answered_by_keys_alone(signed_in: SignedIn, errands: Errands) -> None:
+    errands.run("Tune the harpsichord")
+    page = signed_in("ada")
+    page.goto("/inbox/")
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Available")
+    page.keyboard.press("/")
+    page.keyboard.type("harpsichord")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.locator("#search").blur()
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="Tune the harpsichord")).to_be_focused()
+    page.keyboard.press("c")
+    expect(page.get_by_label("Amount")).to_be_focused()
+    expect(page.locator("[data-toast]")).to_contain_text("Claimed")
+    page.keyboard.type("7")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("status").filter(has_text="Tune the harpsichord: Done.")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_the_cheat_sheet_lists_what_works_here_and_keys_can_be_switched_off(
+    signed_in: SignedIn, errands: Errands
+) -> None:
+    task = errands.run("Wind the clock")
+    page = signed_in("ada")
+    page.goto(task)
+    dialog = page.get_by_role("dialog")
+    page.keyboard.press("?")
+    expect(dialog.get_by_text("Comment", exact=True)).to_be_visible()
+    expect(dialog.get_by_text("Next, previous task")).to_be_hidden()
+    dialog.get_by_label("Use single-key shortcuts").uncheck()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.reload()
+    page.keyboard.press("?")
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Shortcuts").click()
+    dialog.get_by_label("Use single-key shortcuts").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("w")
+    expect(page.locator("[data-why]")).to_have_attribute("open", "")
+
+
+@pytest.mark.slow
+def test_what_was_claimed_or_released_is_undone_from_its_toast(signed_in: SignedIn, errands: Errands) -> None:
+    page = signed_in("ada")
+    page.goto(errands.run("Polish the brass"))
+    page.get_by_role("main").get_by_role("button", name="Claim").click()
+    page.locator("[data-toast]").get_by_role("button", name="Undo").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Released")
+    page.locator("[data-toast]").get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("Amount")).to_be_focused()
+
+
+@pytest.mark.slow
+def test_a_lost_stream_is_said_and_comes_back(signed_in: SignedIn, errands: Errands) -> None:
+    errands.run("Sweep the yard")
+    page = signed_in("ada")
+    page.goto("/inbox/?view=available")
+    expect(page.locator("[data-live-lost]")).to_be_hidden()
+    page.context.set_offline(True)
+    page.evaluate("window.dispatchEvent(new Event('offline'))")
+    expect(page.locator("[data-live-lost]")).to_be_visible(timeout=HEARD)
+    expect(page.locator("[data-live-lost]")).to_have_text(re.compile("Not live, trying again"))
+    page.context.set_offline(False)
+    expect(page.locator("[data-live-lost]")).to_be_hidden(timeout=HEARD)
