@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Response
 
 REFUSED = "Failed to load resource"
+LIVE = ("/api/v1/stream/", "/inbox/live/")
 
 
 @dataclass
@@ -33,7 +34,9 @@ class Watch:
         own_refusal = (
             message.text.startswith(REFUSED) and message.location["url"].partition("#")[0] in self.refused_pages
         )
-        if message.type in ("error", "warning") and not own_refusal:
+        # And one for a stream that was cut, as by a server that was killed: the page says so itself and tries again.
+        cut = "net::ERR_" in message.text and message.location["url"].partition("?")[0].endswith(LIVE)
+        if message.type in ("error", "warning") and not own_refusal and not cut:
             self.complaints.append(f"console {message.type}: {message.text} ({message.location['url']})")
 
     def _asked(self, request: Request, product: str) -> None:
