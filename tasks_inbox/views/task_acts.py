@@ -43,7 +43,7 @@ def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
     if "person" not in sent:
         raise _wrong("user", _("Say to whom."))
     task = assign_task(
-        actor=request.actor, task_id=task_id, person=sent["person"] or None, reason=said(request, "reason")
+        actor=request.actor, task_id=task_id, person=str(sent["person"]) or None, reason=said(request, "reason")
     )
     undo = _undo("inbox:assign", task_id, person=before.username if before else "")
     if task.assignee:
