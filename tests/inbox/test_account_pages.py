@@ -151,7 +151,7 @@ def test_single_keys_are_switched_off_for_the_person_not_the_browser(cast: Cast,
 def test_settings_change_language_and_keys(cast: Cast, browser: SignIn) -> None:
     sent = {"theme": "auto", "time_zone": "UTC", "language": "de"}
     page = browser("ada").post("/accounts/settings/", sent, follow=True).content.decode()
-    assert "Einstellungen gespeichert." in page
+    assert "Wie Sie das Produkt sehen." in page
     cast.ada.refresh_from_db()
     assert (cast.ada.language, cast.ada.single_keys) == ("de", False)
     assert browser("ada").post("/accounts/settings/", sent | {"language": "xx"}).status_code == 200
@@ -200,5 +200,6 @@ def test_too_many_attempts_are_told_in_the_products_look(cast: Cast, settings: S
 
 
 def test_pages_say_the_language_they_are_written_in(cast: Cast) -> None:
-    html = Client().get("/accounts/login/", headers={"Accept-Language": "de"}).content.decode()
-    assert '<html lang="en"' in html
+    for wished, spoken in (("de", "de"), ("fr", "en")):
+        html = Client().get("/accounts/login/", headers={"Accept-Language": wished}).content.decode()
+        assert f'<html lang="{spoken}"' in html

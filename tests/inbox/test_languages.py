@@ -14,7 +14,26 @@ from workflowplatform import wording
 from workflowplatform.accounts.models import User
 
 READ_BY_PEOPLE = ("aria-label", "placeholder", "title", "alt", "data-busy-word", "data-word")
-NAMES = {"Workflow", "Ctrl", "Enter", "j", "k", "x", "c", "r", "a", "e", "z", "n", "m", "w", "u", "g", "Ctrl ↵"}
+NAMES = {
+    "Workflow",
+    "· Workflow",
+    "Ctrl",
+    "Enter",
+    "j",
+    "k",
+    "x",
+    "c",
+    "r",
+    "a",
+    "e",
+    "z",
+    "n",
+    "m",
+    "w",
+    "u",
+    "g",
+    "Ctrl ↵",
+}
 """What is the same in every language: the product's name, and keys."""
 PAGES = sorted(
     path
