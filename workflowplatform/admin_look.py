@@ -91,18 +91,19 @@ UNFOLD = {
             {
                 "title": "Operate",
                 "items": [
-                    item("Overview", "grid_view", "index"),
+                    item("Dashboard", "grid_view", "index"),
                     item(
                         "Instances", "route", "engine_instance_changelist", active="engine.admin.overview.in_instances"
                     ),
                     item("Incidents", "warning", "engine_incidents", badge="engine.admin.overview.incident_badge"),
                     item("Tasks", "task_alt", "engine_task_changelist"),
-                    item("Signals", "sensors", "engine_signal_changelist"),
+                    item("Signals", "sensors", "engine_signal_changelist", active="engine.admin.overview.in_signals"),
                     item("Dead letters", "unsubscribe", "engine_deadletter_changelist"),
                     item("Background work", "playlist_add_check", "engine_bulkact_changelist"),
                     item("Schedules", "schedule", "engine_schedule_changelist"),
                     item("Deliveries", "outgoing_mail", "engine_webhookdelivery_changelist"),
                     item("Audit", "shield", "engine_audit_changelist"),
+                    item("Workers and queues", "dns", "engine_workers", permission=crosses_tenants),
                 ],
             },
             {
@@ -113,6 +114,7 @@ UNFOLD = {
                     item("Calendars", "calendar_month", "engine_businesscalendar_changelist"),
                     item("Secrets", "lock", "engine_secret_changelist", permission=authors),
                     item("Webhooks", "webhook", "engine_webhook_changelist"),
+                    item("Retention", "inventory_2", "engine_retentionrule_changelist"),
                     item("Tokens", "key", "accounts_token_changelist"),
                     item("Tenants", "domain", "accounts_tenant_changelist", permission=crosses_tenants),
                 ],

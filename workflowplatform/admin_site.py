@@ -30,7 +30,7 @@ class WorkflowAdminSite(UnfoldAdminSite):
     """Django's admin for levels 4 and above."""
 
     site_title = "Workflow"
-    index_title = "Overview"
+    index_title = "Dashboard"
     enable_nav_sidebar = True
 
     def __init__(self, name: str = "admin") -> None:

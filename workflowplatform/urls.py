@@ -5,6 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from engine.api.views.metrics import MetricsView
+from engine.dispatch.watching import queue_pages
 
 handler404 = "engine.api.views.broken.answer_unknown"
 handler500 = "engine.api.views.broken.answer_defect"
@@ -13,6 +14,7 @@ urlpatterns = [
     path("", RedirectView.as_view(url="/inbox/", permanent=False)),
     path("inbox/", include("tasks_inbox.urls")),
     path("accounts/", include("workflowplatform.accounts.urls")),
+    path("admin/queues/", include((queue_pages(admin.site.admin_view), "django_rq"))),
     path("admin/", admin.site.urls),
     path("api/v1/", include("engine.api.urls")),
     path("metrics", MetricsView.as_view()),

@@ -7,10 +7,12 @@ from engine.admin import (
     instances,
     operations,
     people,
+    retention,
     setting_up,
     templates,
     tokens,
     webhooks,
+    workers,
 )
 
 __all__ = [
@@ -20,8 +22,10 @@ __all__ = [
     "instances",
     "operations",
     "people",
+    "retention",
     "setting_up",
     "templates",
     "tokens",
     "webhooks",
+    "workers",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, NoReturn
 
 from django.contrib.admin import RelatedFieldListFilter
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import get_fields_from_path, quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -86,7 +86,7 @@ class TenantAdmin(ModelAdmin):
         return [self._tenant_filter(entry) for entry in super().get_list_filter(request)]
 
     def _tenant_filter(self, entry: Any) -> Any:
-        if isinstance(entry, str) and self.model._meta.get_field(entry).is_relation:
+        if isinstance(entry, str) and get_fields_from_path(self.model, entry)[-1].is_relation:
             return (entry, TenantRelatedFilter)
         return entry
 

@@ -158,13 +158,14 @@ def _signals(request: HttpRequest, actor: Actor, instance: Instance, steps: Mapp
     return {
         "wf_queued": [(SIGNALS[SignalType(signal.type)], signal) for signal in queued],
         "wf_letters": access.visible_dead_letters(actor).filter(instance=instance).order_by("-at"),
-        "wf_receipts": [(_signal_words(receipt.type), receipt) for receipt in receipts],
+        "wf_receipts": [(signal_words(receipt.type), receipt) for receipt in receipts],
         "wf_calls": [(_place(call.path), CALLS[call.status], call) for call in calls],
     }
 
 
-def _signal_words(word: str) -> str:
-    return SIGNALS[SignalType(word)] if word in set(SignalType) else label_of(word)
+def signal_words(word: str) -> str:
+    """Say what a type of signal means."""
+    return SIGNALS[SignalType(word)] if word in set(SignalType) else label_of(word) or "An unreadable signal"
 
 
 def _place(path: str) -> str:

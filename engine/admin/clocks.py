@@ -17,7 +17,7 @@ from engine.admin.base import TenantAdmin
 from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
-from engine.admin.mending import read_json
+from engine.admin.mending import REASON, read_json, reason_in
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
 from engine.errors import Invalid
@@ -25,6 +25,7 @@ from engine.kernel.forms import FieldError
 from engine.models import Audit, Schedule, ScheduleFire, Template
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services import schedules
+from engine.services.rescheduling import run_schedule
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -41,20 +42,26 @@ CATCH_UP_WORDS = {"none": "nothing", "last": "the last one", "all": "every one"}
 
 def pause(request: HttpRequest, schedule: Schedule) -> str:
     """Hold a schedule."""
-    schedules.pause_schedule(actor=actor_of(request), schedule_id=schedule.pk)
+    schedules.pause_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
     return "The schedule is held; nothing starts by it until you resume it."
 
 
 def resume(request: HttpRequest, schedule: Schedule) -> str:
     """Let a schedule go on."""
-    schedules.resume_schedule(actor=actor_of(request), schedule_id=schedule.pk)
+    schedules.resume_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
     return "The schedule goes on. What was missed follows its own rule."
 
 
 def end(request: HttpRequest, schedule: Schedule) -> str:
     """End a schedule for good."""
-    schedules.cancel_schedule(actor=actor_of(request), schedule_id=schedule.pk)
+    schedules.cancel_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
     return "The schedule has ended. What it started stays."
+
+
+def run(request: HttpRequest, schedule: Schedule) -> str:
+    """Start now what the schedule would start."""
+    begun = run_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
+    return f"{begun} is started. The next run comes at its own time."
 
 
 def is_(status: str) -> Any:
@@ -65,6 +72,11 @@ def is_(status: str) -> Any:
 def is_live(actor: Actor, schedule: Schedule) -> bool:
     """Offer it while the schedule has not ended."""
     return schedule.status in ("active", "paused")
+
+
+def missed(actor: Actor, schedule: Schedule) -> str:
+    """Say what becomes of the runs that were missed."""
+    return f"It goes on. Of what was missed it starts {CATCH_UP_WORDS[schedule.catch_up]}."
 
 
 def _moment(text: str) -> datetime:
@@ -152,9 +164,35 @@ class ScheduleAdmin(TenantAdmin):
     ordering = ("-id",)
     change_form_template = "admin/schedule_page.html"
     buttons = (
-        Button("end", "End it", end, TO_OPERATE, is_live, danger=True),
-        Button("pause", "Pause", pause, TO_OPERATE, is_("active")),
-        Button("resume", "Resume", resume, TO_OPERATE, is_("paused")),
+        Button(
+            "end",
+            "End it",
+            end,
+            TO_OPERATE,
+            is_live,
+            danger=True,
+            more=(REASON,),
+            preview="It never starts anything again. What it started stays. This cannot be undone.",
+        ),
+        Button(
+            "pause",
+            "Pause",
+            pause,
+            TO_OPERATE,
+            is_("active"),
+            more=(REASON,),
+            preview="Nothing starts by it until it is resumed; what is missed follows its own rule.",
+        ),
+        Button("resume", "Resume", resume, TO_OPERATE, is_("paused"), more=(REASON,), preview=missed),
+        Button(
+            "run",
+            "Run now",
+            run,
+            TO_OPERATE,
+            is_live,
+            more=(REASON,),
+            preview="One instance starts now, in your name and with the input of the schedule. Its next run stays.",
+        ),
     )
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:

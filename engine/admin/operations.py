@@ -5,17 +5,18 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import path, reverse
 from unfold.decorators import display
 
 from engine import access
 from engine.admin import mending
 from engine.admin.base import TenantAdmin
 from engine.admin.bulk_acts import action_of
-from engine.admin.case_page import SIGNALS
+from engine.admin.case_page import SIGNALS, signal_words
 from engine.admin.columns import moment_column
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words, rows_of_value, value_words
+from engine.admin.workers import workers_page
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Signal, Task
 from engine.telling.sentence import who_of
@@ -77,6 +78,10 @@ class SignalAdmin(TenantAdmin):
     fields = ("words", "instance", "due", "occurred", "attempts", "content")
     readonly_fields = fields
 
+    def get_urls(self) -> list[Any]:
+        page = self.admin_site.admin_view(workers_page)
+        return [path("workers/", page, name="engine_workers"), *super().get_urls()]
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Signal]:
         rows: QuerySet[Signal] = super().get_queryset(request)
         return rows.select_related("instance__template")
@@ -96,12 +101,14 @@ class SignalAdmin(TenantAdmin):
 
 @admin.register(DeadLetter)
 class DeadLetterAdmin(TenantAdmin):
-    list_display = ("reason", "instance", "node", "when")
+    visible = staticmethod(access.visible_dead_letters)
+    list_display = ("words", "instance", "node", "when")
     when = moment_column("at", "When")
-    search_fields = ("reason", "node")
+    list_filter = ("instance__template",)
+    search_fields = ("reason", "node", "instance__reference")
+    search_help_text = "Why, on which host, or the reference of its instance"
     ordering = ("-at",)
-    fields = ("reason", "instance", "node", "when", "content")
-    readonly_fields = fields
+    change_form_template = "admin/letter_page.html"
     buttons = mending.OF_LETTERS
     actions = tuple(action_of(name) for name in ("replay", "discard"))
 
@@ -109,10 +116,24 @@ class DeadLetterAdmin(TenantAdmin):
         """Lead back to the list: a letter that was seen to is no more."""
         return reverse("admin:engine_deadletter_changelist")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
-        rows: QuerySet[DeadLetter] = super().get_queryset(request)
-        return rows.select_related("instance__template")
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return []
 
-    @display(description="What it carried")
-    def content(self, letter: DeadLetter) -> str:
-        return value_words(letter.envelope)
+    def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
+        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.instance_id)
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Tell a dead letter: what could not be applied to what, why, where, and all that it carried."""
+        envelope = row.envelope if isinstance(row.envelope, dict) else {}
+        return {
+            "title": signal_words(str(envelope.get("type", ""))),
+            "subtitle": None,
+            "wf_letter": row,
+            "wf_payload": rows_of_value(envelope.get("payload")),
+            "wf_envelope": rows_of_value({key: value for key, value in envelope.items() if key != "payload"}),
+        }
+
+    @display(description="Signal", header=True, ordering="reason")
+    def words(self, letter: DeadLetter) -> list[str]:
+        envelope = letter.envelope if isinstance(letter.envelope, dict) else {}
+        return [signal_words(str(envelope.get("type", ""))), letter.reason]

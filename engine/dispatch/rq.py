@@ -67,7 +67,8 @@ def _once_more() -> Retry:
 
 
 @cache
-def _client(address: str) -> Redis:
+def client(address: str) -> Redis:
+    """Return this process's connection to Redis, impatient."""
     return Redis.from_url(
         address, retry=_once_more(), socket_timeout=PATIENCE_SECONDS, socket_connect_timeout=PATIENCE_SECONDS
     )
@@ -96,7 +97,7 @@ class RqDispatcher:
 
     def _announce(self) -> None:
         """Enqueue one job, unless one stands there already: whoever takes that will look later than now."""
-        queue = Queue(QUEUE, connection=_client(settings.REDIS_URL), serializer=JSONSerializer)
+        queue = Queue(QUEUE, connection=client(settings.REDIS_URL), serializer=JSONSerializer)
         if queue.connection.set(FLAG, 1, nx=True, ex=5) and not queue.count:
             queue.enqueue(drain_job, result_ttl=0, failure_ttl=60, job_timeout=120)
 
@@ -112,7 +113,7 @@ class RqDispatcher:
             return
         self._told_until = now + TOLD_EVERY
         try:
-            _client(settings.REDIS_URL).publish(TOLD, b"")
+            client(settings.REDIS_URL).publish(TOLD, b"")
         except LOST as error:
             if isinstance(error, RedisTimeoutError):
                 self._silent_until = now + settings.WORKFLOW_WAKE_SECONDS
@@ -123,7 +124,7 @@ dispatcher = RqDispatcher()
 
 def drain_job() -> None:
     """Empty the queue; the one job that is ever enqueued."""
-    _lower_flag(_client(settings.REDIS_URL))
+    _lower_flag(client(settings.REDIS_URL))
     drained = look()
     if drained.signals or drained.calls or drained.rows:
         log.info("drained", signals=drained.signals, calls=drained.calls, rows=drained.rows, started=drained.started)
@@ -207,7 +208,7 @@ class DrainWorker(SimpleWorker):
     def _ask_again(self) -> None:
         """Find out whether Redis is back, with less patience than a worker has that waits for a wake-up."""
         try:
-            _client(settings.REDIS_URL).ping()
+            client(settings.REDIS_URL).ping()
         except LOST as error:
             self.miss_redis(error)
 

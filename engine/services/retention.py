@@ -170,7 +170,15 @@ def apply_retention(*, tenant: Tenant | None = None, dry_run: bool = False, prog
         return swept
 
 
-def _sweep_tenant(tenant: Tenant, swept: Swept, lock: HeldLock, progress: Progress) -> None:
+def preview_retention(*, actor: Actor) -> list[Purged]:
+    """Count what the rules of the actor's tenant would let go now; nothing goes, and nobody else's is counted."""
+    access.require_level(actor, TO_OPERATE, "see how long work is kept")
+    swept = Swept(dry_run=True)
+    _sweep_tenant(Tenant.objects.get(pk=actor.tenant_id), swept, None, lambda purged: None)
+    return swept.templates
+
+
+def _sweep_tenant(tenant: Tenant, swept: Swept, lock: HeldLock | None, progress: Progress) -> None:
     rules = {rule.template_id: rule for rule in RetentionRule.objects.filter(tenant=tenant)}
     general = Windows().over(rules.get(None))
     found: list[Purged] = []
@@ -190,7 +198,7 @@ def _note(tenant: Tenant, found: Sequence[Purged]) -> None:
         record(tenant, Act("apply_retention", new=counts), actor=operator_actor(tenant.pk))
 
 
-def _sweep_template(template: Template, windows: Windows, dry_run: bool, purged: Purged, lock: HeldLock) -> None:
+def _sweep_template(template: Template, windows: Windows, dry_run: bool, purged: Purged, lock: HeldLock | None) -> None:
     now = database_now()
     for name in (one.name for one in fields(windows)):
         window = getattr(windows, name)
@@ -199,7 +207,8 @@ def _sweep_template(template: Template, windows: Windows, dry_run: bool, purged:
         before = parse_period(window).before(now)
         kind = name.removesuffix("_for")
         for ids in KINDS[kind](template, before):
-            lock.renew()
+            if lock is not None:
+                lock.renew()
             gone = len(ids) if dry_run else _purge(kind, ids)
             setattr(purged, kind, getattr(purged, kind) + gone)
 

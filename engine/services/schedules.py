@@ -106,9 +106,9 @@ def _is_fired(schedule: Schedule, slot: datetime) -> bool:
     return ScheduleFire.objects.filter(schedule_id=schedule.pk, slot=slot).exists()
 
 
-def note(actor: Actor, template: Template, action: str, new: Any) -> None:
+def note(actor: Actor, template: Template, action: str, new: Any, reason: str = "") -> None:
     """Record an act in the chain of the template that is scheduled."""
-    record(template, Act(action, new=new), actor=actor)
+    record(template, Act(action, cause=reason, new=new), actor=actor)
 
 
 # Life
@@ -130,45 +130,45 @@ def schedule_to_change(actor: Actor, schedule_id: UUID) -> Schedule:
 
 
 @in_one_transaction
-def pause_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
+def pause_schedule(*, actor: Actor, schedule_id: UUID, reason: str = "") -> Schedule:
     """Hold a schedule; its slots wait for the catch-up rule."""
-    return _move(actor, schedule_id, "active", "paused", "pause_schedule")
+    return _move(actor, schedule_id, "active", "paused", "pause_schedule", reason)
 
 
 @in_one_transaction
-def resume_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
+def resume_schedule(*, actor: Actor, schedule_id: UUID, reason: str = "") -> Schedule:
     """Let a paused schedule go on; what was missed follows its catch-up rule."""
-    return _move(actor, schedule_id, "paused", "active", "resume_schedule")
+    return _move(actor, schedule_id, "paused", "active", "resume_schedule", reason)
 
 
 @in_one_transaction
-def cancel_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
+def cancel_schedule(*, actor: Actor, schedule_id: UUID, reason: str = "") -> Schedule:
     """End a schedule for good."""
     schedule = schedule_to_change(actor, schedule_id)
     if schedule.status not in ("active", "paused"):
         raise Conflict(f"This schedule is {schedule.status} already.", code="status", status=schedule.status)
-    _cancel(actor, schedule)
+    _cancel(actor, schedule, reason)
     return schedule
 
 
-def _move(actor: Actor, schedule_id: UUID, old: str, new: str, action: str) -> Schedule:
+def _move(actor: Actor, schedule_id: UUID, old: str, new: str, action: str, reason: str) -> Schedule:
     schedule = schedule_to_change(actor, schedule_id)
     if schedule.status != old:
         raise Conflict(f"This schedule is {schedule.status}, not {old}.", code="status", status=schedule.status)
     schedule.status = new
     schedule.look_at = next_look(schedule, database_now()) if new == "active" and not _is_held(schedule) else None
     schedule.save(update_fields=["status", "look_at"])
-    note(actor, schedule.template, action, {"schedule": str(schedule.pk)})
+    note(actor, schedule.template, action, {"schedule": str(schedule.pk)}, reason)
     announce_on_commit([schedule.look_at] if schedule.look_at else [], database_now())
     return schedule
 
 
-def _cancel(actor: Actor, schedule: Schedule) -> None:
+def _cancel(actor: Actor, schedule: Schedule, reason: str = "") -> None:
     schedule.status, schedule.look_at, schedule.next_at = "cancelled", None, None
     schedule.save(update_fields=["status", "look_at", "next_at"])
     waiting = ScheduleFire.objects.filter(schedule_id=schedule.pk, outcome="waiting")
     waiting.update(outcome="skipped", reason="the schedule was cancelled")
-    note(actor, schedule.template, "cancel_schedule", {"schedule": str(schedule.pk)})
+    note(actor, schedule.template, "cancel_schedule", {"schedule": str(schedule.pk)}, reason)
 
 
 def declare_schedule(*, actor: Actor, version: TemplateVersion) -> None:

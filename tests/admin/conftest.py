@@ -4,13 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db.models import Model
 from django.test import Client
 
-from engine.models import Instance, Task, TemplateVersion
+from engine.models import Audit, DeadLetter, Instance, Signal, Task, TemplateVersion
+from engine.services import people, setup
+from engine.services.bulk_acts import begin_bulk_act
 from engine.services.instances import start_instance
+from engine.services.retention import set_retention
+from engine.services.schedules import create_schedule
 from engine.services.templates import activate_version, save_draft
+from engine.services.webhooks import create_webhook, ping_webhook
 from tests.cast import Cast, ada, adam, cast, committed_cast, gwen, sam, uri, zoe
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.models import Role
 
 __all__ = ["ada", "adam", "cast", "committed_cast", "gwen", "sam", "uri", "zoe"]
 
@@ -82,3 +89,40 @@ def task(case: Instance) -> Task:
 def words_of(response: Any) -> str:
     """Return a page as text."""
     return str(response.content.decode())
+
+
+def label(model: type[Model]) -> str:
+    return model._meta.label_lower
+
+
+@pytest.fixture
+def acmes(cast: Cast, task: Task) -> dict[str, Model]:
+    """Give one row of Acme's for every page of the admin."""
+    instance = task.instance
+    token, _ = people.create_token(actor=None, person=cast.ada, name="acmes-token")
+    signal = Signal.objects.create(
+        tenant=cast.acme,
+        instance=instance,
+        type="TimerDue",
+        occurred_at=instance.started_at,
+        due_at=instance.started_at,
+    )
+    letter = DeadLetter.objects.create(
+        tenant=cast.acme, instance=instance, envelope={}, reason="acmes-letter", node="n", at=instance.started_at
+    )
+    gwen = cast.actor("gwen")
+    kept: list[Model] = [
+        begin_bulk_act(actor=gwen, action="suspend", subject_ids=[instance.pk], reason="acmes-reason"),
+        create_schedule(actor=gwen, template=instance.template.name, cron="0 9 * * 1", input={"amount": 5}),
+        set_retention(actor=gwen, completed_for="P9Y"),
+        setup.put_secret(actor=gwen, name="acmes_key", value="acmes-value"),
+        setup.put_calendar(actor=gwen, name="acmes_office", content={"hours": {"mon": ["09:00-17:00"]}}),
+    ]
+    webhook, _ = create_webhook(actor=gwen, url="https://acmes.example/in", events=["task.opened"], title="acmes-hook")
+    kept += [webhook, ping_webhook(actor=gwen, webhook_id=webhook.pk)]
+    rows: list[Model] = [
+        *kept,
+        cast.acme, cast.ada, Role.objects.get(tenant=cast.acme, name="finance"), token, instance.template, instance.version,
+        instance, task, signal, letter, Audit.objects.filter(subject_id=cast.ada.pk)[0],
+    ]  # fmt: skip
+    return {label(type(row)): row for row in rows}

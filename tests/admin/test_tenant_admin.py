@@ -16,52 +16,13 @@ from unfold.admin import ModelAdmin
 
 from engine.admin.base import TenantAdmin
 from engine.admin.rights import RIGHTS
-from engine.models import Audit, DeadLetter, Instance, Signal, Task
-from engine.services import people, setup
-from engine.services.bulk_acts import begin_bulk_act
-from engine.services.schedules import create_schedule
-from engine.services.webhooks import create_webhook, ping_webhook
-from tests.admin.conftest import SignIn, words_of
+from engine.models import Audit, Instance, Task
+from engine.services import people
+from tests.admin.conftest import SignIn, label, words_of
 from tests.cast import Cast
 from workflowplatform.accounts.models import Role, Token
 
 PAGES = sorted(admin.site._registry, key=lambda model: model._meta.label_lower)
-
-
-def label(model: type[Model]) -> str:
-    return model._meta.label_lower
-
-
-@pytest.fixture
-def acmes(cast: Cast, task: Task) -> dict[str, Model]:
-    """Give one row of Acme's for every page of the admin."""
-    instance = task.instance
-    token, _ = people.create_token(actor=None, person=cast.ada, name="acmes-token")
-    signal = Signal.objects.create(
-        tenant=cast.acme,
-        instance=instance,
-        type="TimerDue",
-        occurred_at=instance.started_at,
-        due_at=instance.started_at,
-    )
-    letter = DeadLetter.objects.create(
-        tenant=cast.acme, instance=instance, envelope={}, reason="acmes-letter", node="n", at=instance.started_at
-    )
-    gwen = cast.actor("gwen")
-    kept: list[Model] = [
-        begin_bulk_act(actor=gwen, action="suspend", subject_ids=[instance.pk], reason="acmes-reason"),
-        create_schedule(actor=gwen, template=instance.template.name, cron="0 9 * * 1", input={"amount": 5}),
-        setup.put_secret(actor=gwen, name="acmes_key", value="acmes-value"),
-        setup.put_calendar(actor=gwen, name="acmes_office", content={"hours": {"mon": ["09:00-17:00"]}}),
-    ]
-    webhook, _ = create_webhook(actor=gwen, url="https://acmes.example/in", events=["task.opened"], title="acmes-hook")
-    kept += [webhook, ping_webhook(actor=gwen, webhook_id=webhook.pk)]
-    rows: list[Model] = [
-        *kept,
-        cast.acme, cast.ada, Role.objects.get(tenant=cast.acme, name="finance"), token, instance.template, instance.version,
-        instance, task, signal, letter, Audit.objects.filter(subject_id=cast.ada.pk)[0],
-    ]  # fmt: skip
-    return {label(type(row)): row for row in rows}
 
 
 def addresses(model: type[Model], key: object) -> list[tuple[str, str]]:

@@ -1,0 +1,127 @@
+"""Retention: how long ended work is kept, by template and for all others, and what would go now."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from engine import access
+from engine.admin.base import TenantAdmin
+from engine.admin.forms import ServiceForm
+from engine.admin.rights import actor_of
+from engine.models import Audit, RetentionRule, Template
+from engine.services.retention import WINDOWS, preview_retention, set_retention
+from workflowplatform.accounts.actor import Actor
+
+LABELS = {
+    "completed_for": "Completed, failed and expired instances",
+    "cancelled_for": "Cancelled instances",
+    "runtime_for": "Snapshots, receipts and calls of ended instances",
+    "audit_for": "The audit of ended instances",
+}
+UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day"}
+PLAIN = re.compile(r"P(\d+)([YMWD])")
+
+
+def window_words(window: str) -> str:
+    """Say a window as people do; empty is for ever, or as the general rule says."""
+    if not window:
+        return "–"
+    plain = PLAIN.fullmatch(window)
+    if plain is None:
+        return window
+    count, unit = int(plain[1]), UNITS[plain[2]]
+    return f"1 {unit}" if count == 1 else f"{count} {unit}s"
+
+
+def window_column(name: str, words: str) -> Any:
+    """Make a column of one window."""
+
+    @display(description=words, ordering=name)
+    def column(page: Any, rule: RetentionRule) -> str:
+        return window_words(getattr(rule, name))
+
+    return column
+
+
+class RetentionForm(ServiceForm):
+    """Write a rule, new or anew."""
+
+    template = forms.ModelChoiceField(
+        queryset=Template.objects.none(),
+        required=False,
+        empty_label="All that have no rule of their own",
+        label="For",
+        widget=UnfoldAdminSelectWidget(),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        chosen = self.fields["template"]
+        chosen.queryset = access.visible_templates(self.actor).order_by("title")  # type: ignore[attr-defined]
+        known = RetentionRule.objects.filter(pk=self.instance.pk).exists()
+        chosen.initial, chosen.disabled = self.instance.template_id, known
+        for name in WINDOWS:
+            self.fields[name].initial = getattr(self.instance, name)
+
+    def act(self, typed: dict[str, Any]) -> RetentionRule:
+        template = typed.pop("template")
+        return set_retention(actor=self.actor, template=template.name if template else None, **typed)
+
+
+for _name in WINDOWS:
+    RetentionForm.base_fields[_name] = RetentionForm.declared_fields[_name] = forms.CharField(
+        required=False,
+        max_length=40,
+        label=LABELS[_name],
+        help_text="Such as P90D, P12M or P7Y, counted from the end. Empty: as the general rule says, else for ever.",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+
+
+@admin.register(RetentionRule)
+class RetentionAdmin(TenantAdmin):
+    form = RetentionForm
+    list_display = ("words", "completed", "cancelled", "runtime", "audit")
+    completed = window_column("completed_for", "Completed kept for")
+    cancelled = window_column("cancelled_for", "Cancelled")
+    runtime = window_column("runtime_for", "Engine state")
+    audit = window_column("audit_for", "Audit")
+    change_list_template = "admin/retention_list.html"
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.preview_view)
+        return [path("preview/", view, name="engine_retentionrule_preview"), *super().get_urls()]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RetentionRule]:
+        rows: QuerySet[RetentionRule] = super().get_queryset(request)
+        return rows.select_related("template")
+
+    def preview_view(self, request: HttpRequest) -> HttpResponse:
+        """Say what would go now, template by template; nothing goes."""
+        actor = actor_of(request)
+        titles = dict(access.visible_templates(actor).values_list("name", "title"))
+        found = [(titles.get(one.template) or one.template, one) for one in preview_retention(actor=actor)]
+        context = {**self.admin_site.each_context(request), "title": "What would go now", "wf_purged": found}
+        return TemplateResponse(request, "admin/retention_preview.html", context)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["template", *WINDOWS]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return []
+
+    def history_acts(self, actor: Actor, row: RetentionRule) -> QuerySet[Audit]:
+        subject = row.template_id or actor.tenant_id
+        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=subject, action="set_retention")
+
+    @display(description="Work of", ordering="template__title")
+    def words(self, rule: RetentionRule) -> str:
+        return str(rule.template or "All that have no rule of their own")

@@ -1,0 +1,31 @@
+"""Workers and queues, for who runs the house: who works, what waits, and whether anything is stuck."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from engine.admin.rights import actor_of
+from engine.dispatch.watching import look_at_workers
+from engine.services.health import look, queue_facts
+from workflowplatform.accounts.levels import TO_CROSS_TENANTS
+
+WORDS = {"idle": "waits for work", "busy": "at work", "started": "has begun", "suspended": "suspended"}
+
+
+def workers_page(request: HttpRequest) -> HttpResponse:
+    """Show what RQ and the database know of the work; it concerns all tenants, so level 6 alone sees it."""
+    if actor_of(request).level < TO_CROSS_TENANTS:
+        raise PermissionDenied
+    seen = look_at_workers()
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "title": "Workers and queues",
+        "wf_seen": seen,
+        "wf_workers": [(WORDS.get(worker.state, worker.state), worker) for worker in seen.workers],
+        "wf_health": look(),
+        "wf_facts": queue_facts(),
+    }
+    return TemplateResponse(request, "admin/workers.html", context)

@@ -1,0 +1,90 @@
+"""Look at the workers and their queue as RQ notes them in Redis, and open django-rq's own pages to who runs the house."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path
+from django_rq.stats_views import prometheus_metrics, stats_json
+from django_rq.urls import get_admin_urlpatterns
+from rq import Worker
+from rq.queue import Queue
+from rq.serializers import JSONSerializer
+from rq.worker import BaseWorker
+
+from engine.dispatch.rq import LOST, QUEUE, client
+from workflowplatform.accounts.levels import TO_CROSS_TENANTS
+
+
+@dataclass(frozen=True, slots=True)
+class SeenWorker:
+    """One worker as it introduced itself."""
+
+    name: str
+    state: str
+    host: str
+    pid: int | None
+    born_at: datetime | None
+    seen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All workers, and how many wake-ups wait; `answers` is False where Redis is away."""
+
+    answers: bool
+    workers: tuple[SeenWorker, ...] = ()
+    wake_ups: int = 0
+    failed: int = 0
+
+
+def look_at_workers() -> Seen:
+    """Ask Redis who works."""
+    redis = client(settings.REDIS_URL)
+    try:
+        queue = Queue(QUEUE, connection=redis, serializer=JSONSerializer)
+        workers = sorted((_seen(worker) for worker in Worker.all(connection=redis)), key=lambda worker: worker.name)
+        return Seen(True, tuple(workers), queue.count, queue.failed_job_registry.count)
+    except LOST:
+        return Seen(False)
+
+
+def _seen(worker: BaseWorker) -> SeenWorker:
+    return SeenWorker(
+        name=worker.name,
+        state=str(getattr(worker.get_state(), "value", worker.get_state())),
+        host=worker.hostname or "",
+        pid=worker.pid,
+        born_at=_aware(worker.birth_date),
+        seen_at=_aware(worker.last_heartbeat),
+    )
+
+
+def _aware(at: datetime | None) -> datetime | None:
+    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
+
+
+def queue_pages(admin_view: Callable[..., Any]) -> list[URLPattern]:
+    """Return django-rq's pages, each behind the admin's door and level 6."""
+
+    def wrap(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if getattr(request.user, "level", 0) < TO_CROSS_TENANTS:
+                raise PermissionDenied
+            return view(request, *args, **kwargs)
+
+        door: Callable[..., HttpResponseBase] = admin_view(guarded)
+        return door
+
+    figures = [
+        path("stats.json", wrap(stats_json), name="home_json"),
+        path("metrics", wrap(prometheus_metrics), name="metrics"),
+    ]
+    return [*figures, *get_admin_urlpatterns(view_wrapper=wrap)]

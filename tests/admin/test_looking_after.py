@@ -1,0 +1,214 @@
+"""Looking after the house: the dashboard, schedules by hand, dead letters, the audit as a file, retention, workers."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engine.audit import database_now
+from engine.models import Audit, DeadLetter, Instance, RetentionRule, Schedule, Signal
+from engine.services.auditing import verify_audit
+from engine.services.flow import tenant_flow
+from engine.services.instances import cancel_instance
+from engine.services.rescheduling import run_schedule
+from engine.services.retention import preview_retention, set_retention
+from engine.services.schedules import create_schedule
+from tests.admin.conftest import SignIn, words_of
+from tests.admin.test_operations import page
+from tests.cast import Cast
+from tests.workflows import TIMER, activated
+from workflowplatform.accounts.actor import Actor
+
+
+def streamed(browser: Client, address: str) -> str:
+    answer: Any = browser.get(address)
+    assert answer.status_code == 200
+    return b"".join(answer.streaming_content).decode()
+
+
+# The dashboard
+
+
+def test_the_dashboard_counts_days_waits_and_the_backlog(
+    gwen: Actor, sam: Actor, case: Instance, sign_in: SignIn
+) -> None:
+    now = database_now()
+    Signal.objects.create(
+        tenant_id=gwen.tenant_id, instance=case, type="TimerDue", occurred_at=now, due_at=now - timedelta(minutes=5)
+    )
+    flow = tenant_flow(actor=gwen)
+    assert dict(flow.waiting) == {"task": 1}
+    assert (flow.days[-1].started, flow.days[-1].ended, len(flow.days)) == (1, 0, 14)
+    assert flow.due == 1
+    assert flow.oldest_due_for is not None
+    assert flow.oldest_due_for >= timedelta(minutes=5)
+    shown = words_of(sign_in("ada").get("/admin/"))
+    assert "signal overdue for 5 min" in shown
+    assert "?waiting=task" in shown
+    theirs = tenant_flow(actor=sam)
+    assert (theirs.waiting, theirs.due, theirs.oldest_due_for) == ((), 0, None)
+    assert {day.started for day in theirs.days} == {0}
+
+
+def test_the_dashboard_asks_a_constant_number_of_questions(
+    sign_in: SignIn, case: Instance, django_assert_max_num_queries: Any
+) -> None:
+    browser = sign_in("ada")
+    with django_assert_max_num_queries(20):
+        browser.get("/admin/")
+
+
+# Schedules
+
+
+@pytest.fixture
+def schedule(gwen: Actor) -> Schedule:
+    activated(gwen, TIMER.replace("PT0.2S", "P1D"))
+    return create_schedule(actor=gwen, template="timer", cron="0 9 * * 1", time_zone="Europe/Berlin")
+
+
+def test_a_schedule_is_run_by_hand_once_at_a_time(sign_in: SignIn, schedule: Schedule) -> None:
+    browser = sign_in("ada")
+    assert "is started" in words_of(browser.post(page(schedule, "run"), {"reason": "asked for"}, follow=True))
+    begun = Instance.objects.get()
+    assert (begun.schedule_id, begun.started_by_name) == (schedule.pk, "ada")
+    again = words_of(browser.post(page(schedule, "run"), {}, follow=True))
+    assert "lets no two run at once" in again
+    assert Instance.objects.count() == 1
+    assert Audit.objects.get(action="run_schedule").cause == "asked for"
+
+
+def test_a_reason_for_holding_a_schedule_is_kept(sign_in: SignIn, schedule: Schedule) -> None:
+    browser = sign_in("ada")
+    browser.post(page(schedule, "pause"), {"reason": "year's end"})
+    assert Audit.objects.get(action="pause_schedule").cause == "year's end"
+
+
+def test_another_tenant_runs_no_schedule_of_ours(sign_in: SignIn, schedule: Schedule) -> None:
+    assert sign_in("sam").post(page(schedule, "run"), {}).status_code == 404
+    assert not Instance.objects.exists()
+
+
+def test_an_ended_schedule_is_not_run(gwen: Actor, sign_in: SignIn, schedule: Schedule) -> None:
+    sign_in("ada").post(page(schedule, "end"), {})
+    with pytest.raises(Exception, match="cancelled already"):
+        run_schedule(actor=gwen, schedule_id=schedule.pk)
+
+
+# Dead letters
+
+
+def test_a_dead_letter_is_told_with_all_that_it_carried(sign_in: SignIn, case: Instance) -> None:
+    envelope = {"id": str(uuid4()), "type": "TimerDue", "payload": {"room": "12b"}, "waiting_token": 3}
+    letter = DeadLetter.objects.create(
+        tenant_id=case.tenant_id,
+        instance=case,
+        envelope=envelope,
+        reason="unreadable snapshot",
+        node="n1",
+        at=case.started_at,
+    )
+    shown = words_of(sign_in("ada").get(page(letter)))
+    for words in ("A timer is due", "unreadable snapshot", "EXP-1200", "12b", "on n1"):
+        assert words in shown
+    assert "unreadable snapshot" in words_of(sign_in("ada").get("/admin/engine/deadletter/?q=EXP-1200"))
+
+
+# The audit
+
+
+def test_the_audit_is_exported_as_the_list_is_narrowed(sign_in: SignIn, case: Instance) -> None:
+    browser = sign_in("ada")
+    rows = list(csv.DictReader(io.StringIO(streamed(browser, "/admin/engine/audit/export/?on=instance"))))
+    assert {row["subject_kind"] for row in rows} == {"instance"}
+    assert len(rows) == Audit.objects.filter(subject_id=case.pk).count()
+    lines = streamed(browser, "/admin/engine/audit/export/?format=json&q=ada").splitlines()
+    assert {json.loads(line)["actor_name"] for line in lines} == {"ada"}
+
+
+def test_an_exported_cell_is_never_a_formula(sign_in: SignIn, gwen: Actor, case: Instance) -> None:
+    cancel_instance(actor=gwen, instance_id=case.pk, reason='=HYPERLINK("http://evil.example")')
+    told = streamed(sign_in("ada"), "/admin/engine/audit/export/")
+    causes = [row["cause"] for row in csv.DictReader(io.StringIO(told))]
+    assert any(cause.startswith("'=HYPERLINK") for cause in causes)
+    assert not any(cause.startswith("=") for cause in causes)
+
+
+def test_another_tenants_export_holds_nothing_of_ours(sign_in: SignIn, case: Instance) -> None:
+    for form in ("csv", "json"):
+        told = streamed(sign_in("sam"), f"/admin/engine/audit/export/?format={form}")
+        assert "EXP-1200" not in told
+        assert str(case.pk) not in told
+
+
+def test_verifying_says_that_chains_hold_or_which_does_not(
+    sign_in: SignIn, case: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = sign_in("ada")
+    assert "Nothing was changed or taken away" in words_of(browser.post("/admin/engine/audit/verify/"))
+    assert browser.get("/admin/engine/audit/verify/").status_code == 405
+    Instance.objects.filter(pk=case.pk).update(audit_hash="changed")
+    assert "EXP-1200" in words_of(browser.post("/admin/engine/audit/verify/"))
+    assert "EXP-1200" not in words_of(sign_in("sam").post("/admin/engine/audit/verify/"))
+
+
+@pytest.mark.parametrize("kind", ["people", "templates", "repairs", "tasks", "set-up"])
+def test_the_audit_is_narrowed_by_kind_of_act(sign_in: SignIn, case: Instance, kind: str) -> None:
+    assert sign_in("ada").get(f"/admin/engine/audit/?did={kind}").status_code == 200
+
+
+# Retention
+
+
+def test_retention_says_what_would_go_and_lets_nothing_go(
+    sign_in: SignIn, gwen: Actor, sam: Actor, case: Instance
+) -> None:
+    cancel_instance(actor=gwen, instance_id=case.pk, reason="x")
+    Instance.objects.filter(pk=case.pk).update(ended_at=database_now() - timedelta(days=40))
+    browser = sign_in("gwen")
+    browser.post("/admin/engine/retentionrule/add/", {"template": "", "cancelled_for": "P30D"})
+    rule = RetentionRule.objects.get()
+    assert (rule.cancelled_for, rule.template) == ("P30D", None)
+    assert "30 days" in words_of(browser.get("/admin/engine/retentionrule/"))
+    shown = words_of(sign_in("ada").get("/admin/engine/retentionrule/preview/"))
+    assert "Expense approval" in shown
+    assert Instance.objects.filter(pk=case.pk).exists()
+    set_retention(actor=sam, cancelled_for="P1D")
+    assert preview_retention(actor=sam) == []
+    assert "Expense" not in words_of(sign_in("sam").get("/admin/engine/retentionrule/preview/"))
+
+
+def test_a_window_that_cannot_be_read_is_refused_at_its_field(sign_in: SignIn, gwen: Actor) -> None:
+    rule = set_retention(actor=gwen, completed_for="P1Y")
+    refused = words_of(sign_in("gwen").post(page(rule), {"completed_for": "a while"}))
+    assert "a while" in refused
+    rule.refresh_from_db()
+    assert rule.completed_for == "P1Y"
+    assert sign_in("ada").post(page(rule), {"completed_for": "P1D"}).status_code == 403
+    assert sign_in("sam").post(page(rule), {"completed_for": "P1D"}).status_code == 404
+
+
+# Workers
+
+
+QUEUES = ("/admin/engine/signal/workers/", "/admin/queues/", "/admin/queues/queues/0/", "/admin/queues/stats.json")
+
+
+@pytest.mark.parametrize("address", QUEUES)
+def test_workers_and_queues_are_for_level_six_alone(sign_in: SignIn, address: str) -> None:
+    for name in ("gwen", "ada", "sam", "uri"):
+        assert sign_in(name).get(address).status_code == 403
+    assert Client().get(address).status_code == 302
+    assert sign_in("zoe").get(address).status_code == 200
+
+
+def test_the_page_of_workers_says_that_nobody_works(sign_in: SignIn, cast: Cast) -> None:
+    shown = words_of(sign_in("zoe").get(reverse("admin:engine_workers")))
+    assert "Nobody works" in shown
+    assert verify_audit(actor=cast.actor("gwen")).broken == ()
