@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -111,8 +112,10 @@ class Inbox:
         self.page.get_by_role("button", name=outcome).first.click()
 
     def open_task(self, title: str, view: str = "Available") -> str:
-        """Open a task from a list, waiting until it is there, and answer its id."""
+        """Open a task from a list, waiting until it is there, and answer its id; it is searched for: lists have pages."""
         self.open(view)
+        address = self.page.url
+        self.page.goto(f"{address}{'&' if '?' in address else '?'}{urlencode({'q': title})}")
         row = self.page.get_by_role("link", name=title, exact=True)
         self.reload_until(row.is_visible, f"{title!r} in {view}")
         row.click()
