@@ -7,17 +7,22 @@ is asked first: does any page read differently once our rows exist?
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
 
+import pytest
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import ForeignKey, Model
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from engine.admin.base import TenantAdmin
+from engine.admin.rights import NOBODY, RIGHTS
 from engine.models import Audit, Instance, TemplateVersion
 from engine.services import people
 from tests.admin.conftest import SignIn, label, words_of
 from tests.cast import Cast
+from workflowplatform.accounts.models import Token
 
 OURS_ONLY = ("acmes-", "acmes_", "EXP-1200", "Expense approval", "Review the expense")
 LEAVES = frozenset({"admin:logout", "admin:jsi18n", "admin:login", "admin:password_change"})
@@ -41,6 +46,27 @@ OF_ROWS = sorted({(f"/{route}", name) for route, name in ROUTES if ARGUMENT.sear
 PAGES = sorted(admin.site._registry, key=label)
 
 
+def declared(model: type[Model]) -> Iterator[str]:
+    """List the addresses that follow from what a page declares: filters, searches, orders, choices, exports."""
+    page: Any = admin.site._registry[model]
+    base = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    for entry in page.list_filter:
+        named = entry[0] if isinstance(entry, tuple) else entry
+        name = getattr(named, "parameter_name", None) or f"{named}__exact"
+        for value in ("running", "task", "instance", "people", "active", "1", str(uuid4())):
+            yield f"{base}?{name}={value}"
+    if page.search_fields:
+        yield from (f"{base}?q={quote(word)}" for word in ("EXP-1200", "acmes", "ada", "band=high", "Expense"))
+    yield from (f"{base}?o={number}" for number in range(1, len(page.list_display) + 1))
+    yield from (f"{base}{more}" for more in ("?all=", "?p=1", "?e=1"))
+    for field in model._meta.fields:
+        if isinstance(field, ForeignKey):
+            asked = f"app_label={model._meta.app_label}&model_name={model._meta.model_name}&field_name={field.name}"
+            yield f"/admin/autocomplete/?{asked}&term="
+    if model is Audit:
+        yield from (f"{base}export/?format={form}&q=ada" for form in ("csv", "json"))
+
+
 def read(browser: Client, address: str) -> tuple[int, str]:
     """Reduce an answer to what a person could tell it by."""
     answer: Any = browser.get(address)
@@ -57,8 +83,50 @@ def test_every_page_keeps_tenants_apart() -> None:
         assert isinstance(page, TenantAdmin), model
 
 
+def test_no_page_reads_differently_to_another_tenant_once_our_rows_exist(
+    cast: Cast, sign_in: SignIn, request: pytest.FixtureRequest
+) -> None:
+    browser = sign_in("sam")
+    addresses = [*PLAIN, *(address for model in PAGES for address in declared(model))]
+    before = {address: read(browser, address) for address in addresses}
+    rows: dict[str, Model] = request.getfixturevalue("acmes")
+    after = {address: read(browser, address) for address in addresses}
+    assert [address for address in addresses if before[address] != after[address]] == []
+    told = {
+        address: content for address, (_, content) in after.items() if "q=" not in address and "gallery" not in address
+    }
+    shown = [address for address, content in told.items() for word in OURS_ONLY if word in content]
+    assert shown == []
+    assert {status for status, _ in after.values()} <= {200, 302, 400, 403, 404, 405}
+    keys = {str(row.pk) for row in rows.values() if not isinstance(row, Audit)}
+    assert not [address for address, (_, content) in after.items() if any(key in content for key in keys)]
+
+
 def filled(route: str, key: object) -> str:
     return ARGUMENT.sub(str(key), route)
+
+
+def test_ids_of_ours_answer_another_tenant_like_made_up_ones(sign_in: SignIn, acmes: dict[str, Model]) -> None:
+    browser = sign_in("sam")
+    different = []
+    for route, name in OF_ROWS:
+        row = next((row for kind, row in acmes.items() if name.startswith(f"admin:{kind.replace('.', '_')}_")), None)
+        key: object = row.pk if row is not None else next(iter(acmes.values())).pk
+        nothing: object = 10**9 if isinstance(row, Audit) else "f" * 128 if isinstance(row, Token) else uuid4()
+        if "<int:" in route:
+            key, nothing = 0, 1
+        for method in ("get", "post"):
+            answers = []
+            for one in (key, nothing):
+                answer = getattr(browser, method)(filled(route, one), {"answer": "x", "reason": "x"})
+                answers.append((answer.status_code, words_of(answer).replace(str(one), "KEY")))
+            told = [re.sub(r'value="[A-Za-z0-9]{64}"', "", content) for _, content in answers]
+            alike = "<int:" in route or told[0] == told[1]  # a digit stands everywhere in a page
+            if answers[0][0] != answers[1][0] or not alike:
+                different.append((method, route, answers[0][0], answers[1][0]))
+    assert different == []
+    for row in acmes.values():
+        row.refresh_from_db()
 
 
 def test_the_walk_finds_what_is_there_for_those_who_may_see(sign_in: SignIn, acmes: dict[str, Model]) -> None:
@@ -82,6 +150,25 @@ def test_level_three_comes_through_no_door_of_the_admin(cast: Cast, sign_in: Sig
                 404,
                 405,
             ), route
+
+
+@pytest.mark.parametrize("name", ["ada", "gwen"])
+def test_the_table_of_levels_is_what_the_pages_do(
+    cast: Cast, sign_in: SignIn, acmes: dict[str, Model], name: str
+) -> None:
+    browser, level = sign_in(name), cast.actor(name).level
+    for model in PAGES:
+        rights, base = RIGHTS[label(model)], f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        key = acmes[label(model)].pk
+        seen = browser.get(reverse(f"{base}_changelist")).status_code
+        assert seen == (200 if level >= rights.view else 403), model
+        added = browser.post(reverse(f"{base}_add"), {}).status_code
+        assert (added != 403) == (level >= rights.add) or added == 302, model
+        changed = browser.post(reverse(f"{base}_change", args=[key]), {}).status_code
+        assert (changed in (302, 403, 404)) if level < rights.change else changed in (200, 302), model
+        deleted = browser.post(reverse(f"{base}_delete", args=[key]), {"post": "yes"}).status_code
+        assert deleted in (403, 404), model
+        assert rights.delete == NOBODY
 
 
 def test_level_four_operates_but_does_not_author(sign_in: SignIn, acmes: dict[str, Model]) -> None:
