@@ -14,6 +14,8 @@ import psutil
 
 FIRST_ANSWERS = (503,)
 ORDER_NUMBER = "S-1001"
+BANK = "/bank/"
+"""Where everything is taken and nothing is noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,16 @@ def a_supplier() -> Generator[Supplier, None, None]:
 def _desk_of(supplier: Supplier) -> type[BaseHTTPRequestHandler]:
     class Desk(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            if self.path.startswith(BANK):
+                self._answer(200, {"taken": True})
+                return
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             caller = _command_behind(self.client_address[1])
             status = supplier.answer(body, self.headers.get("Idempotency-Key", ""), caller)
-            answer = json.dumps({"number": ORDER_NUMBER} if status == 200 else {"sorry": "later"}).encode()
+            self._answer(status, {"number": ORDER_NUMBER} if status == 200 else {"sorry": "later"})
+
+        def _answer(self, status: int, said: dict[str, Any]) -> None:
+            answer = json.dumps(said).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(answer)))
