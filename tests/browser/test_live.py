@@ -107,11 +107,10 @@ def test_what_was_claimed_or_released_is_undone_from_its_toast(signed_in: Signed
 def test_a_lost_stream_is_said_and_comes_back(signed_in: SignedIn, errands: Errands) -> None:
     errands.run("Sweep the yard")
     page = signed_in("ada")
+    page.route("**/api/v1/stream/**", lambda route: route.abort())
     page.goto("/inbox/?view=available")
     expect(page.locator("[data-live-lost]")).to_be_hidden()
-    page.context.set_offline(True)
-    page.evaluate("window.dispatchEvent(new Event('offline'))")
     expect(page.locator("[data-live-lost]")).to_be_visible(timeout=HEARD)
     expect(page.locator("[data-live-lost]")).to_have_text(re.compile("Not live, trying again"))
-    page.context.set_offline(False)
+    page.unroute("**/api/v1/stream/**")
     expect(page.locator("[data-live-lost]")).to_be_hidden(timeout=HEARD)
