@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.http import HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
@@ -39,7 +39,9 @@ def news(request: InboxRequest) -> HttpResponse:
 @never_cache
 @inbox_page
 def task_news(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Give the notice that an open page of a task needs by now; 204 while it is true as it stands."""
+    """Give the notice that an open page of a task needs by now; 204 while it is true as it stands. It is no page by itself."""
+    if request.headers.get("Sec-Fetch-Dest") == "document":
+        return redirect("inbox:task", task_id)
     task = access.tasks_heard(request.actor).filter(pk=task_id).select_related("assignee").first()
     if task is None:
         raise NotFound

@@ -34,9 +34,16 @@ OTHER_PLACES = frozenset(
         "webhook_id",
         "delivery_id",
         "act_id",
+        "connection_index",
+        "cron_job_name",
+        "job_id",
+        "queue_index",
+        "result_id",
+        "scheduler_index",
+        "scheduler_name",
     }
 )
-"""Secrets sent by mail, routes that take whatever no other takes, and rows that a case does not have."""
+"""Secrets sent by mail, routes that take whatever no other takes, rows that a case does not have, and RQ's own."""
 ADMIN_LISTS_OF_A_CASE = frozenset({"template", "templateversion", "instance", "task"})
 OTHER_ADMIN_LISTS = frozenset(
     {
@@ -44,8 +51,11 @@ OTHER_ADMIN_LISTS = frozenset(
         "bulkact",
         "businesscalendar",
         "deadletter",
+        "queues",
+        "retentionrule",
         "role",
         "schedule",
+        "schedulers",
         "secret",
         "signal",
         "tenant",
@@ -53,6 +63,7 @@ OTHER_ADMIN_LISTS = frozenset(
         "user",
         "webhook",
         "webhookdelivery",
+        "workers",
     }
 )
 """tests/admin tries the rows of every list."""

@@ -26,8 +26,9 @@ class Watch:
         context.on("response", self._answered)
 
     def addresses_with(self, *words: str) -> set[str]:
-        """List the addresses asked so far that hold one of some words."""
-        return {address for address in self.addresses if any(word in address for word in words)}
+        """List the addresses asked so far that hold one of some words; not those that only tell the asker's own news."""
+        asked = {address for address in self.addresses if address.partition("?")[0] not in LIVE}
+        return {address for address in asked if any(word in address for word in words)}
 
     def _heard(self, message: ConsoleMessage) -> None:
         # Chromium also writes a line for a page that was refused (400, 409): that refusal is what a test looks at.
