@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator
 
 import pytest
 import redis
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of the collections to come, and collect less often: an eighth of the time went there."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture

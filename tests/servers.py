@@ -2,7 +2,7 @@
 
 Loaded by name from pyproject (``-p tests.servers``): a conftest would come too late. DATABASE_URL and REDIS_URL of
 the caller are never used, they may be a product's; bin/test says with WORKFLOW_TEST_SERVERS that those it names are
-for tests. With xdist only the controller starts them, and every worker gets its own Valkey database and key prefix
+for tests. With xdist only the controller starts them, and every worker gets its own Valkey database, key prefix and figures
 (its own PostgreSQL database comes from pytest-django).
 """
 
@@ -72,3 +72,6 @@ def _separate_worker(number: int) -> None:
     if address.startswith("unix://"):
         os.environ["REDIS_URL"] = f"{address.partition('?')[0]}?db={number}"
     os.environ["WORKFLOW_REDIS_PREFIX"] = f"gw{number}:"
+    figures = Path(os.environ["WORKFLOW_DATA"]) / f"metrics-{number}"
+    figures.mkdir(exist_ok=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(figures)
