@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db.models import Model
 from django.test import Client
+from django.utils.html import strip_tags
 
 from engine.models import Audit, DeadLetter, Instance, Signal, Task, TemplateVersion
 from engine.services import people, setup
@@ -89,6 +90,11 @@ def task(case: Instance) -> Task:
 def words_of(response: Any) -> str:
     """Return a page as text."""
     return str(response.content.decode())
+
+
+def sight_of(response: Any) -> str:
+    """Return what a page says without its markup: a short name may stand inside an id in an address by chance."""
+    return strip_tags(words_of(response))
 
 
 def label(model: type[Model]) -> str:
