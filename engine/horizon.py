@@ -18,6 +18,7 @@ from django.db.models import Q, QuerySet
 from engine.models import Audit
 
 LARGEST = 2**63 - 1
+HORIZON = "pg_snapshot_xmin(pg_current_snapshot())"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,8 +56,13 @@ def read_position(text: str) -> Position:
 def horizon() -> Position:
     """Return the place before which nothing can appear any more."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        cursor.execute(f"SELECT {HORIZON}::text::bigint")
         return Position(cursor.fetchone()[0])
+
+
+def unread_sql(row: str, *, xid: str, number: str) -> str:
+    """Write the condition that a row of the audit lies behind a position, kept as two columns, and below the horizon."""
+    return f"({row}.xid, {row}.id) > ({xid}::text::xid8, {number}) AND {row}.xid < {HORIZON}"
 
 
 def position_of(row: Audit) -> Position:

@@ -20,7 +20,7 @@ from django.db.models import F, Q, QuerySet
 from engine import access
 from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid, NotFound
-from engine.horizon import Position, read_on
+from engine.horizon import Position, read_on, unread_sql
 from engine.kernel.forms import FieldError
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery
 from engine.outbox import announce_on_commit
@@ -46,13 +46,13 @@ PAUSES = tuple(timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1800,
 """How long to wait after each failed try; after the last one the delivery has failed. Three days in all."""
 JITTER = 0.2
 
-SOMETHING = """
+SOMETHING = f"""
 SELECT EXISTS (SELECT FROM wf_webhooks WHERE status = 'active'),
   EXISTS (SELECT FROM wf_webhook_deliveries d JOIN wf_webhooks w ON w.id = d.webhook_id
           WHERE d.status = 'pending' AND d.due_at <= clock_timestamp() AND w.status = 'active')
   OR EXISTS (SELECT FROM wf_webhooks w WHERE w.status = 'active' AND EXISTS (
           SELECT FROM wf_audit a WHERE a.tenant_id = w.tenant_id
-          AND (a.xid, a.id) > (w.after_xid::text::xid8, w.after_id) AND a.xid < pg_snapshot_xmin(pg_current_snapshot())))
+          AND {unread_sql("a", xid="w.after_xid", number="w.after_id")}))
 """
 
 DUE = """
