@@ -8,16 +8,19 @@ act inside another's transaction leaves that to it.
 import random
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial, wraps
 from typing import ParamSpec, TypeVar
 
 import psycopg
 import structlog
-from django.db import Error, OperationalError, connection, transaction
+from django.db import Error, InterfaceError, OperationalError, connection, transaction
 
 from engine.metrics import tell_conflict
 
 log = structlog.get_logger(__name__)
+
+_fails_whole: ContextVar[bool] = ContextVar("fails_whole", default=False)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,6 +60,11 @@ def is_server_unable(error: BaseException) -> bool:
     return state == READ_ONLY or state.startswith(UNABLE)
 
 
+def is_database_away(error: BaseException) -> bool:
+    """Tell whether the database, and nobody's act, is to blame: it does not answer, the line is cut, or it cannot write."""
+    return isinstance(error, OperationalError | InterfaceError) or is_server_unable(error)
+
+
 def is_connection_lost() -> bool:
     """Tell whether the server is gone, rather than one statement refused."""
     return connection.connection is None or bool(connection.connection.closed)
@@ -73,9 +81,9 @@ def in_one_transaction(act: Callable[P, T]) -> Callable[P, T]:
 
 
 def do_in_one_transaction(act: Callable[[], T]) -> T:
-    """Do it in one transaction; inside another's it is part of that."""
+    """Do it in one transaction; inside another's it is part of that, with a savepoint where that may go on without it."""
     if connection.in_atomic_block:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=not _fails_whole.get()):
             return act()
     for number in range(1, MOST_TRIES):
         committed: list[bool] = []
@@ -89,6 +97,22 @@ def do_in_one_transaction(act: Callable[[], T]) -> T:
             log.info("the database ended a transaction, doing it again", error=_name(error), number=number)
             time.sleep(random.uniform(0, FIRST_PAUSE * 2**number))  # noqa: S311  spreads twins, keeps no secret
     return _try(act, [])
+
+
+def do_whole(act: Callable[[], T]) -> T:
+    """Do it in one transaction in which nobody goes on after a refusal: its verbs need no savepoints, two journeys each.
+
+    Whoever inside does go on, as with many rows of which some are refused, says so by an `atomic` of their own.
+    """
+
+    def fail_whole() -> T:
+        before = _fails_whole.set(True)
+        try:
+            return act()
+        finally:
+            _fails_whole.reset(before)
+
+    return do_in_one_transaction(fail_whole)
 
 
 def _try(act: Callable[[], T], committed: list[bool]) -> T:

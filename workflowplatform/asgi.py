@@ -2,16 +2,17 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
 os.environ.setdefault("WORKFLOW_POOL_SIZE", "20")
-_django = get_asgi_application()
+django.setup(set_prefix=False)
 
 from engine.startup import Unfit, require_fit_to_serve  # noqa: E402  the apps are loaded by now
 from engine.streaming.serving import Streams  # noqa: E402
+from workflowplatform.one_thread import OneThread  # noqa: E402
 
-application = Streams(_django)
+application = Streams(OneThread())
 
 try:
     require_fit_to_serve()

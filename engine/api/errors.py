@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions, status
 from rest_framework.response import Response
 
 from engine import errors
 from engine.kernel.forms import FieldError
-from engine.transactions import is_server_unable
+from engine.transactions import is_database_away
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -127,10 +126,14 @@ def _as_framework(error: Exception) -> exceptions.APIException | None:
         return exceptions.PermissionDenied()
     if isinstance(error, SuspiciousOperation):
         return exceptions.ParseError("The request is not well formed.")
-    return _Unavailable() if isinstance(error, OperationalError) or is_server_unable(error) else None
+    return Unavailable() if is_database_away(error) else None
 
 
-class _Unavailable(exceptions.APIException):
+class Unavailable(exceptions.APIException):
+    """The database is away, or can write nothing for now."""
+
+    wait = 2
+    """Seconds after which to ask again: a server that only restarts is back by then."""
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_code = "unavailable"
     default_detail = "The database does not answer now. Try again shortly."

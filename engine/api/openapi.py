@@ -61,6 +61,12 @@ PROBLEM: dict[str, Any] = {
     },
 }
 
+PASSING = frozenset({429, 503})
+"""Refusals that go away by themselves; they say when."""
+RETRY_AFTER: dict[str, Any] = {
+    "Retry-After": {"description": "Seconds to wait before the same is sent again.", "schema": {"type": "integer"}}
+}
+
 ANYTHING_OR_NULL = [{}, {"type": "null"}]
 """Written for JSON that may be null; but null is anything too, and `oneOf` then takes neither."""
 
@@ -170,6 +176,7 @@ def complete_document(result: dict[str, Any], generator: Any, request: Any, publ
 def _refusal(status: int) -> dict[str, Any]:
     return {
         "description": TITLES[status],
+        **({"headers": RETRY_AFTER} if status in PASSING else {}),
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 

@@ -1,20 +1,42 @@
-"""Answer what no view could, a defect of ours or an address that no route takes, in the form of the door at which it showed."""
+"""Answer what no view could, a defect of ours or an address that no route takes, in the form of the door at which it showed.
+
+A database that is away is no defect: whoever asks meanwhile is told so and when to come again, also where the middleware or the
+way to a stream met it first.
+"""
+
+import sys
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
 from django.views.defaults import page_not_found, server_error
 
-from engine.api.errors import MEDIA_TYPE, problem
+from engine.api.errors import MEDIA_TYPE, Unavailable, problem
 from engine.errors import NotFound
+from engine.transactions import is_database_away
 
 API = "/api/"
 WORDS = "Something broke on our side. What was asked was not done; asking again with the same Idempotency-Key is safe."
 
 
 def answer_defect(request: HttpRequest) -> HttpResponse:
-    """Answer programs with a problem and people with a page."""
+    """Answer programs with a problem and people with a page; Django calls this while the error is being handled."""
+    error = sys.exc_info()[1]
+    if error is not None and is_database_away(error):
+        return _answer_absence(request)
     if request.path.startswith(API):
         return _problem(500, "defect", WORDS)
     return server_error(request)
+
+
+def _answer_absence(request: HttpRequest) -> HttpResponse:
+    """Say that the database is away; a page is written without the request, whose person could not be read."""
+    status, patience = Unavailable.status_code, str(Unavailable.wait)
+    if request.path.startswith(API):
+        answer: HttpResponse = _problem(status, Unavailable.default_code, Unavailable.default_detail)
+    else:
+        answer = HttpResponse(render_to_string("503.html"), status=status)
+    answer["Retry-After"] = patience
+    return answer
 
 
 def answer_unknown(request: HttpRequest, exception: Exception) -> HttpResponse:
