@@ -23,11 +23,11 @@ def always(actor: Actor, row: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """One act: its words, the service call that returns the sentence to show, and when it is offered at all."""
+    """One act: its words, the service call that returns the sentence to show (or a page of its own), and when it is offered."""
 
     name: str
     words: str
-    run: Callable[[HttpRequest, Any], str]
+    run: Callable[[HttpRequest, Any], str | HttpResponse]
     level: int
     offered: Callable[[Actor, Any], bool] = always
     danger: bool = False
@@ -39,6 +39,8 @@ class Button:
     """Further questions, answered or not; their answers stand in `request.POST` by name."""
     preview: str | Callable[[Actor, Any], str] = ""
     """What will happen, in a sentence above the questions; said of this very row where it is a function."""
+    mark: Callable[[Any], str] | None = None
+    """What the row was when the page was drawn; it comes back as `request.POST["mark"]`, so that a second press can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class OfferedButton:
     asks: str
     more: tuple[Question, ...]
     preview: str
+    mark: str
 
 
 class ButtonRow:
@@ -94,6 +97,7 @@ class ButtonRow:
                 button.asks,
                 button.more,
                 button.preview if isinstance(button.preview, str) else button.preview(actor, row),
+                button.mark(row) if button.mark else "",
             )
             for button in self.page.buttons
             if actor.level >= button.level and button.offered(actor, row)
@@ -113,9 +117,13 @@ class ButtonRow:
 
     def _press(self, request: HttpRequest, button: Button, row: Any) -> HttpResponse:
         try:
-            messages.success(request, button.run(request, row))
+            shown = button.run(request, row)
         except NotFound as gone:
             raise Http404 from gone
         except WorkflowError as refusal:
             messages.error(request, refusal.message)
+        else:
+            if isinstance(shown, HttpResponse):
+                return shown
+            messages.success(request, shown)
         return redirect(self.page.after_button(request, row))

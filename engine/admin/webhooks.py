@@ -1,6 +1,7 @@
 """Webhooks and what they were told: who gets what, whether it arrives, and to hold, try and replay."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -14,11 +15,13 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from engine import access
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import Button
+from engine.admin.buttons import Button, Question
 from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
+from engine.errors import Invalid
+from engine.kernel.forms import FieldError
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery
 from engine.services import deliveries, webhooks
 from engine.services.webhook_events import EVENTS
@@ -58,6 +61,47 @@ def forget(request: HttpRequest, webhook: Webhook) -> str:
     """Delete a webhook."""
     webhooks.delete_webhook(actor=actor_of(request), webhook_id=webhook.pk)
     return f"The webhook “{webhook}” and its deliveries are gone."
+
+
+def rotate(request: HttpRequest, webhook: Webhook) -> HttpResponse:
+    """Make a new secret and show it here and now."""
+    keep_for = days_in(request.POST.get("keep_for", ""))
+    changed, secret = webhooks.rotate_secret(
+        actor=actor_of(request),
+        webhook_id=webhook.pk,
+        keep_for=keep_for,
+        reason=request.POST.get("answer", ""),
+        instead_of=request.POST.get("mark", ""),
+    )
+    return secret_page(request, changed, secret, rotated=True)
+
+
+def days_in(typed: str) -> timedelta:
+    """Read a number of days; nothing typed is the usual time."""
+    if not typed.strip():
+        return webhooks.OLD_SECRET_FOR
+    try:
+        return timedelta(days=int(typed))
+    except (ValueError, OverflowError):
+        message = "Type for how many days the old secret is to sign too, such as 1."
+        raise Invalid(message, [FieldError("keep_for", "invalid", message)]) from None
+
+
+def secret_page(request: HttpRequest, webhook: Webhook, secret: str, *, rotated: bool) -> HttpResponse:
+    """Show a secret this once, on a page of its own: a message would leave it in a cookie."""
+    title = "New secret" if rotated else "Webhook made"
+    context = {"title": title, "webhook": webhook, "plain": secret, "rotated": rotated}
+    context |= {"wf_both": webhooks.has_two_secrets(webhook), "opts": Webhook._meta}
+    answer = TemplateResponse(request, "admin/webhook_shown.html", {**admin.site.each_context(request), **context})
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def after_rotating(actor: Actor, webhook: Webhook) -> str:
+    """Say what a new secret means for the other side."""
+    both = f"Messages are signed with both for {webhooks.OLD_SECRET_FOR.days} day, or as long as you say below."
+    before = "The one before that still signs stops at once. " if webhooks.has_two_secrets(webhook) else ""
+    return f"A new secret is made and shown once. {both} {before}Give it to the other side before the old one ends."
 
 
 def replay(request: HttpRequest, delivery: WebhookDelivery) -> str:
@@ -133,6 +177,20 @@ class WebhookAdmin(TenantAdmin):
     buttons = (
         Button("delete-webhook", "Delete", forget, TO_MANAGE_WEBHOOKS, danger=True),
         Button("replay", "Send failed ones again", replay_failed, TO_OPERATE),
+        Button(
+            "rotate",
+            "New secret",
+            rotate,
+            TO_MANAGE_WEBHOOKS,
+            asks="Reason for a new secret",
+            more=(
+                Question(
+                    "keep_for", "Days for which the old one signs too", "1 where you type nothing; 0 ends it now."
+                ),
+            ),
+            preview=after_rotating,
+            mark=webhooks.secret_mark,
+        ),
         Button("ping", "Try it", ping, TO_MANAGE_WEBHOOKS, is_active),
         Button("pause", "Pause", pause, TO_MANAGE_WEBHOOKS, is_active),
         Button("resume", "Resume", resume, TO_MANAGE_WEBHOOKS, is_held),
@@ -148,9 +206,8 @@ class WebhookAdmin(TenantAdmin):
         return []
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
-        """Show the secret here and now: a message would leave it in a cookie."""
-        context = {**self.admin_site.each_context(request), "title": "Webhook made", "webhook": obj, "opts": self.opts}
-        return TemplateResponse(request, "admin/webhook_shown.html", context)
+        """Show the secret here and now."""
+        return secret_page(request, obj, obj.plain, rotated=False)
 
     def after_button(self, request: HttpRequest, row: Any) -> str:
         gone = not Webhook.objects.filter(pk=row.pk).exists()
@@ -169,6 +226,7 @@ class WebhookAdmin(TenantAdmin):
             "subtitle": None,
             "wf_webhook": row,
             "wf_health": self.health(row),
+            "wf_both": webhooks.has_two_secrets(row),
             "wf_events": [event_words(event) for event in row.events],
             "wf_deliveries": [(one, event_words(one.event), last_try(one)) for one in told.order_by("-id")[:SHOWN]],
         }

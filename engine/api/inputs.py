@@ -300,7 +300,7 @@ class WebhookBody(WebhookChangeBody):
     events = serializers.ListField(child=serializers.ChoiceField(list(EVENTS)), min_length=1, max_length=len(EVENTS))
 
 
-class RotateBody(Body):
+class RotateBody(ReasonBody):
     """How long the secret before signs beside the new one."""
 
     keep_for = DurationText(required=False)

@@ -3,6 +3,7 @@
 Level 4 sees them, level 5 manages them. A webhook tells what its owner may see; where the owner may no longer, it is disabled.
 """
 
+import hashlib
 import ipaddress
 from collections.abc import Sequence
 from datetime import timedelta
@@ -128,9 +129,21 @@ def disable(webhook: Webhook, reason: str) -> None:
 
 
 @in_one_transaction
-def rotate_secret(*, actor: Actor, webhook_id: UUID, keep_for: timedelta = OLD_SECRET_FOR) -> tuple[Webhook, str]:
-    """Make a new secret, shown this once; the old one signs beside it for a while, so that nothing is refused meanwhile."""
+def rotate_secret(
+    *,
+    actor: Actor,
+    webhook_id: UUID,
+    keep_for: timedelta = OLD_SECRET_FOR,
+    reason: str = "",
+    instead_of: str | None = None,
+) -> tuple[Webhook, str]:
+    """Make a new secret, shown this once; the old one signs beside it for a while, so that nothing is refused meanwhile.
+
+    `instead_of` is the mark of the secret that is to be replaced: pressed twice, the second would end the one in use.
+    """
     webhook = webhook_to_manage(actor, webhook_id)
+    if instead_of is not None and instead_of != secret_mark(webhook):
+        raise Conflict("This webhook got a new secret meanwhile. Look at it again first.", code="changed")
     if not timedelta() <= keep_for <= LONGEST_BOTH:
         message = f"Keep the old secret for at most {LONGEST_BOTH.days} days."
         raise Invalid(message, [FieldError("keep_for", "range", message)])
@@ -138,8 +151,18 @@ def rotate_secret(*, actor: Actor, webhook_id: UUID, keep_for: timedelta = OLD_S
     webhook.old_secret, webhook.old_secret_until = webhook.secret, database_now() + keep_for
     webhook.secret = encrypt(secret)
     webhook.save()
-    _note(actor, "rotate_webhook_secret", webhook)
+    _note(actor, "rotate_webhook_secret", webhook, cause=reason)
     return webhook, secret
+
+
+def secret_mark(webhook: Webhook) -> str:
+    """Return by what to tell a secret from its successor, and nothing more."""
+    return hashlib.sha256(bytes(webhook.secret)).hexdigest()[:16]
+
+
+def has_two_secrets(webhook: Webhook) -> bool:
+    """Tell whether a secret from before signs beside the new one."""
+    return webhook.old_secret_until is not None and webhook.old_secret_until > database_now()
 
 
 @in_one_transaction

@@ -1,0 +1,92 @@
+"""Webhooks in the admin: a new secret is asked for with a reason, shown once, told in the audit, and made once a press."""
+
+from typing import Any
+
+import pytest
+
+from engine.models import Audit, Webhook
+from engine.secrets import decrypt
+from engine.services.webhooks import create_webhook
+from tests.admin.conftest import SignIn, words_of
+from tests.admin.test_operations import page
+from workflowplatform.accounts.actor import Actor
+
+BUTTON = "New secret"
+
+
+@pytest.fixture
+def webhook(gwen: Actor) -> Webhook:
+    """Give Acme a webhook."""
+    return create_webhook(actor=gwen, url="https://hooks.example.com/in", events=["instance.started"], title="Ledger")[
+        0
+    ]
+
+
+def form_of(shown: Any, address: str) -> dict[str, str]:
+    """Return what the page's own form for an act would send."""
+    (button,) = [one for one in shown.context["wf_buttons"] if one.url == address]
+    assert f'name="mark" value="{button.mark}"' in shown.content.decode()
+    return {"mark": button.mark, "answer": "Somebody saw the old one"}
+
+
+def test_a_new_secret_is_shown_once_with_its_reason_in_the_audit(webhook: Webhook, sign_in: SignIn) -> None:
+    gwen, old = sign_in("gwen"), decrypt(bytes(webhook.secret))
+    shown = gwen.get(page(webhook))
+    assert "A new secret is made and shown once." in words_of(shown)
+    answer = gwen.post(page(webhook, "rotate"), form_of(shown, page(webhook, "rotate")))
+    webhook.refresh_from_db()
+    new = decrypt(bytes(webhook.secret))
+    assert new != old == decrypt(bytes(webhook.old_secret or b""))
+    assert new in answer.content.decode()
+    assert answer.status_code == 200
+    assert "no-store" in answer["Cache-Control"]
+    assert "The secret before signs too until" in words_of(answer)
+    act = Audit.objects.get(action="rotate_webhook_secret")
+    assert (act.cause, act.actor_name, act.new["webhook"]) == ("Somebody saw the old one", "gwen", str(webhook.pk))
+    after = gwen.get(page(webhook)).content.decode()
+    assert new not in after
+    assert "The secret before signs too until" in after
+
+
+def test_pressed_twice_it_is_made_once(webhook: Webhook, sign_in: SignIn) -> None:
+    gwen = sign_in("gwen")
+    sent = form_of(gwen.get(page(webhook)), page(webhook, "rotate"))
+    gwen.post(page(webhook, "rotate"), sent)
+    webhook.refresh_from_db()
+    kept = (bytes(webhook.secret), bytes(webhook.old_secret or b""))
+    assert "got a new secret meanwhile" in words_of(gwen.post(page(webhook, "rotate"), sent, follow=True))
+    webhook.refresh_from_db()
+    assert (bytes(webhook.secret), bytes(webhook.old_secret or b"")) == kept
+    assert Audit.objects.filter(action="rotate_webhook_secret").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"), [("soon", "how many days"), ("31", "at most 30 days"), ("9" * 20, "how many days")]
+)
+def test_an_odd_number_of_days_is_refused_and_changes_nothing(
+    webhook: Webhook, sign_in: SignIn, typed: str, told: str
+) -> None:
+    gwen = sign_in("gwen")
+    sent = form_of(gwen.get(page(webhook)), page(webhook, "rotate")) | {"keep_for": typed}
+    assert told in words_of(gwen.post(page(webhook, "rotate"), sent, follow=True))
+    before = bytes(webhook.secret)
+    webhook.refresh_from_db()
+    assert bytes(webhook.secret) == before
+
+
+def test_the_old_secret_ends_at_once_where_that_is_asked(webhook: Webhook, sign_in: SignIn) -> None:
+    gwen = sign_in("gwen")
+    sent = form_of(gwen.get(page(webhook)), page(webhook, "rotate")) | {"keep_for": "0"}
+    assert "The secret before signs no more." in words_of(gwen.post(page(webhook, "rotate"), sent))
+    assert "The secret before signs too" not in words_of(gwen.get(page(webhook)))
+
+
+@pytest.mark.parametrize(("name", "status"), [("ada", 302), ("sam", 404), ("uri", 403)])
+def test_whoever_may_not_changes_nothing(webhook: Webhook, sign_in: SignIn, name: str, status: int) -> None:
+    browser, before = sign_in(name), bytes(webhook.secret)
+    answer = browser.post(page(webhook, "rotate"), {"answer": "please"})
+    assert answer.status_code == status
+    webhook.refresh_from_db()
+    assert bytes(webhook.secret) == before
+    if name == "ada":
+        assert BUTTON not in words_of(browser.get(page(webhook)))
