@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -20,6 +21,7 @@ from engine.gallery import gallery
 from engine.models import Instance, Template
 from engine.services.people import create_person, create_role, create_tenant
 from engine.services.templates import activate_version, save_draft
+from engine.services.webhooks import create_webhook, list_webhooks
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Role, Tenant, User
 from workflowplatform.services.demo_people import PEOPLE
@@ -41,6 +43,12 @@ GLOBEX_TEMPLATES = ("expense-approval", "leave-request", "equipment-repair")
 BEFORE = {"expense-approval": ("due: P2D", "due: P5D")}
 AFTER = {"travel-request": ("roles: [management]", "roles: [board]")}
 """What once was different, and what an author is trying: the words that change, by template."""
+LEDGER: Mapping[str, Any] = {
+    "title": "Ledger of the finance team",
+    "url": "https://ledger.acme.example/hooks",
+    "events": ["instance.started", "instance.incident", "task.completed"],
+}
+"""A webhook whose address cannot exist: it needs no network, and every try says why it failed."""
 HASHERS = 2
 """Passwords hashed side by side: hashing is most of the work, and it leaves Python free."""
 
@@ -61,6 +69,7 @@ def _furnish_with(people: "People") -> None:
     _make_templates(people.actor("sam"), {name: gallery()[name] for name in GLOBEX_TEMPLATES})
     tell(globex_stories(), people.actor)
     people.wait_for_all()
+    _make_webhook(people.actor("gwen"))
     tell(last_acme_stories(), people.actor, finish=False)
     tell([mark_story()], people.actor, finish=False)
 
@@ -177,6 +186,12 @@ def _make_versions(actor: Actor, name: str, source: str) -> None:
         activate_version(actor=actor, name=name, number=version.number)
     for text in _changed(source, AFTER.get(name)):
         save_draft(actor=actor, source=text)
+
+
+def _make_webhook(author: Actor) -> None:
+    """Tell an address that nobody has about what comes last: what is to be told, tried and tried again can be looked at."""
+    if not list_webhooks(actor=author).exists():
+        create_webhook(actor=author, **LEDGER)
 
 
 def _changed(source: str, change: tuple[str, str] | None) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import call_command
@@ -17,7 +18,8 @@ from engine.demo import furnish
 from engine.dispatch.drain import drain
 from engine.gallery import GALLERY
 from engine.kernel.transitions import InstanceStatus
-from engine.models import Audit, Instance, Task, TemplateVersion, Wait
+from engine.models import Audit, Instance, Task, TemplateVersion, Wait, Webhook, WebhookDelivery
+from engine.services.deliveries import collect
 from engine.services.people import deactivate_person
 from engine.services.templates import archive_version
 from workflowplatform.accounts.actor import Actor, actor_of
@@ -134,6 +136,15 @@ def test_the_refused_address_is_an_incident_that_says_so() -> None:
     incident = Instance.objects.get(status="incident")
     assert incident.reference.startswith("PAY-")
     assert incident.error["code"] == "address_refused"
+
+
+def test_a_webhook_has_something_to_tell_and_its_address_cannot_be_reached() -> None:
+    webhook = Webhook.objects.get()
+    assert (webhook.tenant.name, webhook.status) == ("acme", "active")
+    assert httpx.URL(webhook.url).host.endswith(".example")
+    assert collect() >= 3
+    told = Counter(WebhookDelivery.objects.filter(webhook=webhook).values_list("event", flat=True))
+    assert set(told) == set(webhook.events)
 
 
 def test_furnishing_twice_is_furnishing_once() -> None:
