@@ -131,13 +131,18 @@ def write(batch: Batch) -> None:
     values = {part: write_json(batch.rows[part]) for part in filled}
     if batch.rows["runtimes"]:
         values[WANTED] = str(len(batch.rows["runtimes"]))
-    _database().send_hot(statement_of(filled), values, prepare=settings.WORKFLOW_PREPARE)
+    send_hot(statement_of(filled), values)
     tell_on_commit()
 
 
 def run_hot(statement: str, values: Values) -> Rows:
     """Run a hot statement inside Django's transaction and return its rows. It is planned once a connection."""
     return _database().run_hot(statement, values, prepare=settings.WORKFLOW_PREPARE)
+
+
+def send_hot(statement: str, values: Values) -> None:
+    """Send a hot statement that answers nothing; it is not waited for, and travels with the commit if nothing else is asked."""
+    _database().send_hot(statement, values, prepare=settings.WORKFLOW_PREPARE)
 
 
 def run_hot_together(*asked: tuple[str, Values]) -> list[Rows]:

@@ -93,6 +93,8 @@ class Advanced:
     """Whether any task waits for somebody."""
     new_tasks: tuple[Row, ...] | None = None
     """The open tasks as they were written, where this slice opened all of them and bound none to a person."""
+    new_waits: tuple[Row, ...] | None = None
+    """What the instance waits for, as it was written, where this slice opened all of it."""
 
 
 @cache
@@ -261,7 +263,14 @@ def _advanced(stage: Stage, written: Row) -> Advanced:
         written=written,
         has_tasks=bool(open_tokens),
         new_tasks=_new_tasks(stage, open_tokens),
+        new_waits=_new_waits(stage),
     )
+
+
+def _new_waits(stage: Stage) -> tuple[Row, ...] | None:
+    rows = [row for row in stage.batch.rows["new_waits"] if row["instance_id"] == stage.instance_id]
+    known = {row["token"] for row in rows} == {wait["token"] for wait in stage.result.snapshot.waits}
+    return tuple(rows) if known else None
 
 
 def _new_tasks(stage: Stage, open_tokens: set[int]) -> tuple[Row, ...] | None:

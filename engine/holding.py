@@ -1,4 +1,4 @@
-"""Hold what an act needs, in one statement each: a template to start from, a task to claim or to complete.
+"""Hold what an act needs, in one statement each: who asks by a token, a template to start from, a task to claim or to complete.
 
 These are the reads that people wait for. The statement takes the locks, reads the actor's level and roles as they are at this
 moment, and loads the instance. Locks come in the platform's one order: the person (so that nobody leaves in the middle of an
@@ -29,9 +29,9 @@ from engine.models.base import OrderedJSONField
 from engine.objects import link, make
 from engine.projection import Loaded
 from engine.task_reasons import principals
-from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_SEE_TENANT
-from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.accounts.models import Tenant, Token, User
 from workflowplatform.ids import keep_time
 
 
@@ -76,6 +76,15 @@ VERSION = _columns(TemplateVersion, "v", "id", "tenant_id", "template_id", "numb
 TENANT = _columns(Tenant, "n", "id", "name", "concurrent_limit")
 ASSIGNEE = _columns(User, "a", "id", "tenant_id", "username", "full_name")
 PERSON = _columns(User, "p", "id", "tenant_id", "username", "full_name", "level", "is_active")
+
+TOKEN = _columns(Token, "k")
+HOLDER = _columns(User, "p")
+
+PASS = f"""
+SELECT {TOKEN.listed}, {HOLDER.listed}, ARRAY(SELECT m.role_id FROM wf_memberships m WHERE m.user_id = p.id)
+FROM wf_tokens k JOIN wf_people p ON p.id = k.user_id
+WHERE k.digest = %(digest)s AND p.is_active AND (k.expiry IS NULL OR k.expiry > clock_timestamp())
+"""
 
 STARTABLE = f"""
 SELECT {VERSION.listed}, {TEMPLATE.listed}, {TENANT.listed}, p.is_active, p.level,
@@ -132,6 +141,16 @@ class HeldTask:
     loaded: Loaded
     offered: bool
     """Whether the task is offered to the actor."""
+
+
+def token_with(digest: str) -> tuple[Token, Actor] | None:
+    """Return a token that lets somebody in now, and whom, as they are now; every request of a program begins with this."""
+    rows = run_hot(PASS, {"digest": digest})
+    if not rows:
+        return None
+    reader = iter(rows[0])
+    token, person = TOKEN.read(reader), HOLDER.read(reader)
+    return link(token, user=person), actor_of(person, roles=next(reader))
 
 
 def version_to_start(actor: Actor, name: str, number: int | None = None) -> Startable:

@@ -4,7 +4,7 @@ Django's general way (defaults, descriptors and signals for every column) costs 
 needed for columns that come straight from the database, or have just been written to it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 from uuid import UUID
@@ -40,6 +40,14 @@ def fill(noun: Noun, row: Mapping[str, Any]) -> Noun:
 def link(noun: Noun, **others: models.Model | None) -> Noun:
     """Put objects at hand where an object refers to them; their keys stand in its columns already."""
     noun._state.fields_cache.update(others)  # type: ignore[attr-defined]
+    return noun
+
+
+def read_along(noun: Noun, name: str, others: Sequence[models.Model]) -> Noun:
+    """Put what refers to an object where `prefetch_related` would: whoever asks for it need not ask the database."""
+    found = getattr(type(noun), name).rel.related_model._default_manager.all()
+    found._result_cache, found._prefetch_done = list(others), True
+    noun.__dict__.setdefault("_prefetched_objects_cache", {})[name] = found
     return noun
 
 

@@ -4,16 +4,18 @@ The first request writes its answer in the transaction of the act itself, under 
 gets that answer, byte for byte, and changes nothing; the same key with another body is refused. Twins that come at the
 same moment queue on an advisory lock, so that the second finds what the first wrote. A refused act leaves no key: it
 changed nothing and may be tried again.
+
+Every act over REST pays for this, so it is two short statements: the one that asks brings BEGIN along, the one that keeps the
+answer travels with the COMMIT.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
-from django.db import connection
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.renderers import JSONRenderer
@@ -21,11 +23,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api.errors import KeyUsedBefore
+from engine.commit import run_hot, send_hot
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
-from engine.models import IdempotencyKey
-from engine.transactions import do_in_one_transaction
+from engine.transactions import do_whole
 from workflowplatform.accounts.actor import Actor
+
+ASK = "SELECT body_sha256, status, answer FROM wf_asked_before(%(tenant)s::uuid, %(actor)s::uuid, %(route)s, %(key)s)"
+KEEP = """
+INSERT INTO wf_idempotency_keys (tenant_id, actor_id, route, key, body_sha256, status, answer, created_at)
+VALUES (%(tenant)s::uuid, %(actor)s::uuid, %(route)s, %(key)s, %(digest)s, %(status)s, to_jsonb(%(text)s::text),
+  clock_timestamp())
+"""
 
 HEADER = "Idempotency-Key"
 LONGEST_KEY = 200
@@ -38,7 +47,7 @@ def once(handler: Handler) -> Callable[..., HttpResponseBase]:
 
     @wraps(handler)
     def handle(view: Any, request: Request, **kwargs: Any) -> HttpResponseBase:
-        return do_in_one_transaction(partial(_handle, handler, view, request, kwargs))
+        return do_whole(partial(_handle, handler, view, request, kwargs))
 
     return handle
 
@@ -68,29 +77,26 @@ def _key_of(request: Request) -> str | None:
 
 
 def _answer(actor: Actor, request: Request, key: str, act: Callable[[], Response]) -> HttpResponseBase:
-    scope = {"tenant_id": actor.tenant_id, "actor_id": actor.person_id, "route": request.path, "key": key}
-    _queue_on(scope)
+    """Ask whether this was asked before, behind whoever asks the same at this moment; else act, and keep the answer."""
     digest = _digest(request.data)
-    kept = IdempotencyKey.objects.filter(**scope).first()
-    if kept is not None:
-        return _repeat(kept, digest)
+    scope = {"tenant": actor.tenant_id, "actor": actor.person_id, "route": request.path, "key": key}
+    for kept_digest, status, text in run_hot(ASK, scope):
+        if kept_digest != digest:
+            raise KeyUsedBefore
+        return _written(text, status, {"Idempotent-Replayed": "true"})
     response = act()
     text = JSONRenderer().render(response.data).decode()
-    IdempotencyKey.objects.create(**scope, body_sha256=digest, status=response.status_code, answer=text)
-    return response
+    send_hot(KEEP, scope | {"digest": digest, "status": response.status_code, "text": text})
+    return _written(text, response.status_code, response.headers)
 
 
-def _queue_on(scope: dict[str, Any]) -> None:
-    """Let twins of one request follow each other, until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", ["|".join(map(str, scope.values()))])
-
-
-def _repeat(kept: IdempotencyKey, digest: str) -> HttpResponse:
-    if kept.body_sha256 != digest:
-        raise KeyUsedBefore
-    answer = HttpResponse(kept.answer, status=kept.status, content_type="application/json")
-    answer["Idempotent-Replayed"] = "true"
+def _written(text: str, status: int, headers: Mapping[str, str]) -> HttpResponse:
+    """Answer with a text that is written already: what was kept and what is said are the same bytes."""
+    answer = HttpResponse(text, status=status, content_type="application/json")
+    for name, value in headers.items():
+        answer.headers.setdefault(name, value)
+    if not text:
+        del answer["Content-Type"]
     return answer
 
 

@@ -14,8 +14,8 @@ from engine.holding import version_to_start
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus, Result
-from engine.models import Instance, RuntimeState, Task, TemplateVersion
-from engine.objects import fill, link, make_written
+from engine.models import Instance, RuntimeState, Task, TemplateVersion, Wait
+from engine.objects import fill, link, make_written, read_along
 from engine.projection import NEVER, Delivery
 from engine.services.references import hold_reference
 from engine.transactions import in_one_transaction
@@ -55,14 +55,21 @@ def start_instance(
         actor=actor, version=chosen, template=template, values=values, reference=reference, now=found.now
     )
     hold_reference(chosen, advanced.instance_id, advanced.written["reference"])
-    born = make_written(Instance, advanced.written)
+    born = with_waits(make_written(Instance, advanced.written), advanced)
     link(born, template=chosen.template, version=chosen, tenant=chosen.tenant)
     return StartedInstance(born, tasks_after(actor, born, advanced))
 
 
 def instance_after(instance: Instance, advanced: Advanced) -> Instance:
     """Bring an instance in hand up to the slice just written, without asking for it again."""
-    return fill(instance, advanced.written)
+    return with_waits(fill(instance, advanced.written), advanced)
+
+
+def with_waits(instance: Instance, advanced: Advanced) -> Instance:
+    """Give an instance along what it waits for, where the slice just written opened all of it."""
+    if advanced.new_waits is None:
+        return instance
+    return read_along(instance, "waits", [make_written(Wait, row) for row in advanced.new_waits])
 
 
 def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[Task, ...]:

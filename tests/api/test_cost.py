@@ -1,4 +1,4 @@
-"""What acts over REST cost the database, counted in statements: the act's own, and few beside it."""
+"""What requests cost the database, counted in statements: an act's own and few beside it, a list's the same however long."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ from typing import Any
 import pytest
 
 from benchmarks.statements import counted
-from tests.api.conftest import Caller, caller_of
+from engine.api.described import OPERATIONS
+from engine.services.people import create_role
+from engine.services.schedules import create_schedule
+from engine.services.setup import put_calendar, put_secret
+from engine.services.webhooks import create_webhook, ping_webhook
+from tests.api.conftest import Caller, Callers, caller_of
+from tests.api.scene import Scene, dead_letter, set_whole_scene
 from tests.cast import Cast
-from tests.workflows import APPROVAL, activated
+from tests.workflows import APPROVAL, activated, started
 
-MOST = {"start": 6, "claim": 4, "complete": 5}
-"""The token with its person, the roles, one that holds and reads, one that writes, and what the answer shows beside."""
-KEYED = 3
-"""Twins wait for each other, was it asked before, the answer kept."""
+# Acts
+
+MOST = {"start": 4, "claim": 3, "complete": 3}
+"""Who asks, one that holds and reads, one that writes; below level 4 a start also asks which new tasks its starter sees."""
+KEYED = 2
+"""Was it asked before, behind twins at the same moment; the answer kept."""
 
 
 def statements(caller: Caller, path: str, body: Any, key: str | None) -> tuple[int, Any]:
@@ -39,3 +47,103 @@ def test_acts_cost_their_own_statements_and_few_beside(committed_cast: Cast, key
     answer = {"outcome": "approve", "values": {"note": "ok"}}
     cost["complete"], _ = statements(ada, f"tasks/{task}/complete/", answer, key)
     assert cost == {act: count + (KEYED if key else 0) for act, count in MOST.items()}
+
+
+def test_an_act_over_rest_sends_no_savepoints(committed_cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workflowplatform.database.base import DatabaseWrapper
+
+    activated(committed_cast.actor("gwen"), APPROVAL)
+    uri, made = caller_of("uri"), []
+    monkeypatch.setattr(DatabaseWrapper, "_savepoint", lambda self, sid: made.append(sid))
+    assert uri.post("instances/", {"template": "approval", "input": {"amount": 12}}, key="k").status_code == 201
+    assert made == []
+
+
+# Looks
+
+READS = {
+    "audit/": 2,
+    "audit/verify/": 2,
+    "calendars/": 2,
+    "calendars/{name}/": 2,
+    "dead-letters/": 2,
+    "deliveries/": 2,
+    "deliveries/{delivery_id}/": 3,
+    "health/": 2,
+    "instances/": 4,
+    "instances/{instance_id}/": 4,
+    "instances/{instance_id}/diagram.svg": 3,
+    "instances/{instance_id}/history/": 3,
+    "instances/{instance_id}/steps/": 3,
+    "people/": 3,
+    "people/{name}/": 3,
+    "roles/": 2,
+    "roles/{name}/": 2,
+    "schedules/": 2,
+    "schedules/{schedule_id}/": 2,
+    "schedules/{schedule_id}/preview/": 3,
+    "secrets/": 2,
+    "stats/": 6,
+    "tasks/": 2,
+    "tasks/{task_id}/": 2,
+    "tasks/{task_id}/attachments/": 3,
+    "tasks/{task_id}/comment/": 3,
+    "tasks/{task_id}/draft/": 3,
+    "tasks/{task_id}/why/": 3,
+    "templates/": 3,
+    "templates/{name}/": 4,
+    "templates/{name}/versions/{number}/": 2,
+    "templates/{name}/versions/{number}/diagram.svg": 3,
+    "templates/{name}/versions/{number}/diff/": 5,
+    "templates/{name}/versions/{number}/export/": 2,
+    "tokens/": 2,
+    "webhooks/": 2,
+    "webhooks/{webhook_id}/": 2,
+}
+"""How many statements each GET sends: who asks, then what the route itself reads."""
+ENDLESS, UNKNOWN = "stream/", "tasks/{task_id}/attachments/{attachment_id}/"
+
+
+def address_of(route: str, scene: Scene) -> str:
+    first = route.partition("/")[0]
+    names = {"people": "uri", "roles": "finance", "calendars": "office", "templates": "approval"}
+    known = {
+        "instance_id": scene.instance, "task_id": scene.task, "schedule_id": scene.schedule, "webhook_id": scene.webhook,
+        "delivery_id": scene.delivery, "number": 1, "name": names.get(first, ""),
+    }  # fmt: skip
+    return route.format(**known)
+
+
+def costs(caller: Caller, scene: Scene) -> dict[str, int]:
+    found = {}
+    for route in sorted(route for method, route in OPERATIONS if method == "GET" and route not in {ENDLESS, UNKNOWN}):
+        path = address_of(route, scene)
+        assert caller.get(path).status_code == 200, path
+        with counted() as sent:
+            caller.get(path)
+        found[route] = len(sent)
+    return found
+
+
+def add_more(cast: Cast, scene: Scene) -> None:
+    gwen = cast.actor("gwen")
+    for number in range(3):
+        started(cast.actor("uri"), "approval", amount=number + 1)
+        create_schedule(actor=gwen, template="approval", cron=f"{number} 8 * * *", input={"amount": 1})
+        put_secret(actor=gwen, name=f"key_{number}", value="x")
+        put_calendar(actor=gwen, name=f"days_{number}", content={"hours": {"mon": ["09:00-17:00"]}})
+        create_role(actor=gwen, tenant=cast.acme, name=f"role_{number}", title="Role")
+        webhook, _ = create_webhook(actor=gwen, url="https://hooks.example.com/in", events=["task.opened"])
+        ping_webhook(actor=gwen, webhook_id=webhook.pk)
+        dead_letter(cast, scene.instance)
+        caller_of("gwen")
+
+
+def test_every_look_sends_as_many_statements_as_it_states_however_much_there_is(call: Callers, cast: Cast) -> None:
+    scene, gwen = set_whole_scene(cast), call("gwen")
+    few = costs(gwen, scene)
+    add_more(cast, scene)
+    many = costs(gwen, scene)
+    assert {route: (few[route], many[route]) for route in few} == {
+        route: (count, count) for route, count in READS.items()
+    }

@@ -8,7 +8,7 @@ import pytest
 
 from engine.models import Audit, Instance, Secret
 from tests.api.conftest import Callers, caller_of
-from tests.api.scene import DRAFT, Scene, dead_letter, set_whole_scene
+from tests.api.scene import DRAFT, Scene, set_whole_scene
 from tests.api.test_lists import walk
 from tests.cast import Cast
 from tests.services.test_auditing import tamper
@@ -171,20 +171,3 @@ def test_calendar_is_written_whole(call: Callers, scene: Scene) -> None:
     put = gwen("PUT", "calendars/office/", body).json()
     assert {name: put[name] for name in body} == body
     assert gwen.get("calendars/").json()["results"] == [put]
-
-
-QUERIES = {"schedules/": 3, "dead-letters/": 3, "audit/": 3, "calendars/": 3, "secrets/": 3}
-"""Token with person, roles, then the page itself."""
-
-
-def test_lists_ask_a_fixed_number_of_queries(
-    call: Callers, cast: Cast, scene: Scene, django_assert_num_queries: Any
-) -> None:
-    gwen = call("gwen")
-    for number in range(3):
-        gwen.post("schedules/", {"template": "approval", "cron": f"{number} 9 * * *"})
-        gwen("PUT", f"secrets/key_{number}/", {"value": "x"})
-        dead_letter(cast, scene.instance)
-    for path, count in QUERIES.items():
-        with django_assert_num_queries(count):
-            assert gwen.get(path).status_code == 200

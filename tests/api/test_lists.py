@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.test.utils import CaptureQueriesContext
 
 from engine.models import Instance, Task
 from tests.api.conftest import Caller, Callers
@@ -149,29 +148,3 @@ def test_user_sees_only_what_they_started(call: Callers, cast: Cast, seven: list
     seen = [row["id"] for row in call("uri").get("instances/").json()["results"]]
     assert str(other.pk) not in seen
     assert len(seen) == 7
-
-
-QUERIES = {
-    "instances/": 5,
-    "tasks/?view=team": 3,
-    "tasks/?view=available": 4,
-    "templates/": 4,
-    "instances/{instance}/": 5,
-    "instances/{instance}/history/": 4,
-    "instances/{instance}/steps/": 4,
-    "tasks/{task}/": 3,
-    "health/": 2,
-}
-"""Token with person, roles, then what the route itself reads; the note of last use is written once a minute."""
-
-
-def test_lists_ask_a_fixed_number_of_queries(
-    call: Callers, seven: list[Instance], django_assert_num_queries: Any
-) -> None:
-    ada = call("ada")
-    ada.get("health/")
-    names = {"instance": str(seven[0].pk), "task": str(Task.objects.first().pk)}  # type: ignore[union-attr]
-    for path, count in QUERIES.items():
-        with django_assert_num_queries(count) as counted:
-            assert isinstance(counted, CaptureQueriesContext)
-            assert ada.get(path.format(**names)).status_code == 200

@@ -1,5 +1,6 @@
 """Say who acts, as a value that access and services understand."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -30,9 +31,9 @@ class Actor:
         return replace(self, tenant_id=tenant.pk, roles=frozenset() if tenant.pk != self.home_tenant_id else self.roles)
 
 
-def actor_of(user: User) -> Actor:
-    """Read who this is now: level, tenant and roles as the database has them."""
-    held = Membership.objects.filter(user_id=user.pk).values_list("role_id", flat=True)
+def actor_of(user: User, roles: Iterable[UUID] | None = None) -> Actor:
+    """Read who this is now: level, tenant and roles as the database has them; `roles` if they were read along."""
+    held = Membership.objects.filter(user_id=user.pk).values_list("role_id", flat=True) if roles is None else roles
     return Actor(
         person_id=user.pk,
         name=user.username,

@@ -22,7 +22,7 @@ class AttachmentsView(ApiView):
 
     def get(self, request: Request, task_id: UUID) -> Response:
         """List the files of the task, oldest first."""
-        return Response(AttachmentSerializer(access.attachments_of(self.actor, task_id), many=True).data)
+        return Response(AttachmentSerializer.write_all(access.attachments_of(self.actor, task_id)))
 
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
@@ -33,7 +33,7 @@ class AttachmentsView(ApiView):
             message = "Send a form with one file, named file."
             raise Invalid(message, [FieldError("file", "required", message)])
         added = attachments.attach_file(actor=self.actor, task_id=task_id, name=file.name or "", content=file)
-        return Response(AttachmentSerializer(added).data, status=201)
+        return Response(AttachmentSerializer.write(added), status=201)
 
 
 class AttachmentView(ApiView):

@@ -24,19 +24,25 @@ from engine.services import instances
 from workflowplatform.accounts.actor import Actor
 
 
-def shape_instances(actor: Actor, rows: Sequence[Instance]) -> list[Any]:
+def shape_instances(actor: Actor, rows: Sequence[Instance]) -> list[dict[str, Any]]:
     """Write instances with their waits, and the open tasks that the actor sees: two queries however many there are."""
     prefetch_related_objects(rows, "waits")
     open_tasks = access.tasks_team(actor).filter(instance_id__in=[row.pk for row in rows]) if rows else ()
-    return list(InstanceSerializer(rows, many=True, context={"tasks": by_instance(open_tasks)}).data)
+    tasks = by_instance(open_tasks)
+    return [_write(row, tasks.get(row.pk, ())) for row in rows]
 
 
 def shape_instance(actor: Actor, row: Instance, tasks: Iterable[Task] | None = None) -> dict[str, Any]:
     """Write one instance; `tasks` if they are at hand already."""
     if tasks is None:
-        return dict(shape_instances(actor, [row])[0])
+        return shape_instances(actor, [row])[0]
     prefetch_related_objects([row], "waits")
-    return dict(InstanceSerializer(row, context={"tasks": by_instance(tasks)}).data)
+    return _write(row, tasks)
+
+
+def _write(row: Instance, tasks: Iterable[Task]) -> dict[str, Any]:
+    row.shown_tasks = tasks  # type: ignore[attr-defined]
+    return InstanceSerializer.write(row)
 
 
 def by_instance(tasks: Iterable[Task]) -> dict[UUID, list[Task]]:
@@ -77,13 +83,13 @@ class InstanceView(ApiView):
 class HistoryView(ApiView):
     def get(self, request: Request, instance_id: UUID) -> Response:
         """Tell who did what, oldest first."""
-        return Response(HistorySerializer(access.history_of(self.actor, instance_id), many=True).data)
+        return Response(HistorySerializer.write_all(access.history_of(self.actor, instance_id)))
 
 
 class StepsView(ApiView):
     def get(self, request: Request, instance_id: UUID) -> Response:
         """List the runs of its steps, in the order begun."""
-        return Response(StepRunSerializer(access.step_runs_of(self.actor, instance_id), many=True).data)
+        return Response(StepRunSerializer.write_all(access.step_runs_of(self.actor, instance_id)))
 
 
 class CancelView(ApiView):

@@ -62,7 +62,7 @@ class InstanceSignalsView(ApiView):
 
 def shape_letters(rows: list[Any]) -> list[Any]:
     """Write dead letters."""
-    return list(DeadLetterSerializer(rows, many=True).data)
+    return DeadLetterSerializer.write_all(rows)
 
 
 class DeadLettersView(ApiView):

@@ -26,17 +26,17 @@ from engine.services import directory, people, stats
 
 def shape_people(rows: list[Any]) -> list[Any]:
     """Write people."""
-    return list(PersonSerializer(rows, many=True).data)
+    return PersonSerializer.write_all(rows)
 
 
 def shape_roles(rows: list[Any]) -> list[Any]:
     """Write roles."""
-    return list(RoleSerializer(rows, many=True).data)
+    return RoleSerializer.write_all(rows)
 
 
 def shape_tokens(rows: list[Any]) -> list[Any]:
     """Write tokens without their text."""
-    return list(TokenSerializer(rows, many=True).data)
+    return TokenSerializer.write_all(rows)
 
 
 class PeopleView(ApiView):
@@ -50,7 +50,7 @@ class PeopleView(ApiView):
         """Add a person to the tenant; without a password they come in by invitation or by token."""
         body = read_body(request, NewPersonBody)
         made = people.create_person(actor=self.actor, tenant=directory.tenant_of(self.actor), **body)
-        return Response(PersonSerializer(made).data, status=201)
+        return Response(PersonSerializer.write(made), status=201)
 
 
 class PersonView(EditedView):
@@ -59,13 +59,13 @@ class PersonView(EditedView):
 
     def get(self, request: Request, name: str) -> Response:
         """Show one person."""
-        return Response(PersonSerializer(directory.find_person(actor=self.actor, name=name)).data)
+        return Response(PersonSerializer.write(directory.find_person(actor=self.actor, name=name)))
 
     @matched
     def put(self, request: Request, name: str) -> Response:
         """Change whatever is given: words, level, roles, or whether they may come in at all."""
         body = read_body(request, PersonBody)
-        return Response(PersonSerializer(directory.change_person(actor=self.actor, name=name, **body)).data)
+        return Response(PersonSerializer.write(directory.change_person(actor=self.actor, name=name, **body)))
 
 
 class RolesView(ApiView):
@@ -79,7 +79,7 @@ class RolesView(ApiView):
         """Add a role by which work can be offered."""
         body = read_body(request, NewRoleBody)
         made = people.create_role(actor=self.actor, tenant=directory.tenant_of(self.actor), **body)
-        return Response(RoleSerializer(made).data, status=201)
+        return Response(RoleSerializer.write(made), status=201)
 
 
 class RoleView(EditedView):
@@ -88,14 +88,14 @@ class RoleView(EditedView):
 
     def get(self, request: Request, name: str) -> Response:
         """Show one role."""
-        return Response(RoleSerializer(directory.find_role(actor=self.actor, name=name)).data)
+        return Response(RoleSerializer.write(directory.find_role(actor=self.actor, name=name)))
 
     @matched
     def put(self, request: Request, name: str) -> Response:
         """Change the words people read for a role."""
         role = directory.find_role(actor=self.actor, name=name)
         renamed = people.rename_role(actor=self.actor, role=role, **read_body(request, RoleBody))
-        return Response(RoleSerializer(renamed).data)
+        return Response(RoleSerializer.write(renamed))
 
 
 class TokensView(ApiView):
@@ -111,7 +111,7 @@ class TokensView(ApiView):
         person = directory.find_person(actor=self.actor, name=body.pop("person", None) or self.actor.name)
         token, plain = people.create_token(actor=self.actor, person=person, **body)
         token.token = plain  # type: ignore[attr-defined]
-        return Response(NewTokenSerializer(token).data, status=201)
+        return Response(NewTokenSerializer.write(token), status=201)
 
 
 class TokenView(ApiView):

@@ -24,7 +24,7 @@ USUAL_PREVIEW = 10
 
 def shape_schedules(rows: list[Any]) -> list[Any]:
     """Write schedules."""
-    return list(ScheduleSerializer(rows, many=True).data)
+    return ScheduleSerializer.write_all(rows)
 
 
 class SchedulesView(ApiView):
@@ -37,7 +37,7 @@ class SchedulesView(ApiView):
     def post(self, request: Request) -> Response:
         """Let the clock start a template."""
         schedule = schedules.create_schedule(actor=self.actor, **read_body(request, ScheduleBody))
-        return Response(ScheduleSerializer(schedule).data, status=201)
+        return Response(ScheduleSerializer.write(schedule), status=201)
 
 
 class ScheduleView(EditedView):
@@ -48,14 +48,14 @@ class ScheduleView(EditedView):
 
     def get(self, request: Request, schedule_id: UUID) -> Response:
         """Show one schedule."""
-        return Response(ScheduleSerializer(schedules.find_schedule(actor=self.actor, schedule_id=schedule_id)).data)
+        return Response(ScheduleSerializer.write(schedules.find_schedule(actor=self.actor, schedule_id=schedule_id)))
 
     @matched
     def put(self, request: Request, schedule_id: UUID) -> Response:
         """Change whatever is given: when it starts, and with what."""
         body = read_body(request, ScheduleChangeBody)
         return Response(
-            ScheduleSerializer(rescheduling.change_schedule(actor=self.actor, schedule_id=schedule_id, **body)).data
+            ScheduleSerializer.write(rescheduling.change_schedule(actor=self.actor, schedule_id=schedule_id, **body))
         )
 
     @matched
@@ -74,7 +74,7 @@ class HoldView(ApiView):
     def post(self, request: Request, schedule_id: UUID) -> Response:
         """Pause or resume."""
         read_body(request, NoBody)
-        return Response(ScheduleSerializer(type(self).move(actor=self.actor, schedule_id=schedule_id)).data)
+        return Response(ScheduleSerializer.write(type(self).move(actor=self.actor, schedule_id=schedule_id)))
 
 
 class PauseView(HoldView):
@@ -90,4 +90,4 @@ class PreviewView(ApiView):
         """Tell the next runs, with the reason where one is not where it was expected."""
         n = read_count(request, "n", usual=USUAL_PREVIEW, most=schedules.MOST_PREVIEWED)
         slots = schedules.preview_schedule(actor=self.actor, schedule_id=schedule_id, n=n)
-        return Response(SlotSerializer(slots, many=True).data)
+        return Response(SlotSerializer.write_all(slots))

@@ -17,12 +17,12 @@ from engine.services import setup
 
 def shape_secrets(rows: list[Any]) -> list[Any]:
     """Write secrets without their values."""
-    return list(SecretSerializer(rows, many=True).data)
+    return SecretSerializer.write_all(rows)
 
 
 def shape_calendars(rows: list[Any]) -> list[Any]:
     """Write calendars."""
-    return list(CalendarSerializer(rows, many=True).data)
+    return CalendarSerializer.write_all(rows)
 
 
 class SecretsView(ApiView):
@@ -36,7 +36,7 @@ class SecretView(ApiView):
     def put(self, request: Request, name: str) -> Response:
         """Write a secret, new or anew."""
         secret = setup.put_secret(actor=self.actor, name=name, **read_body(request, SecretBody))
-        return Response(SecretSerializer(secret).data)
+        return Response(SecretSerializer.write(secret))
 
     def delete(self, request: Request, name: str) -> Response:
         """Forget a secret."""
@@ -59,7 +59,7 @@ class CalendarView(EditedView):
 
     def get(self, request: Request, name: str) -> Response:
         """Show one calendar."""
-        return Response(CalendarSerializer(setup.find_calendar(actor=self.actor, name=name)).data)
+        return Response(CalendarSerializer.write(setup.find_calendar(actor=self.actor, name=name)))
 
     @matched
     def put(self, request: Request, name: str) -> Response:
@@ -67,4 +67,4 @@ class CalendarView(EditedView):
         content = read_body(request, CalendarBody)
         title = content.pop("title", "")
         calendar = setup.put_calendar(actor=self.actor, name=name, title=title, content=content)
-        return Response(CalendarSerializer(calendar).data)
+        return Response(CalendarSerializer.write(calendar))

@@ -33,7 +33,7 @@ class AssignView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Bind the task to somebody, or to nobody."""
         body = read_body(request, AssignBody)
-        return Response(TaskSerializer(assigning.assign_task(actor=self.actor, task_id=task_id, **body)).data)
+        return Response(TaskSerializer.write(assigning.assign_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class DraftView(EditedView):
@@ -43,14 +43,14 @@ class DraftView(EditedView):
     def get(self, request: Request, task_id: UUID) -> Response:
         """Show the answer begun; where there is none, an empty one that nobody saved."""
         found = drafts.draft_for(actor=self.actor, task_id=task_id)
-        return Response(TaskDraftSerializer(found or TaskDraft()).data)
+        return Response(TaskDraftSerializer.write(found or TaskDraft()))
 
     @once
     @matched
     def post(self, request: Request, task_id: UUID) -> Response:
         """Keep what was typed so far."""
         body = read_body(request, TaskDraftBody)
-        return Response(TaskDraftSerializer(drafts.save_task_draft(actor=self.actor, task_id=task_id, **body)).data)
+        return Response(TaskDraftSerializer.write(drafts.save_task_draft(actor=self.actor, task_id=task_id, **body)))
 
     @matched
     def delete(self, request: Request, task_id: UUID) -> Response:
@@ -62,14 +62,14 @@ class DraftView(EditedView):
 class CommentView(ApiView):
     def get(self, request: Request, task_id: UUID) -> Response:
         """List what was said about the task, oldest first."""
-        return Response(CommentSerializer(access.comments_of(self.actor, task_id), many=True).data)
+        return Response(CommentSerializer.write_all(access.comments_of(self.actor, task_id)))
 
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
         """Say something about the task."""
         body = read_body(request, CommentBody)
         said = comments.comment_task(actor=self.actor, task_id=task_id, **body)
-        return Response(CommentSerializer(said).data, status=201)
+        return Response(CommentSerializer.write(said), status=201)
 
 
 class TickView(ApiView):
@@ -77,7 +77,7 @@ class TickView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Say that a point of the checklist is done, or not after all."""
         body = read_body(request, TickBody)
-        return Response(TaskSerializer(checklists.tick_point(actor=self.actor, task_id=task_id, **body)).data)
+        return Response(TaskSerializer.write(checklists.tick_point(actor=self.actor, task_id=task_id, **body)))
 
 
 class SuspendView(ApiView):
@@ -85,7 +85,7 @@ class SuspendView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Hold the task back."""
         body = read_body(request, ReasonBody)
-        return Response(TaskSerializer(pausing.suspend_task(actor=self.actor, task_id=task_id, **body)).data)
+        return Response(TaskSerializer.write(pausing.suspend_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class ResumeView(ApiView):
@@ -93,7 +93,7 @@ class ResumeView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Let the task go on."""
         body = read_body(request, ReasonBody)
-        return Response(TaskSerializer(pausing.resume_task(actor=self.actor, task_id=task_id, **body)).data)
+        return Response(TaskSerializer.write(pausing.resume_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class SnoozeView(ApiView):
@@ -101,7 +101,7 @@ class SnoozeView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Put the task off until a moment."""
         body = read_body(request, SnoozeBody)
-        return Response(TaskSerializer(pausing.snooze_task(actor=self.actor, task_id=task_id, **body)).data)
+        return Response(TaskSerializer.write(pausing.snooze_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class SkipView(ApiView):
@@ -111,7 +111,7 @@ class SkipView(ApiView):
         body = read_body(request, ReasonBody)
         done = pausing.skip_task(actor=self.actor, task_id=task_id, **body)
         shaped: dict[str, Any] = shape_instance(self.actor, done.instance, done.next_tasks)
-        return Response({**shaped, "task": TaskSerializer(done.task).data})
+        return Response({**shaped, "task": TaskSerializer.write(done.task)})
 
 
 class NextView(ApiView):
@@ -120,7 +120,7 @@ class NextView(ApiView):
         """Claim the most urgent task that the actor may take; 204 where there is none."""
         body = read_body(request, NextBody)
         found = assigning.take_next_task(actor=self.actor, **body)
-        return Response(TaskSerializer(found).data) if found else Response(status=204)
+        return Response(TaskSerializer.write(found)) if found else Response(status=204)
 
 
 class BulkView(ApiView):
@@ -129,4 +129,4 @@ class BulkView(ApiView):
         """Do one act to many tasks, with a result for each."""
         body = read_body(request, BulkBody)
         rows = bulk.act_on_tasks(actor=self.actor, **body)
-        return Response({"results": BulkResultSerializer(rows, many=True).data})
+        return Response({"results": BulkResultSerializer.write_all(rows)})

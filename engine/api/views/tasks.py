@@ -26,7 +26,7 @@ from workflowplatform.accounts.actor import Actor, actor_of
 
 def shape_tasks(rows: Sequence[Task]) -> list[Any]:
     """Write tasks."""
-    return list(TaskSerializer(rows, many=True).data)
+    return TaskSerializer.write_all(rows)
 
 
 class TasksView(ApiView):
@@ -48,7 +48,7 @@ class TasksView(ApiView):
 class TaskView(ApiView):
     def get(self, request: Request, task_id: UUID) -> Response:
         """Show one task."""
-        return Response(TaskSerializer(access.task_of(self.actor, task_id)).data)
+        return Response(TaskSerializer.write(access.task_of(self.actor, task_id)))
 
 
 class ClaimView(ApiView):
@@ -56,7 +56,7 @@ class ClaimView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Bind the task to the actor."""
         read_body(request, NoBody)
-        return Response(TaskSerializer(tasks.claim_task(actor=self.actor, task_id=task_id)).data)
+        return Response(TaskSerializer.write(tasks.claim_task(actor=self.actor, task_id=task_id)))
 
 
 class ReleaseView(ApiView):
@@ -64,7 +64,7 @@ class ReleaseView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Give the task back."""
         read_body(request, NoBody)
-        return Response(TaskSerializer(tasks.release_task(actor=self.actor, task_id=task_id)).data)
+        return Response(TaskSerializer.write(tasks.release_task(actor=self.actor, task_id=task_id)))
 
 
 class CompleteView(ApiView):
@@ -74,7 +74,7 @@ class CompleteView(ApiView):
         body = read_body(request, CompleteBody)
         done = tasks.complete_task(actor=self.actor, task_id=task_id, **body)
         return Response(
-            {**shape_instance(self.actor, done.instance, done.next_tasks), "task": TaskSerializer(done.task).data}
+            {**shape_instance(self.actor, done.instance, done.next_tasks), "task": TaskSerializer.write(done.task)}
         )
 
 
@@ -91,7 +91,7 @@ class WhyView(ApiView):
                 "task": task.pk,
                 "person": person.name,
                 "may_act": all(reason.ok for reason in reasons),
-                "reasons": ReasonSerializer(reasons, many=True).data,
+                "reasons": ReasonSerializer.write_all(reasons),
             }
         )
 

@@ -40,15 +40,13 @@ class TemplatesView(ApiView):
     def get(self, request: Request) -> Response:
         """List the templates that the actor sees."""
         rows = narrowed(request, with_version_in_force(access.visible_templates(self.actor)), {})
-        return Response(
-            answer_page(request, rows, BY_NAME, lambda page: list(TemplateSerializer(page, many=True).data))
-        )
+        return Response(answer_page(request, rows, BY_NAME, lambda page: TemplateSerializer.write_all(page)))
 
     @once
     def post(self, request: Request) -> Response:
         """Save a document as a draft, findings and all."""
         draft = templates.save_draft(actor=self.actor, **read_body(request, SourceBody))
-        return Response(SavedVersionSerializer(draft).data, status=201)
+        return Response(SavedVersionSerializer.write(draft), status=201)
 
 
 class ValidateView(ApiView):
@@ -72,9 +70,9 @@ class TemplateView(ApiView):
         versions = access.visible_versions(self.actor).filter(template=template).order_by("-number")
         return Response(
             {
-                **TemplateSerializer(template).data,
+                **TemplateSerializer.write(template),
                 "input": (held.canonical or {}).get("input") if held else None,
-                "versions": VersionLineSerializer(versions, many=True).data,
+                "versions": VersionLineSerializer.write_all(versions),
             }
         )
 
@@ -85,14 +83,14 @@ class VersionView(EditedView):
 
     def get(self, request: Request, name: str, number: int) -> Response:
         """Show one version whole."""
-        return Response(VersionSerializer(access.version_of(self.actor, name, number)).data)
+        return Response(VersionSerializer.write(access.version_of(self.actor, name, number)))
 
     @matched
     def put(self, request: Request, name: str, number: int) -> Response:
         """Change a draft."""
         body = read_body(request, DraftBody)
         draft = templates.save_draft(actor=self.actor, name=name, number=number, **body)
-        return Response(SavedVersionSerializer(draft).data)
+        return Response(SavedVersionSerializer.write(draft))
 
     @matched
     def delete(self, request: Request, name: str, number: int) -> Response:
@@ -111,7 +109,7 @@ class MoveView(ApiView):
         """Activate, pause, resume or archive."""
         read_body(request, NoBody)
         version = type(self).move(actor=self.actor, name=name, number=number)
-        return Response(SavedVersionSerializer(version).data)
+        return Response(SavedVersionSerializer.write(version))
 
 
 class ActivateView(MoveView):

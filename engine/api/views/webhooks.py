@@ -25,18 +25,18 @@ from engine.services import deliveries, webhooks
 
 def shape_webhooks(rows: list[Any]) -> list[Any]:
     """Write webhooks without their secrets."""
-    return list(WebhookSerializer(rows, many=True).data)
+    return WebhookSerializer.write_all(rows)
 
 
 def shape_deliveries(rows: list[Any]) -> list[Any]:
     """Write deliveries without their bodies and tries."""
-    return list(DeliverySerializer(rows, many=True).data)
+    return DeliverySerializer.write_all(rows)
 
 
 def with_secret(made: tuple[Webhook, str]) -> dict[str, Any]:
     """Write a webhook with its new secret."""
     webhook, secret = made
-    return {**WebhookSerializer(webhook).data, "secret": secret}
+    return {**WebhookSerializer.write(webhook), "secret": secret}
 
 
 class WebhooksView(ApiView):
@@ -60,14 +60,14 @@ class WebhookView(EditedView):
 
     def get(self, request: Request, webhook_id: UUID) -> Response:
         """Show one webhook."""
-        return Response(WebhookSerializer(webhooks.find_webhook(actor=self.actor, webhook_id=webhook_id)).data)
+        return Response(WebhookSerializer.write(webhooks.find_webhook(actor=self.actor, webhook_id=webhook_id)))
 
     @matched
     def put(self, request: Request, webhook_id: UUID) -> Response:
         """Change whatever is given: whom it tells, and about what."""
         body = read_body(request, WebhookChangeBody)
         changed = webhooks.change_webhook(actor=self.actor, webhook_id=webhook_id, **body)
-        return Response(WebhookSerializer(changed).data)
+        return Response(WebhookSerializer.write(changed))
 
     @matched
     def delete(self, request: Request, webhook_id: UUID) -> Response:
@@ -85,7 +85,7 @@ class HoldView(ApiView):
     def post(self, request: Request, webhook_id: UUID) -> Response:
         """Pause or resume."""
         read_body(request, NoBody)
-        return Response(WebhookSerializer(type(self).move(actor=self.actor, webhook_id=webhook_id)).data)
+        return Response(WebhookSerializer.write(type(self).move(actor=self.actor, webhook_id=webhook_id)))
 
 
 class PauseView(HoldView):
@@ -110,7 +110,7 @@ class PingView(ApiView):
         """Send a message that tells nothing, to try the address."""
         read_body(request, NoBody)
         made = webhooks.ping_webhook(actor=self.actor, webhook_id=webhook_id)
-        return Response(DeliveryDetailSerializer(made).data, status=202)
+        return Response(DeliveryDetailSerializer.write(made), status=202)
 
 
 class ReplayFailedView(ApiView):
@@ -132,7 +132,7 @@ class DeliveryView(ApiView):
     def get(self, request: Request, delivery_id: UUID) -> Response:
         """Show one delivery: what is sent, and what came of each try."""
         found = deliveries.find_delivery(actor=self.actor, delivery_id=delivery_id)
-        return Response(DeliveryDetailSerializer(found).data)
+        return Response(DeliveryDetailSerializer.write(found))
 
 
 class ReplayView(ApiView):
@@ -141,4 +141,4 @@ class ReplayView(ApiView):
         """Send a delivery again: the same id, the same body."""
         read_body(request, NoBody)
         found = deliveries.replay_delivery(actor=self.actor, delivery_id=delivery_id)
-        return Response(DeliveryDetailSerializer(found).data, status=202)
+        return Response(DeliveryDetailSerializer.write(found), status=202)
