@@ -2,13 +2,14 @@
 
 A call's signal is first pushed behind the call's deadline and that is committed; then the call is made with no transaction open;
 then its result is delivered under the token. A worker that dies in between leaves a signal that is due again after the deadline,
-with the same key for the outside.
+with the same key for the outside. What is taken on together is one statement, and results that are there together are one commit.
 """
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,7 @@ from django.db import connection, transaction
 
 from engine import coordinator
 from engine.audit import database_now
+from engine.commit import run_hot
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.due import Due
 from engine.dispatch.poison import count_attempt, vanished
@@ -66,17 +68,37 @@ class Intent:
         return self.token > 0
 
 
+Answered = tuple[Intent, CallResult]
+
+TAKE_ON = """
+WITH due AS (
+  SELECT * FROM unnest(%(signals)s::uuid[], %(instances)s::uuid[], %(tokens)s::bigint[]) d(signal_id, instance_id, token)),
+made AS (
+  UPDATE wf_effects e SET made = e.made + 1 FROM due d
+  WHERE e.instance_id = d.instance_id AND e.token = d.token AND e.status = 'intended'
+  RETURNING d.signal_id, e.transport, e.request, e.key, e.timeout_seconds, e.secrets),
+pushed AS (
+  UPDATE wf_signals s SET attempts = s.attempts + 1,
+    due_at = clock_timestamp() + make_interval(secs => m.timeout_seconds + %(grace)s)
+  FROM made m WHERE s.id = m.signal_id)
+SELECT * FROM made
+"""
+
+
 def take_on_calls(due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Intent]:
     """Push each call's signal behind its deadline, so that it comes again if this process dies; drop stale ones."""
-    intents: list[Intent] = []
-    for signal in _side_by_side(due):
-        one = loaded[signal.instance_id]
-        effect = Effect.objects.filter(instance_id=signal.instance_id, token=signal.token, status="intended").first()
-        if effect is None:
-            _drop_stale(signal, one.tenant_id)
-        else:
-            intents.append(_take_on(signal, effect, one))
-    return intents
+    chosen = _side_by_side(due)
+    if not chosen:
+        return []
+    taken = {row[0]: row[1:] for row in run_hot(TAKE_ON, _columns(chosen))}
+    for signal in chosen:
+        if signal.id not in taken:
+            _drop_stale(signal, loaded[signal.instance_id].tenant_id)
+    return [
+        _intent(signal, loaded[signal.instance_id].tenant_id, taken[signal.id])
+        for signal in chosen
+        if signal.id in taken
+    ]
 
 
 def _side_by_side(due: Sequence[Due]) -> Sequence[Due]:
@@ -86,13 +108,20 @@ def _side_by_side(due: Sequence[Due]) -> Sequence[Due]:
     return [signal for signal in due if not signal.attempts][:CALLS_AT_ONCE]
 
 
-def _take_on(signal: Due, effect: Effect, one: Loaded) -> Intent:
-    deadline = one.now + timedelta(seconds=effect.timeout_seconds + CALL_GRACE_SECONDS)
-    Signal.objects.filter(pk=signal.id).update(due_at=deadline, attempts=signal.attempts + 1)
-    Effect.objects.filter(instance_id=signal.instance_id, token=signal.token).update(made=effect.made + 1)
+def _columns(due: Sequence[Due]) -> dict[str, Any]:
+    return {
+        "signals": [signal.id for signal in due],
+        "instances": [signal.instance_id for signal in due],
+        "tokens": [str(signal.token) for signal in due],
+        "grace": CALL_GRACE_SECONDS,
+    }
+
+
+def _intent(signal: Due, tenant_id: UUID, effect: tuple[Any, ...]) -> Intent:
+    transport, request, key, timeout_seconds, secrets = effect
     return Intent(
-        signal.id, signal.instance_id, one.tenant_id, effect.token, effect.transport, effect.request, effect.key,
-        effect.timeout_seconds, tuple(effect.secrets), signal.attempts, signal.payload.get(ANSWER),
+        signal.id, signal.instance_id, tenant_id, signal.token, transport, json.loads(request), key, timeout_seconds,
+        tuple(json.loads(secrets)), signal.attempts, signal.payload.get(ANSWER),
     )  # fmt: skip
 
 
@@ -105,7 +134,7 @@ def _drop_stale(signal: Due, tenant_id: UUID) -> None:
 
 
 def make_calls(intents: Sequence[Intent]) -> None:
-    """Make the calls side by side; deliver each result in its own commit as soon as it is there, however long others take."""
+    """Make the calls side by side; deliver each result as soon as it is there, however long others take."""
     intents = _without_transactional(_without_deadly(_without_answered(intents)))
     if not intents:
         return
@@ -113,9 +142,14 @@ def make_calls(intents: Sequence[Intent]) -> None:
     allow = dict(Tenant.objects.filter(pk__in={intent.tenant_id for intent in intents}).values_list("id", "http_allow"))
     with ThreadPoolExecutor(max_workers=len(intents)) as pool:
         made = {pool.submit(_make_call, intent, allow[intent.tenant_id]): intent for intent in intents}
-        for call in as_completed(made):
+        while made:
+            ended = wait(made, return_when=FIRST_COMPLETED).done
             reached(Boundary.AFTER_CALL)
-            _deliver_result(made[call], call.result())
+            _deliver_results(_taken_out(made, ended))
+
+
+def _taken_out(made: dict[Future[CallResult], Intent], ended: Iterable[Future[CallResult]]) -> list[Answered]:
+    return [(made.pop(call), call.result()) for call in list(made) if call in ended]
 
 
 def _without_answered(intents: Sequence[Intent]) -> list[Intent]:
@@ -191,6 +225,21 @@ def _make_call(intent: Intent, allow: list[str] | None) -> CallResult:
         connection.close()
 
 
+def _deliver_results(answered: Sequence[Answered]) -> None:
+    """Deliver what is there together in one commit; if that fails one by one, so that a bad result stops no neighbour."""
+    if len(answered) > 1:
+        try:
+            _commit_results(answered)
+        except Exception:
+            if is_connection_lost():
+                raise
+            log.exception("results of calls failed together, applying them one by one")
+        else:
+            return
+    for intent, result in answered:
+        _deliver_result(intent, result)
+
+
 def _deliver_result(intent: Intent, result: CallResult) -> None:
     if not intent.is_awaited:
         _note_result(intent, result)
@@ -214,11 +263,32 @@ def _commit_result(intent: Intent, result: CallResult) -> None:
     if loaded.status in STANDING_STILL:
         _keep_answer(intent, result)
         return
-    actor = engine_actor(intent.tenant_id)
-    happening = _result_happening(intent.token, result)
-    delivery = Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
-    reached_steps(coordinator.deliver_held(loaded, [delivery], actor).began)
+    reached_steps(coordinator.deliver_held(loaded, [_delivery(intent, result)], engine_actor(intent.tenant_id)).began)
     reached(Boundary.BEFORE_COMMIT)
+
+
+@in_one_transaction
+def _commit_results(answered: Sequence[Answered]) -> None:
+    """Apply the results of several calls at once, each as if it came alone."""
+    transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
+    loaded = coordinator.load(coordinator.lock(intent.instance_id for intent, _ in answered))
+    deliveries: dict[UUID, list[Delivery]] = defaultdict(list)
+    for intent, result in answered:
+        if not intent.is_awaited:
+            _note_result(intent, result)
+        elif loaded[intent.instance_id].status in STANDING_STILL:
+            _keep_answer(intent, result)
+        else:
+            deliveries[intent.instance_id].append(_delivery(intent, result))
+    for advanced in coordinator.deliver_batch([(loaded[which], given) for which, given in deliveries.items()]):
+        reached_steps(advanced.began)
+    reached(Boundary.BEFORE_COMMIT)
+
+
+def _delivery(intent: Intent, result: CallResult) -> Delivery:
+    happening = _result_happening(intent.token, result)
+    actor = engine_actor(intent.tenant_id)
+    return Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
 
 
 def _keep_answer(intent: Intent, result: CallResult) -> None:

@@ -4,13 +4,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from engine.audit import database_now
-from engine.dispatch.calls import Intent, make_calls
+from engine.dispatch.calls import Intent, _deliver_results, make_calls
 from engine.dispatch.drain import _take, drain
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, Wait
 from engine.services.operations import resume_instance, suspend_instance
-from engine.transports.base import Failed
+from engine.transports.base import Failed, Succeeded
 from tests.cast import Cast
 from tests.workflows import CALL, activated, started
 from workflowplatform.ids import uuid7
@@ -79,6 +80,34 @@ def test_an_answer_to_a_suspended_instance_waits_for_it_and_is_not_asked_for_aga
         drain()
     asleep.refresh_from_db()
     assert asleep.state == {"heard": "one"}
+
+
+def writers(instances: tuple[Instance, Instance]) -> int:
+    """Count the transactions that wrote these rows last."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(DISTINCT xmin::text) FROM wf_instances WHERE id = ANY(%s)", [[i.pk for i in instances]]
+        )
+        return int(cursor.fetchone()[0])
+
+
+def test_results_that_are_there_together_are_one_commit(two: tuple[Instance, Instance]) -> None:
+    intents = taken_on()
+    _deliver_results([(intent, Succeeded({"word": "both"})) for intent in intents])
+    for instance in two:
+        instance.refresh_from_db()
+    assert [instance.state for instance in two] == [{"heard": "both"}] * 2
+    assert writers(two) == 1
+
+
+def test_results_of_which_one_is_bad_are_applied_one_by_one(two: tuple[Instance, Instance]) -> None:
+    bad, good = two
+    intents = taken_on()
+    RuntimeState.objects.filter(instance=bad).update(snapshot={"engineSchemaVersion": 999})
+    _deliver_results([(intent, Succeeded({"word": "both"})) for intent in intents])
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert (bad.status, good.state, writers(two)) == ("incident", {"heard": "both"}, 2)
 
 
 def test_a_second_answer_leaves_an_incident_its_error(two: tuple[Instance, Instance]) -> None:
