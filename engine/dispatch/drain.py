@@ -50,17 +50,21 @@ WITH turns AS (
   FROM wf_tenants t CROSS JOIN LATERAL (
     SELECT s.instance_id, min(s.due_at) AS due_at FROM (
       SELECT instance_id, due_at FROM wf_signals
-      WHERE tenant_id = t.id AND due_at <= clock_timestamp()
+      WHERE tenant_id = t.id AND due_at <= (SELECT clock_timestamp())
       ORDER BY due_at LIMIT %(scan)s) s
     GROUP BY s.instance_id) d)
-SELECT r.instance_id FROM turns JOIN wf_runtime_states r USING (instance_id)
-ORDER BY turns.turn, turns.due_at LIMIT %(batch)s FOR NO KEY UPDATE OF r SKIP LOCKED
+SELECT r.instance_id FROM (SELECT instance_id FROM turns ORDER BY turn, due_at) t CROSS JOIN LATERAL (
+  SELECT instance_id FROM wf_runtime_states WHERE instance_id = t.instance_id FOR NO KEY UPDATE SKIP LOCKED) r
+LIMIT %(batch)s
 """
+"""The time is asked in a query of its own, once: compared with the clock itself, an index would be read through all that lies in
+the future. The lock is taken inside, row by row, so that whatever the planner knows of the tables it looks up and locks no more
+rows than a batch."""
 
 DUE = """
 SELECT id, instance_id, type, coalesce(waiting_token, 0), payload, attempts FROM (
   SELECT *, row_number() OVER (PARTITION BY instance_id ORDER BY due_at, id) AS place FROM wf_signals
-  WHERE instance_id = ANY(%(claimed)s) AND due_at <= clock_timestamp()) s
+  WHERE instance_id = ANY(%(claimed)s) AND due_at <= (SELECT clock_timestamp())) s
 WHERE place <= %(most)s ORDER BY instance_id, due_at, id
 """
 
@@ -218,7 +222,7 @@ ASKING = 0.05
 
 NEXT_LOOK = """
 SELECT extract(epoch FROM least(
-  (SELECT min(due_at) FROM wf_signals WHERE due_at > clock_timestamp() - make_interval(secs => %s)),
+  (SELECT min(due_at) FROM wf_signals WHERE due_at > (SELECT clock_timestamp() - make_interval(secs => %s))),
   (SELECT min(look_at) FROM wf_schedules WHERE status = 'active')) - clock_timestamp())
 """
 

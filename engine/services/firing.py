@@ -33,7 +33,7 @@ STARTS_A_PASS = 20
 DUE_SCHEDULES = """
 SELECT id FROM (
   SELECT id, look_at, row_number() OVER (PARTITION BY tenant_id ORDER BY look_at) AS turn FROM wf_schedules
-  WHERE status = 'active' AND look_at <= clock_timestamp()) due
+  WHERE status = 'active' AND look_at <= (SELECT clock_timestamp())) due
 ORDER BY turn, look_at LIMIT 50
 """
 

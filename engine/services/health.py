@@ -11,7 +11,7 @@ SERVING, DEGRADED, DOWN = "ok", "degraded", "down"
 
 QUEUE_FACTS = """
 SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8
-FROM wf_signals WHERE due_at <= clock_timestamp()
+FROM wf_signals WHERE due_at <= (SELECT clock_timestamp())
 """
 
 LIMBO = """
