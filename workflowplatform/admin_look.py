@@ -18,8 +18,8 @@ GREYS = {
 }  # fmt: skip
 
 
-def stylesheet(name: str) -> Any:
-    """Name a style sheet when it is asked for: static files have no address before the settings are read."""
+def file_at(name: str) -> Any:
+    """Name a file when it is asked for: static files have no address before the settings are read."""
     return lambda request: static(name)
 
 
@@ -59,8 +59,8 @@ UNFOLD = {
     "SITE_TITLE": "Workflow",
     "SITE_HEADER": "Workflow",
     "SITE_SUBHEADER": where,
-    "SITE_ICON": stylesheet("img/logo.svg"),
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": stylesheet("img/logo.svg")}],
+    "SITE_ICON": file_at("img/logo.svg"),
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": file_at("img/logo.svg")}],
     "SITE_URL": "/inbox/",
     "THEME": theme,
     "SHOW_HISTORY": True,
@@ -68,8 +68,9 @@ UNFOLD = {
     "BORDER_RADIUS": "6px",
     "COLORS": {"primary": ACCENT, "base": GREYS},
     "STYLES": [
-        stylesheet(name) for name in ("css/tokens.css", "engine/admin.css", "engine/operating.css", "css/diagram.css")
+        file_at(name) for name in ("css/tokens.css", "engine/admin.css", "engine/operating.css", "css/diagram.css")
     ],
+    "SCRIPTS": [file_at("engine/scheme.js")],
     "DASHBOARD_CALLBACK": "engine.admin.overview.overview",
     "SIDEBAR": {
         "show_search": False,
@@ -103,7 +104,13 @@ UNFOLD = {
                     item("Schedules", "schedule", "engine_schedule_changelist"),
                     item("Deliveries", "outgoing_mail", "engine_webhookdelivery_changelist"),
                     item("Audit", "shield", "engine_audit_changelist"),
-                    item("Workers and queues", "dns", "engine_workers", permission=crosses_tenants),
+                    item(
+                        "Workers and queues",
+                        "dns",
+                        "engine_workers",
+                        active="engine.admin.overview.in_workers",
+                        permission=crosses_tenants,
+                    ),
                 ],
             },
             {

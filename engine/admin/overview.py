@@ -112,6 +112,11 @@ def in_signals(request: HttpRequest) -> bool:
     return request.path.startswith(page) and request.path != reverse("admin:engine_workers")
 
 
+def in_workers(request: HttpRequest) -> bool:
+    """Keep Workers and queues marked on RQ's own pages too."""
+    return request.path.startswith((reverse("admin:engine_workers"), reverse("django_rq:home")))
+
+
 def in_templates(request: HttpRequest) -> bool:
     """Keep Templates marked in the side navigation while a version is open."""
     pages = (reverse("admin:engine_template_changelist"), reverse("admin:engine_templateversion_changelist"))

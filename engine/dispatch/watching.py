@@ -8,18 +8,25 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.urls import URLPattern, path
 from django_rq.stats_views import prometheus_metrics, stats_json
 from django_rq.urls import get_admin_urlpatterns
 from rq import Worker
+from rq.exceptions import NoSuchJobError
 from rq.queue import Queue
 from rq.serializers import JSONSerializer
 from rq.worker import BaseWorker
 
 from engine.dispatch.rq import LOST, QUEUE, client
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
+
+LEFT_OUT = frozenset({"scheduler_jobs", "cron_scheduler_detail", "cron_job_detail"})
+"""Pages about RQ's schedulers, which this house does not run: what is due later waits in PostgreSQL."""
+GONE = (NoSuchJobError, IndexError, ValueError, AssertionError)
+"""How django-rq's pages break where a job, a queue or a worker is no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +78,19 @@ def _aware(at: datetime | None) -> datetime | None:
 
 
 def queue_pages(admin_view: Callable[..., Any]) -> list[URLPattern]:
-    """Return django-rq's pages, each behind the admin's door and level 6."""
+    """Return django-rq's pages, each behind the admin's door and level 6; without Redis they lead to the page that says so."""
 
     def wrap(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if getattr(request.user, "level", 0) < TO_CROSS_TENANTS:
                 raise PermissionDenied
-            return view(request, *args, **kwargs)
+            try:
+                return view(request, *args, **kwargs)
+            except GONE as gone:
+                raise Http404 from gone
+            except LOST:
+                return redirect("admin:engine_workers")
 
         door: Callable[..., HttpResponseBase] = admin_view(guarded)
         return door
@@ -87,4 +99,4 @@ def queue_pages(admin_view: Callable[..., Any]) -> list[URLPattern]:
         path("stats.json", wrap(stats_json), name="home_json"),
         path("metrics", wrap(prometheus_metrics), name="metrics"),
     ]
-    return [*figures, *get_admin_urlpatterns(view_wrapper=wrap)]
+    return [*figures, *(page for page in get_admin_urlpatterns(view_wrapper=wrap) if page.name not in LEFT_OUT)]

@@ -34,13 +34,9 @@ OTHER_PLACES = frozenset(
         "webhook_id",
         "delivery_id",
         "act_id",
-        "connection_index",
-        "cron_job_name",
         "job_id",
         "queue_index",
         "result_id",
-        "scheduler_index",
-        "scheduler_name",
     }
 )
 """Secrets sent by mail, routes that take whatever no other takes, rows that a case does not have, and RQ's own."""
@@ -55,7 +51,6 @@ OTHER_ADMIN_LISTS = frozenset(
         "retentionrule",
         "role",
         "schedule",
-        "schedulers",
         "secret",
         "signal",
         "tenant",
