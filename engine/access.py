@@ -313,13 +313,14 @@ def tasks_available(actor: Actor) -> TaskQuerySet:
 
 def walk_available(actor: Actor) -> Walk:
     """Return the tasks of `tasks_available` as a walk over their offers."""
-    return Walk(principals(actor), _takeable(actor))
+    return Walk(own_tenant(actor), principals(actor), _takeable(actor))
 
 
 def walk_overdue(actor: Actor) -> Walk:
     """Return what is late among the tasks that the actor may claim and those bound to them."""
     bound = Task.objects.open().filter(tenant_id=actor.tenant_id, assignee_id=actor.person_id)
-    return Walk(principals(actor), _takeable(actor), bound.exclude(follow_up_at__gt=Now()), timezone.now())
+    bound = bound.exclude(follow_up_at__gt=Now())
+    return Walk(own_tenant(actor), principals(actor), _takeable(actor), bound, timezone.now())
 
 
 def _takeable(actor: Actor) -> TaskQuerySet:

@@ -1,17 +1,19 @@
 """Walk the offers of open tasks in the order in which the inbox shows them.
 
 An offer is a row of `wf_task_candidates` whose primary key is the principal and then the place in the list. One index walk
-for each principal of a person (themselves, their roles, their tenant) stops after a page; the walks are merged. Nothing is
+for each principal of a person (themselves, their roles, their tenant) goes as far as the merged list needs it: the database
+takes the next place of whichever walk is ahead, leaves out a task that it has just met, and stops at the limit. Nothing is
 sorted as a whole and nothing is counted to its end, so a page costs the same among a million tasks as among a few.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import BooleanField, F, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField, Value
 
 from engine.kernel.effects import PRIORITIES
 from engine.keyset import URGENT, Column, Cursor, Page, beside, beyond
@@ -20,14 +22,33 @@ from engine.models.base import NEVER
 
 PLACE = ("rank", "due_at", "task_id")
 BACKWARDS = tuple(f"-{name}" for name in PLACE)
+MET = "SELECT DISTINCT rank, due_at, task_id FROM (%(subquery)s) AS walked ORDER BY %(order)s LIMIT %(limit)s"
+"""Each place once: the walks are in order already, so that equal ones follow each other and the limit ends all of them."""
 
 Place = tuple[int, datetime, UUID]
+
+
+class Met(Subquery):
+    """The ids of the tasks that a walk meets, in its order, inside another query."""
+
+    template = f"ARRAY(SELECT task_id FROM ({MET}) AS met ORDER BY %(order)s)"
+    output_field = ArrayField(UUIDField())
+
+
+class CountedWalk(Subquery):
+    """How many tasks a walk meets up to its limit, inside another query."""
+
+    template = f"(SELECT count(*) FROM ({MET}) AS met)"
+    output_field = IntegerField()
+    empty_result_set_value = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
     """The tasks offered to some principals, of those that fit. Some lists hold tasks bound to a person besides: late ones."""
 
+    tenant: QuerySet[Any, Any]
+    """The one row that an answer is read beside."""
     principals: Sequence[UUID]
     offered: QuerySet[Task]
     """What may be taken, in any order."""
@@ -38,15 +59,24 @@ class Walk:
     def narrowed(self, *conditions: Q) -> "Walk":
         """Keep only tasks that fit more conditions."""
         bound = None if self.bound is None else self.bound.filter(*conditions)
-        return Walk(self.principals, self.offered.filter(*conditions), bound, self.due_before)
+        return replace(self, offered=self.offered.filter(*conditions), bound=bound)
 
-    def places(self, limit: int, after: Place | None = None, *, backwards: bool = False) -> QuerySet[Any, Any]:
-        """Give so many places of the merged list, from its beginning or beyond one of them."""
+    def met(self, limit: int, after: Place | None = None, *, backwards: bool = False) -> list[UUID]:
+        """Read so many tasks of the merged list, from its beginning or beyond a place; one query."""
+        order = ", ".join(f"{name} {'DESC' if backwards else 'ASC'}" for name in PLACE)
+        met = Met(self._ways(limit, after, backwards), limit=limit, order=order)
+        return self.tenant.annotate(met=met).values_list("met", flat=True).get() or []
+
+    def counted(self, limit: int) -> CountedWalk:
+        """Say how many there are, but no further than the limit, as a part of a query."""
+        return CountedWalk(self._ways(limit, None, backwards=False), limit=limit, order=", ".join(PLACE))
+
+    def _ways(self, limit: int, after: Place | None, backwards: bool) -> QuerySet[Any, Any]:
         ways = [self._offers(principal, limit, after, backwards) for principal in self.principals]
         if self.bound is not None:
             ways.append(self._bound(limit, after, backwards))
         first, *others = ways
-        return first.union(*others).order_by(*(BACKWARDS if backwards else PLACE))[:limit]
+        return first.union(*others, all=True).order_by(*(BACKWARDS if backwards else PLACE))
 
     def _offers(self, principal: UUID, limit: int, after: Place | None, backwards: bool) -> QuerySet[Any, Any]:
         """Walk the offers to one principal. Each is looked up by itself, which keeps the planner from reading the whole list."""
@@ -79,10 +109,10 @@ def place_of(values: Sequence[Any]) -> Place:
 def page_of_walk(
     walk: Walk, rows: QuerySet[Task], cursor: Cursor | None, limit: int, columns: Sequence[Column] = URGENT
 ) -> Page:
-    """Read one page: its places in one query, its rows, taken from `rows`, in another."""
+    """Read one page: what the walk meets in one query, the rows of it, taken from `rows`, in another."""
     backwards = cursor is not None and cursor.backwards
     after = place_of(cursor.values) if cursor else None
-    found = [place[2] for place in walk.places(limit + 1, after, backwards=backwards)]
+    found = walk.met(limit + 1, after, backwards=backwards)
     more, found = len(found) > limit, found[:limit]
     shown = rows_in_order(rows, reversed(found) if backwards else found)
     has_next, has_previous = (True, more) if backwards else (more, cursor is not None)

@@ -60,15 +60,15 @@ class TaskList:
         walk = self._walk()
         if walk is None:
             return count_lists(self.actor, {"all": self})["all"], self.page(None, limit, without=without)
-        places = [place[2] for place in walk.places(MOST_COUNTED + 1)]
-        rows = rows_in_order(access.visible_tasks(self.actor).defer(*without), places[:limit])
-        return len(places), Page(rows, beside(rows, URGENT, -1, len(places) > limit), None)
+        met = walk.met(MOST_COUNTED + 1)
+        rows = rows_in_order(access.visible_tasks(self.actor).defer(*without), met[:limit])
+        return len(met), Page(rows, beside(rows, URGENT, -1, len(met) > limit), None)
 
     def counted(self) -> Subquery:
         """Say how many rows there are, but no further than one past the cap, as a part of a query."""
         walk = self._walk()
         if walk is not None:
-            return Counted(walk.places(MOST_COUNTED + 1))
+            return walk.counted(MOST_COUNTED + 1)
         return Counted(self._rows().order_by().values("pk")[: MOST_COUNTED + 1])
 
     def _rows(self) -> QuerySet[Task]:
@@ -86,6 +86,7 @@ class Counted(Subquery):
 
     template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
     output_field = IntegerField()
+    empty_result_set_value = 0
 
 
 def list_named(actor: Actor, name: str, conditions: Sequence[Q] = (), order: str = "") -> TaskList:

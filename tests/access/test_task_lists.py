@@ -3,12 +3,14 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import Q
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from engine import access
 from engine.keyset import URGENT, Cursor, Page
 from engine.models import Task
+from engine.services import task_lists
 from engine.services.task_lists import MOST_COUNTED, TaskList, count_lists, list_named
 from engine.services.tasks import claim_task
 from engine.task_filters import FILTERS, column_condition, columns_declared
@@ -114,6 +116,25 @@ def test_many_lists_are_counted_in_one_query(
         counts = count_lists(ada, lists)
     assert counts == {"mine": 2, "available": 11, "team": 13, "overdue": 6, "done": 0, "snoozed": 0}
     assert MOST_COUNTED == 100
+
+
+@pytest.mark.parametrize("view", ["available", "overdue", "team"])
+def test_a_list_that_nothing_can_fit_is_empty_and_counts_nothing(cast: Cast, tasks: list[Task], view: str) -> None:
+    ada = cast.actor("ada")
+    asked = list_named(ada, view, [Q(pk__in=())])
+    assert asked.opening(PAGE) == (0, Page([], None, None))
+    assert count_lists(ada, {"nothing": asked}) == {"nothing": 0}
+
+
+def test_a_task_offered_in_several_ways_counts_once_towards_the_cap(
+    cast: Cast, tasks: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = cast.actor("ada")
+    monkeypatch.setattr(task_lists, "MOST_COUNTED", 7)
+    asked = list_named(ada, "available")
+    count, page = asked.opening(PAGE)
+    assert (count, page.rows) == (8, list(access.tasks_available(ada)[:PAGE]))
+    assert count_lists(ada, {"all": asked}) == {"all": 8}
 
 
 def test_a_page_costs_two_queries_wherever_it_begins(
