@@ -16,7 +16,7 @@ from django.utils.translation.template import templatize
 ROOT = Path(__file__).resolve().parent.parent
 LOCALE = ROOT / "locale"
 PAGES = ("templates",)
-LEFT_OUT = ("templates/admin", "templates/api", "templates/mails")
+LEFT_OUT = ("templates/admin", "templates/api", "templates/django_rq", "templates/mails", "templates/unfold")
 """Pages of authors and machines stay English."""
 MODULES = ("tasks_inbox", "engine/telling", "engine/forms", "workflowplatform/accounts")
 SINGLE = {"_", "gettext", "gettext_lazy"}
