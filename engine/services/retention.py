@@ -24,13 +24,17 @@ from engine.kernel.periods import parse_period
 from engine.kernel.transitions import InstanceStatus
 from engine.models import (
     AuditAnchor,
+    BulkAct,
+    BulkRow,
     DeadLetter,
+    Event,
     IdempotencyKey,
     Instance,
     KeptSignal,
     Rate,
     RetentionRule,
     RuntimeState,
+    ScheduleFire,
     Signal,
     Template,
 )
@@ -44,6 +48,9 @@ BATCH = 500
 LOCK = "retention"
 LOCK_SECONDS = 300
 KEYS_KEPT = timedelta(days=90)
+"""How long a repetition is known: of a request by its key, of an event or a keyed signal by its id."""
+RECORDS_KEPT = timedelta(days=90)
+"""How long it can be looked up what became of a schedule's slot and of an act over many rows."""
 RATES_KEPT = timedelta(days=1)
 WINDOWS = ("completed_for", "cancelled_for", "runtime_for", "audit_for")
 ENDED_BY_ITSELF = (InstanceStatus.COMPLETED, InstanceStatus.FAILED, InstanceStatus.EXPIRED)
@@ -102,6 +109,10 @@ class Swept:
     templates: list[Purged] = field(default_factory=list)
     kept_signals: int = 0
     idempotency_keys: int = 0
+    events: int = 0
+    slots: int = 0
+    bulk_rows: int = 0
+    bulk_acts: int = 0
     rates: int = 0
     files: int = 0
     """Files of attachments that went; a dry run does not look for them."""
@@ -289,9 +300,22 @@ KINDS: dict[str, Callable[[Template, datetime], Iterator[list[UUID]]]] = {
 
 def _sweep_house(swept: Swept) -> None:
     """Let go what nobody can use any more, whatever the rules: no tenant misses it."""
-    now = database_now()
-    kept = KeptSignal.objects.filter(expires_at__lt=now)
-    keys = IdempotencyKey.objects.filter(created_at__lt=now - KEYS_KEPT)
-    rates = Rate.objects.filter(free_at__lt=now - RATES_KEPT)
-    for name, rows in (("kept_signals", kept), ("idempotency_keys", keys), ("rates", rates)):
+    for name, rows in _forgettable(database_now()).items():
         setattr(swept, name, rows.count() if swept.dry_run else rows._raw_delete(rows.db))
+
+
+def _forgettable(now: datetime) -> dict[str, Any]:
+    recurring = ScheduleFire.objects.exclude(
+        schedule__cron=""
+    )  # that a moment was had is all that keeps it from coming again
+    settled = recurring.exclude(outcome="waiting").filter(at__lt=now - RECORDS_KEPT)
+    over = BulkAct.objects.filter(ended_at__lt=now - RECORDS_KEPT)
+    return {
+        "kept_signals": KeptSignal.objects.filter(expires_at__lt=now),
+        "idempotency_keys": IdempotencyKey.objects.filter(created_at__lt=now - KEYS_KEPT),
+        "events": Event.objects.filter(at__lt=now - KEYS_KEPT),
+        "slots": settled,
+        "bulk_rows": BulkRow.objects.filter(bulk_act__in=over),
+        "bulk_acts": over,
+        "rates": Rate.objects.filter(free_at__lt=now - RATES_KEPT),
+    }

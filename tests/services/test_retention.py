@@ -17,21 +17,27 @@ from engine.host_locks import LockHeld, host_lock
 from engine.models import (
     Audit,
     AuditAnchor,
+    BulkAct,
+    BulkRow,
     DeadLetter,
+    Event,
     Instance,
     KeptSignal,
     RetentionRule,
     RuntimeState,
+    ScheduleFire,
     Task,
     TaskEvent,
 )
 from engine.services.auditing import verify_everything
+from engine.services.bulk_acts import begin_bulk_act
 from engine.services.comments import comment_task
 from engine.services.instances import cancel_instance
 from engine.services.retention import apply_retention, keep_instance, list_retention, set_retention
+from engine.services.schedules import create_schedule
 from engine.services.tasks import complete_task
 from tests.cast import Cast
-from tests.workflows import APPROVAL, activated, only_task, started
+from tests.workflows import APPROVAL, TIMER, activated, only_task, started
 
 PARENT = """
 workflow: parent
@@ -351,6 +357,51 @@ def test_signals_kept_too_long_go_whatever_the_rules(cast: Cast) -> None:
     assert apply_retention(dry_run=True).kept_signals == 1
     assert apply_retention().kept_signals == 1
     assert KeptSignal.objects.get().expires_at > now
+
+
+LONG_AGO = timedelta(days=91)
+
+
+def test_ids_of_events_are_known_for_ninety_days(cast: Cast) -> None:
+    now = database_now()
+    for name, at in (("old", now - LONG_AGO), ("new", now)):
+        Event.objects.create(tenant=cast.acme, kind="event", name="paid", external_id=name, at=at)
+    assert apply_retention(dry_run=True).events == 1
+    assert apply_retention().events == 1
+    assert Event.objects.get().external_id == "new"
+
+
+def test_old_slots_go_but_none_that_waits_or_must_not_come_again(cast: Cast) -> None:
+    activated(cast.actor("gwen"), TIMER)
+    long_ago = database_now() - LONG_AGO
+    own = {"actor": cast.actor("gwen"), "template": "timer"}
+    daily = create_schedule(**own, cron="0 6 * * *")
+    once = create_schedule(**own, once_at=database_now() + timedelta(days=1))
+    rows = [(daily, 0, "started"), (daily, 1, "skipped"), (daily, 2, "waiting"), (once, 0, "started")]
+    for schedule, number, outcome in rows:
+        slot = long_ago + timedelta(hours=number)
+        ScheduleFire.objects.create(tenant=cast.acme, schedule=schedule, slot=slot, outcome=outcome, at=slot)
+    ScheduleFire.objects.create(
+        tenant=cast.acme, schedule=daily, slot=database_now(), outcome="started", at=database_now()
+    )
+    assert apply_retention(dry_run=True).slots == 2
+    assert apply_retention().slots == 2
+    left = ScheduleFire.objects.filter(at__lte=long_ago + timedelta(hours=3))
+    assert {(fire.schedule_id, fire.outcome) for fire in left} == {(daily.pk, "waiting"), (once.pk, "started")}
+    assert ScheduleFire.objects.count() == 3
+
+
+def test_acts_over_many_rows_go_with_their_rows_once_they_are_long_over(cast: Cast) -> None:
+    activated(cast.actor("gwen"), TIMER)
+    ids = [started(cast.actor("ada"), "timer").pk for _ in range(2)]
+    old, open_one = (
+        begin_bulk_act(actor=cast.actor("ada"), action="suspend", subject_ids=ids, reason="audit") for _ in range(2)
+    )
+    BulkAct.objects.filter(pk=old.pk).update(ended_at=database_now() - LONG_AGO)
+    BulkAct.objects.filter(pk=open_one.pk).update(started_at=database_now() - LONG_AGO)
+    swept = apply_retention()
+    assert (swept.bulk_acts, swept.bulk_rows) == (1, 2)
+    assert (BulkAct.objects.get().pk, BulkRow.objects.count()) == (open_one.pk, 2)
 
 
 def test_only_one_host_at_a_time_sweeps(cast: Cast) -> None:

@@ -15,6 +15,16 @@ from workflowplatform.accounts.actor import operator_actor
 from workflowplatform.accounts.models import Tenant
 
 OPTIONS = tuple(name.removesuffix("_for") for name in WINDOWS)
+HOUSE = {
+    "kept_signals": "kept signals",
+    "idempotency_keys": "keys",
+    "events": "events",
+    "slots": "slots of schedules",
+    "bulk_acts": "acts over many rows",
+    "rates": "rates",
+    "files": "files",
+}
+"""What goes whatever the rules, in words."""
 
 
 class Command(BaseCommand):
@@ -89,7 +99,7 @@ class Command(BaseCommand):
             console.print(table)
         total = {name: sum(getattr(one, name) for one in swept.templates) for name in OPTIONS}
         told = ", ".join(f"{count} {name}" for name, count in total.items())
-        house = f"{swept.kept_signals} kept signals, {swept.idempotency_keys} keys, {swept.rates} rates, {swept.files} files"
+        house = ", ".join(f"{getattr(swept, name)} {words}" for name, words in HOUSE.items())
         self.stdout.write(f"{'Would go' if swept.dry_run else 'Gone'}: {told}, {house}.")
 
 
