@@ -68,6 +68,7 @@ class WebhookDelivery(IdRow):
 
     class Meta:
         db_table = "wf_webhook_deliveries"
+        verbose_name, verbose_name_plural = "delivery", "deliveries"
         ordering = ("-id",)
         indexes = (
             models.Index(fields=("due_at",), condition=Q(status="pending"), name="deliveries_by_due"),

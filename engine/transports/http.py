@@ -55,7 +55,16 @@ def send_http(call: Call) -> CallResult:
     except httpcore.TimeoutException:
         return Failed("transport", "no_answer", f"There was no answer within {call.timeout_seconds:g} s.")
     except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError) as error:
-        return Failed("transport", "no_answer", f"The connection failed: {type(error).__name__}.")
+        return Failed("transport", "no_answer", _what_broke(error))
+
+
+def _what_broke(error: Exception) -> str:
+    """Say where a request ended, in words; the error's own text may hold what a log must not."""
+    if isinstance(error, httpcore.ConnectError):
+        return "The address could not be reached: its name is unknown, or nobody listens there."
+    if isinstance(error, ssl.SSLError):
+        return "No secure connection could be made."
+    return "The connection broke before an answer was there."
 
 
 def outcome_of(response: httpx.Response, body: bytes) -> CallResult:

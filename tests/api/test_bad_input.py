@@ -106,7 +106,8 @@ BAD_QUERIES = (
     "instances/?status=unknown", "instances/?template=%00", "instances/?reference=%00", "instances/?started_after=today",
     "instances/?started_after=2026-01-01",
     "instances/?started_after=0001-01-01T00:00:00%2B23:59", "instances/?waiting_kind=x", "instances/?surprise=1",
-    "tasks/?view=all", "tasks/?instance=x", "tasks/?template=%00", "tasks/?surprise=1", "templates/?surprise=1",
+    "tasks/?view=all", "tasks/?view=", "tasks/?sort=", "tasks/?instance=x", "tasks/?template=%00", "tasks/?surprise=1",
+    "templates/?surprise=1",
     "templates/approval/versions/1/export/?format=xml",
     "schedules/?surprise=1", "schedules/?status=gone", "schedules/{schedule}/preview/?n=0", "schedules/{schedule}/preview/?n=101",
     "schedules/{schedule}/preview/?n=x", "schedules/{schedule}/preview/?m=1", "schedules/?cursor=x",
@@ -137,6 +138,16 @@ ODD_ADDRESSES = (
 def test_odd_address_is_not_found(call: Callers, scene: Scene) -> None:
     for path in ODD_ADDRESSES:
         answer = call("ada").get(path)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
+
+
+def test_odd_address_with_a_key_is_not_found(call: Callers, scene: Scene) -> None:
+    for path in (
+        "templates/a%00b/versions/1/activate/",
+        "tasks/%00/claim/",
+        "templates/" + "x" * 300 + "/versions/1/pause/",
+    ):
+        answer = call("gwen").post(path, {}, key="k")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
 
 

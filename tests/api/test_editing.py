@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
 from engine.models import Schedule, Webhook
+from engine.services.people import grant_role
 from tests.api.conftest import Caller, Callers, caller_of
 from tests.api.scene import DRAFT, Scene, set_whole_scene
 from tests.cast import Cast
@@ -97,3 +101,38 @@ def test_of_two_editors_at_once_one_wins(committed_cast: Cast) -> None:
         return lambda: gwen("PUT", "roles/finance/", {"title": title}, **{"If-Match": tag}).status_code
 
     assert sorted(at_once([rename(f"Money {n}") for n in range(4)])) == [200, 412, 412, 412]
+
+
+def test_an_edit_waits_for_a_role_that_is_being_granted_and_is_then_refused(committed_cast: Cast) -> None:
+    gwen, address = caller_of("gwen"), "people/uri/"
+    read = gwen.get(address)["ETag"]
+    edit = Thread(target=lambda: answers.append(_closing(gwen, address, {"roles": []}, read)))
+    answers: list[Any] = []
+    with transaction.atomic():
+        grant_role(actor=None, person=committed_cast.uri, role="finance")
+        edit.start()
+        _await_a_waiter()
+    edit.join(60)
+    assert (answers[0].status_code, answers[0].json()["code"]) == (412, "changed")
+    assert gwen.get(address).json()["roles"] == ["finance"]
+
+
+def _closing(who: Caller, address: str, body: dict[str, Any], tag: str) -> Any:
+    try:
+        return who("PUT", address, body, **{"If-Match": tag})
+    finally:
+        connection.close()
+
+
+def _await_a_waiter() -> None:
+    """Wait until somebody waits for a lock of this transaction's."""
+    until = time.monotonic() + 60
+    with connection.cursor() as cursor:
+        while time.monotonic() < until:
+            cursor.execute(
+                "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
+            )
+            if cursor.fetchone()[0]:
+                return
+            time.sleep(0.02)
+    raise AssertionError("nobody waits")

@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -29,6 +31,7 @@ from engine.services.tasks import claim_task, complete_task
 from engine.streaming.hub import read_for
 from engine.streaming.listeners import MOST_WAITING, Listener
 from tests.api.conftest import Caller, caller_of
+from tests.api.test_following import Dawdler
 from tests.cast import Cast
 from tests.settling import settle
 from tests.workers import ROOT, environment, stop
@@ -239,6 +242,19 @@ def test_a_stream_cut_again_and_again_loses_and_doubles_nothing(committed_cast: 
     writers.join()
     rows = Audit.objects.filter(action="write").order_by("xid", "pk")
     assert heard == [f"{row.xid}-{row.pk}" for row in rows]
+
+
+def test_a_transaction_open_across_a_read_holds_the_stream_back(committed_cast: Cast, server: Server) -> None:
+    """Who wrote first and commits last is heard first: a stream that did not wait would tell the other one at once."""
+    cast = committed_cast
+    with server.listen(token_of(cast.ada)) as stream:
+        stream.opened()
+        late = Dawdler(cast.uri, cast.actor("gwen"), "dawdled")
+        note(cast.adam, cast, "hurried")
+        time.sleep(1)  # as long as a reader that is rung for takes by far
+        late.commit()
+        heard = [event["action"] for event in islice(stream.events(), 2)]
+    assert heard == ["dawdled", "hurried"]
 
 
 def test_a_slow_client_is_not_read_for_and_misses_nothing(committed_cast: Cast) -> None:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from http.server import HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import pytest
+
+from engine.dispatch.webhooks import post
 from engine.models import Audit, WebhookDelivery
 from engine.services.deliveries import Answer, settle, take_on
+from engine.services.webhooks import create_webhook, ping_webhook
 from engine.signing import new_secret, signed_headers
 from tests.api.conftest import Callers
 from tests.cast import Cast
@@ -80,11 +86,33 @@ def test_delivery_shows_each_try_and_is_replayed_once_a_key(
     assert ada.post(f"deliveries/{pings[1]}/replay/").status_code == 202
 
 
-def test_snippet_of_the_guide_knows_ours_from_others(cast: Cast) -> None:
+def snippets_of_the_guide() -> dict[str, Any]:
     guide = (Path(__file__).resolve().parent.parent.parent / "docs/rest.md").read_text()
-    (snippet,) = re.findall(r"```python\n(import base64.*?)```", guide, re.DOTALL)
-    inside: dict[str, Any] = {}
-    exec(snippet, inside)
+    inside: dict[str, Any] = {"__name__": "guide"}
+    for snippet in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
+        exec(snippet, inside)
+    return inside
+
+
+def test_receiver_of_the_guide_is_told_and_knows_whose_it_is(
+    cast: Cast, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside, gwen = snippets_of_the_guide(), cast.actor("gwen")
+    with HTTPServer(("127.0.0.1", 0), inside["Receiver"]) as receiver:
+        Thread(target=receiver.handle_request, daemon=True).start()
+        settings.WORKFLOW_HTTP_ALLOW = [f"http://127.0.0.1:{receiver.server_port}"]
+        url = settings.WORKFLOW_HTTP_ALLOW[0] + "/"
+        webhook, inside["SECRET"] = create_webhook(actor=gwen, url=url, events=["instance.started"])
+        ping = ping_webhook(actor=gwen, webhook_id=webhook.pk)
+        (taken,) = take_on()
+        assert settle(taken, post(taken))
+    ping.refresh_from_db()
+    assert (ping.status, ping.log.get().status) == ("delivered", 204)
+    assert capsys.readouterr().out == f"{ping.pk} True {ping.body}\n"
+
+
+def test_snippet_of_the_guide_knows_ours_from_others(cast: Cast) -> None:
+    inside = snippets_of_the_guide()
     secret, old = new_secret(), new_secret()
     headers = signed_headers([secret, old], "id-1", int(time.time()), '{"a":"ü"}')
     body = '{"a":"ü"}'.encode()

@@ -38,11 +38,11 @@ class TasksView(ApiView):
         return Response(answer_page(request, asked.page, asked.order, shape_tasks))
 
     def _word(self, request: Request, name: str, known: Iterable[str]) -> str:
-        wanted = request.query_params.get(name, "")
-        if wanted and wanted not in known:
+        wanted = request.query_params.get(name)
+        if wanted is not None and wanted not in known:
             message = f"Use one of {', '.join(known)}."
             raise Invalid(message, [FieldError(name, "invalid", message)])
-        return wanted
+        return wanted or ""
 
 
 class TaskView(ApiView):
