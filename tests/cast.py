@@ -3,15 +3,22 @@
 Acme: Gwen (god), Ada and Adam (admins who hold the default roles between them), Uri (user). Globex: Sam (god) and Stan
 (admin), who see nothing of Acme's. Zoe (supergod) lives in a tenant of her own. Nobody has a password: tests sign them
 in with `force_login`.
+
+The services create them once a process. Later tests get the same rows written again by one statement: a tenth of all
+the tests' time went into creating the same ten subjects 1,500 times.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import pytest
+from django.db import connection, models
 
+from engine.models import Audit
+from engine.models.base import TransactionField
 from engine.services.people import create_person, create_tenant
 from workflowplatform.accounts.actor import Actor, actor_of
-from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.accounts.models import Membership, Role, Tenant, User
 
 PEOPLE: dict[str, dict[str, tuple[int, tuple[str, ...]]]] = {
     "acme": {
@@ -45,7 +52,7 @@ class Cast:
         return actor_of(User.objects.get(username=name))
 
 
-def assemble_cast() -> Cast:
+def create_cast() -> Cast:
     """Create all tenants and people as the product itself would."""
     tenants = {name: create_tenant(actor=None, name=name, title=name.capitalize()) for name in PEOPLE}
     people = {
@@ -56,6 +63,38 @@ def assemble_cast() -> Cast:
         for name, (level, roles) in members.items()
     }
     return Cast(**tenants, **people)
+
+
+WRITTEN: tuple[type[models.Model], ...] = (Tenant, Role, User, Membership, Audit)
+"""Where creating the cast leaves rows, in the order in which they refer to each other."""
+
+_rehearsed: list[tuple[Cast, str]] = []
+
+
+def assemble_cast() -> Cast:
+    """Bring everybody on stage: created the first time, written again as they were created every other time."""
+    if not _rehearsed:
+        cast = create_cast()
+        _rehearsed.append((deepcopy(cast), "; ".join(_statement(model) for model in WRITTEN)))
+        return cast
+    cast, statements = _rehearsed[0]
+    with connection.cursor() as cursor:
+        cursor.execute(statements)
+    return deepcopy(cast)
+
+
+def _statement(model: type[models.Model]) -> str:
+    """Ask the database for the statement that writes a table's rows again, by the transaction that will run it."""
+    table = model._meta.db_table
+    columns = ", ".join(
+        field.column for field in model._meta.concrete_fields if not isinstance(field, TransactionField)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT format('INSERT INTO {table} ({columns}) SELECT {columns}"
+            f" FROM jsonb_populate_recordset(NULL::{table}, %L)', jsonb_agg(t)) FROM {table} t"
+        )
+        return str(cursor.fetchone()[0])
 
 
 @pytest.fixture
