@@ -5,9 +5,14 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 import redis
+from django.core.management.commands import flush
+from whitenoise.middleware import WhiteNoiseMiddleware
+
+from tests.emptying import empty_tables
 
 
 def pytest_collection_finish() -> None:
@@ -15,6 +20,30 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files_found_once() -> Generator[None, None, None]:
+    """Keep what whitenoise found: the client of every test would walk through all static files again."""
+    look, found = WhiteNoiseMiddleware.add_files_from_finders, dict[str, Any]()
+
+    def look_once(middleware: WhiteNoiseMiddleware) -> None:
+        if not found:
+            look(middleware)
+            found.update(middleware.files)
+        middleware.files.update(found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", look_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables_emptied_quickly() -> Generator[None, None, None]:
+    """Delete what a test committed instead of truncating every table."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flush.Command, "handle", empty_tables)
+        yield
 
 
 @pytest.fixture

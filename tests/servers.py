@@ -15,12 +15,13 @@ import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.pooler import POOLED, socket_folder, start_pooler
 from workflowplatform.services.embedded import Embedded
 from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.postgres import DATABASE
+from workflowplatform.services.postgres import DATABASE, ROLE, SUPERUSER
 from workflowplatform.services.processes import Household
 
 TEST_ENVIRONMENT = {
@@ -61,10 +62,17 @@ def _start_servers() -> None:
     embedded = Embedded(household, data, careless=True)
     embedded.start_missing({})
     os.environ.update(embedded.addresses, WORKFLOW_TEST_SERVERS="1")
+    server = socket_folder(embedded.addresses["DATABASE_URL"])
+    _let_tables_be_emptied(server)
     if "WORKFLOW_TEST_POOLER" in os.environ:
-        server = socket_folder(embedded.addresses["DATABASE_URL"])
         address = start_pooler(household, data=data, server=server, name=DATABASE)
         os.environ.update(POOLED, DATABASE_URL=address)
+
+
+def _let_tables_be_emptied(server: str) -> None:
+    """Allow the tests' role to delete past triggers and foreign keys (tests/emptying.py); the product's role may not."""
+    with psycopg.connect(host=server, user=SUPERUSER, dbname="postgres", autocommit=True) as connection:
+        connection.execute(f"GRANT SET ON PARAMETER session_replication_role TO {ROLE}")
 
 
 def _separate_worker(number: int) -> None:

@@ -5,9 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.core.management.base import CommandError
-from django.core.management.commands import flush
-from psycopg.errors import DeadlockDetected
 
 from engine.dispatch.drain import drain
 from engine.dispatch.rq import make_worker
@@ -38,29 +35,6 @@ def _wait(instance: Instance, nudge: Callable[[], object]) -> Instance:
 
 def _burst() -> None:
     make_worker(f"burst{time.monotonic_ns()}").work(burst=True)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def emptied_again() -> Iterator[None]:
-    """Empty the tables once more where a worker that only looked around locked them in another order."""
-    empty = flush.Command.handle
-
-    def empty_patiently(command: flush.Command, **options: Any) -> None:
-        try:
-            empty(command, **options)
-        except CommandError as error:
-            if not is_deadlock(error.__cause__):
-                raise
-            empty(command, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flush.Command, "handle", empty_patiently)
-        yield
-
-
-def is_deadlock(error: BaseException | None) -> bool:
-    """Say whether the database ended it because two waited for each other."""
-    return error is not None and isinstance(error.__cause__, DeadlockDetected)
 
 
 @pytest.fixture(scope="module", params=["immediate", "rq burst", *COMMANDS])
