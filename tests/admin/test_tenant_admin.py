@@ -36,7 +36,7 @@ def addresses(model: type[Model], key: object) -> list[tuple[str, str]]:
 
 def comparable(answer: Any, key: object) -> tuple[int, str]:
     """Reduce an answer to what a person could tell it by."""
-    words = re.sub(r'value="[A-Za-z0-9]{64}"', "", words_of(answer)).replace(str(key), "KEY")
+    words = re.sub(r'value="[A-Za-z0-9]{64}"', "", words_of(answer)).replace(f"/{key}/", "/KEY/")
     return answer.status_code, words
 
 

@@ -120,10 +120,9 @@ def test_ids_of_ours_answer_another_tenant_like_made_up_ones(sign_in: SignIn, ac
             answers = []
             for one in (key, nothing):
                 answer = getattr(browser, method)(filled(route, one), {"answer": "x", "reason": "x"})
-                answers.append((answer.status_code, words_of(answer).replace(str(one), "KEY")))
+                answers.append((answer.status_code, words_of(answer).replace(f"/{one}/", "/KEY/")))
             told = [re.sub(r'value="[A-Za-z0-9]{64}"', "", content) for _, content in answers]
-            alike = "<int:" in route or told[0] == told[1]  # a digit stands everywhere in a page
-            if answers[0][0] != answers[1][0] or not alike:
+            if answers[0][0] != answers[1][0] or told[0] != told[1]:
                 different.append((method, route, answers[0][0], answers[1][0]))
     assert different == []
     for row in acmes.values():
