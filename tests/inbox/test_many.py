@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 from django.test import Client
@@ -71,6 +72,18 @@ def test_chosen_tasks_are_claimed_and_released_together(cast: Cast, review: str,
     assert len(titles(ada, "/inbox/")) == 2
     assert "2 released." in chosen(ada, "release", *tasks[:2], view="mine").content.decode()
     assert titles(ada, "/inbox/") == []
+
+
+def test_what_was_claimed_together_is_given_back_by_undo(cast: Cast, review: str, browser: SignIn) -> None:
+    tasks, ada = some_tasks(cast, 3), browser("ada")
+    html = chosen(ada, "claim", *tasks[:2]).content.decode()
+    undo = re.search(r'action="(/inbox/bulk/\?[^"]+)"', html)
+    assert undo
+    answer = ada.post(unescape(undo[1]), follow=True)
+    assert answer.redirect_chain == [("/inbox/?view=available", 302)]
+    assert "2 released." in answer.content.decode()
+    assert "/inbox/bulk/?" not in answer.content.decode(), "who held it before is not known here"
+    assert titles(ada, "/inbox/?view=available") == [task.title for task in tasks]
 
 
 def test_what_could_not_be_done_says_why_row_by_row(cast: Cast, review: str, browser: SignIn) -> None:
