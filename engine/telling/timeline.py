@@ -17,19 +17,11 @@ from engine.forms.values import NOTHING, shown, shown_as
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskEvent
 from engine.telling.outline import Step
+from engine.telling.task_changes import Diff, changes_of
 
 ENGINE = frozenset({"", "engine"})
 SHORT = 50
 WHOLE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Diff:
-    """One value that changed; `old` is empty where there was none."""
-
-    key: str
-    old: str
-    new: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,15 +316,6 @@ def _inner_diffs(key: str) -> Callable[[Json, Json], tuple[Diff, ...]]:
     return lambda _old_values, new: _state_diffs(None, new.get(key)) if isinstance(new, dict) else ()
 
 
-def _plain_diffs(old: Json, new: Json) -> tuple[Diff, ...]:
-    """Tell what an act on a task changed: whose it is, its priority, a file's name."""
-    before, after = (value if isinstance(value, dict) else {} for value in (old, new))
-    keys = [key for key in TOLD if before.get(key) or after.get(key)]
-    return tuple(Diff(key, _old(before.get(key)), shown(after.get(key))) for key in keys)
-
-
-TOLD = ("assignee", "priority", "roles", "users", "name", "until", "letters")
-"""What is told of an act on a task, in this order."""
 CAUSES: Mapping[str, Any] = {
     "round_robin": gettext_lazy("Everybody in turn."),
     "random": gettext_lazy("By lot."),
@@ -355,7 +338,7 @@ _DIFFS: Mapping[str, Callable[[Json, Json], tuple[Diff, ...]]] = {
             "task_detached",
             "task_snoozed",
         ),
-        _plain_diffs,
+        changes_of,
     ),
 }
 
@@ -378,10 +361,17 @@ def _event_entry(event: TaskEvent, task: Task) -> Entry:
         what=words or str(saying.by_person if who else saying.by_engine),
         note=str(CAUSES.get(event.cause, event.cause)),
         comment=task.comment if completed else "",
-        diffs=_answer_diffs(task) if completed else _plain_diffs(event.old, event.new),
+        diffs=_event_diffs(event, task),
         tone=saying.tone,
         icon=saying.icon,
     )
+
+
+def _event_diffs(event: TaskEvent, task: Task) -> tuple[Diff, ...]:
+    """Tell what an event changed; that a claim made it the claimer's is said by its sentence."""
+    if event.kind == "completed":
+        return _answer_diffs(task)
+    return () if event.kind == "claimed" else changes_of(event.old, event.new)
 
 
 def _answer_diffs(task: Task) -> tuple[Diff, ...]:

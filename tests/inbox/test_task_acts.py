@@ -1,6 +1,7 @@
 """What people do with a task beside answering it, through its page and without JavaScript."""
 
-from datetime import timedelta
+import re
+from datetime import datetime, timedelta
 
 import pytest
 from django.http import HttpResponse
@@ -11,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from engine.models import Task, TaskComment
 from engine.services.comments import comment_task
 from engine.services.tasks import claim_task, complete_task
+from engine.telling.times import moment_words
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.workflows import only_task, started
@@ -62,6 +64,12 @@ def test_empty_comment_is_refused_in_words(cast: Cast, review: str, browser: Sig
     assert not TaskComment.objects.exists()
 
 
+def history(html: str) -> list[tuple[str, str, str]]:
+    """Read what the page says was changed, newest first: what, from, to."""
+    told = re.findall(r"<dt>(.*?)</dt><dd>(?:<del>(.*?)</del> )?<ins>(.*?)</ins>", html)
+    return [(what, old, new) for what, old, new in told]
+
+
 def test_assigned_task_is_the_receivers_with_the_reason_in_its_history(
     cast: Cast, review: str, browser: SignIn
 ) -> None:
@@ -76,6 +84,7 @@ def test_assigned_task_is_the_receivers_with_the_reason_in_its_history(
     send(gwen, task, "assign", person="")
     task.refresh_from_db()
     assert task.assignee_id is None
+    assert history(page(gwen, task))[:2] == [("Whose", "Ada", "–"), ("Whose", "", "Ada")]
 
 
 def test_task_is_not_given_to_who_may_not_do_it(cast: Cast, review: str, browser: SignIn) -> None:
@@ -123,6 +132,8 @@ def test_task_put_off_leaves_mine_waits_in_its_list_and_comes_back(cast: Cast, r
     assert task.title not in ada.get("/inbox/").content.decode()
     assert task.title in ada.get("/inbox/?view=later").content.decode()
     assert "put off until" in page(ada, task)
+    until_words = moment_words(datetime.fromisoformat(until), timezone.now())
+    assert history(page(ada, task)) == [("Until", "", until_words)]
     send(ada, task, "snooze", back="1")
     assert task.title in ada.get("/inbox/").content.decode()
 
