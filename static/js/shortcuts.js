@@ -82,6 +82,12 @@ function goTo(key) {
   return Boolean(place);
 }
 
+/* A comment that this outcome cannot do without is asked for before anything is sent. */
+function missing(outcome) {
+  const comment = document.getElementById(outcome.dataset.needs ?? "");
+  return comment?.value.trim() === "" ? comment : null;
+}
+
 const inField = (element) => element.matches("input:not([type=checkbox]), select, textarea, [contenteditable]");
 
 document.addEventListener("keydown", (event) => {
@@ -89,7 +95,9 @@ document.addEventListener("keydown", (event) => {
     const first = document.querySelector("[data-first-outcome]");
     if (first) {
       event.preventDefault();
-      first.click();
+      const comment = missing(first);
+      if (comment) comment.focus();
+      else first.click();
     }
     return;
   }
