@@ -1,4 +1,4 @@
-"""Take the pictures of the README and of authoring.md from a running product: `.venv/bin/python docs/pictures/take.py http://127.0.0.1:8000`.
+"""Take the pictures of the admin, for README and authoring.md, from a running product: `.venv/bin/python docs/pictures/take.py http://127.0.0.1:8000`.
 
 It signs in as the demo people, so the product must run with the demo. Needs Chromium and the development requirements.
 """
@@ -52,10 +52,7 @@ def take(page: Page, name: str) -> None:
 
 
 def take_all(browser: Browser, address: str) -> None:
-    """Take the inbox as Ada sees it and the admin as Gwen does."""
-    ada = signed_in(browser, address, "ada")
-    ada.goto("/inbox/?view=available")
-    take(ada, "inbox")
+    """Take the admin as Gwen sees it."""
     gwen = signed_in(browser, address, "gwen")
     gwen.goto("/admin/engine/templateversion/add/")
     gwen.locator(".cm-content").wait_for()

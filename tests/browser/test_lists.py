@@ -76,7 +76,6 @@ def test_a_saved_filter_is_found_in_another_browser_and_can_be_called_back(signe
 def test_a_phone_has_one_column_filters_in_a_sheet_and_one_primary_act(signed_in: SignedIn) -> None:
     page = signed_in("ada", viewport=PHONE)
     page.goto("/inbox/?view=available")
-    picture(page, "inbox_phone")
     next_task = page.get_by_role("button", name="Take the next task").filter(visible=True)
     expect(next_task).to_have_count(1)
     box = next_task.bounding_box()
@@ -94,7 +93,6 @@ def test_a_phone_has_one_column_filters_in_a_sheet_and_one_primary_act(signed_in
 def test_typing_searches_and_leaves_an_address_that_says_only_that(signed_in: SignedIn, scheme: str) -> None:
     page = signed_in("ada", color_scheme=scheme)
     page.goto("/inbox/?view=available")
-    picture(page, "inbox" if scheme == "light" else "inbox_dark")
     page.keyboard.press("/")
     page.keyboard.type("lisbon")
     expect(page.locator("[data-row]")).to_have_count(1)

@@ -95,21 +95,3 @@ def test_draft_begun_by_one_is_finished_by_another(signed_in: SignedIn, errands:
     expect(adam.page.locator("[data-draft-words]")).to_contain_text("Draft by Ada")
     adam.answer("Done", Amount="9")
     expect(adam.page.get_by_role("status").filter(has_text="Paint the fence: Done.")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_task_and_case_look_as_they_should(signed_in: SignedIn) -> None:
-    page = signed_in("ada")
-    page.goto("/inbox/?view=mine")
-    page.get_by_role("link", name="Approve purchase").click()
-    expect(page.get_by_text("Create the order")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"^\d+ of \d+$"))).to_be_visible()
-    picture(page, "task")
-    assert faults_in(page) == []
-    page.get_by_role("link", name="Whole case").click()
-    expect(page.get_by_role("tab", name="Diagram")).to_be_visible()
-    page.get_by_role("tab", name="As text").click()
-    expect(page.get_by_text("Manager approval").last).to_be_visible()
-    page.get_by_role("tab", name="Diagram").click()
-    picture(page, "case")
-    assert faults_in(page) == []

@@ -1,0 +1,83 @@
+"""The inbox as it looks on its first day, in a house of its own: every picture is also looked at by axe and measured.
+
+`WORKFLOW_PICTURES=1 .venv/bin/python -m pytest -m slow tests/browser/test_pictures.py` keeps them for README and guide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Mapping
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.axe import faults_of
+from tests.browser.conftest import DESK, SignedIn
+from tests.browser.pictures import picture
+from tests.browser.product import Product, a_product
+
+pytestmark = pytest.mark.slow
+PHONE = {"width": 360, "height": 740}
+TABLET = {"width": 900, "height": 760}
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def fresh(chromium: Browser) -> Generator[Product, None, None]:
+    """Give a product that nobody has worked in yet."""
+    with a_product() as running:
+        yield running
+
+
+def available(page: Page) -> None:
+    page.goto("/inbox/?view=available")
+    expect(page.get_by_role("checkbox", name=re.compile("^Select "))).not_to_have_count(0)
+
+
+def task(page: Page) -> None:
+    page.goto("/inbox/")
+    page.get_by_role("link", name="Approve purchase").first.click()
+    expect(page.get_by_text("Create the order")).to_be_attached()
+
+
+def where(page: Page) -> None:
+    task(page)
+    page.get_by_role("tab", name="Where it is").click()
+    expect(page.get_by_text("Create the order")).to_be_visible()
+
+
+def case(page: Page) -> None:
+    task(page)
+    page.get_by_role("link", name="Whole case").click()
+    page.get_by_role("tab", name="As text").click()
+    expect(page.get_by_text("Manager approval").last).to_be_visible()
+    page.get_by_role("tab", name="Diagram").click()
+
+
+def gallery(page: Page) -> None:
+    page.goto("/inbox/start/")
+    expect(page.get_by_role("link", name="Purchase approval", exact=True)).to_be_visible()
+
+
+PICTURES: Mapping[str, tuple[Callable[[Page], None], str, dict[str, int]]] = {
+    "inbox": (available, "light", DESK),
+    "inbox_dark": (available, "dark", DESK),
+    "inbox_rail": (available, "light", TABLET),
+    "inbox_phone": (available, "light", PHONE),
+    "task": (task, "light", {"width": 1280, "height": 1080}),
+    "task_dark": (task, "dark", {"width": 1280, "height": 1080}),
+    "task_phone": (task, "light", PHONE),
+    "task_phone_dark": (where, "dark", PHONE),
+    "case": (case, "light", DESK),
+    "start": (gallery, "light", DESK),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_page_looks_as_it_should(signed_in: SignedIn, fresh: Product, name: str) -> None:
+    opened, scheme, size = PICTURES[name]
+    page = signed_in("ada", of=fresh, color_scheme=scheme, viewport=size)
+    opened(page)
+    picture(page, name)
+    assert faults_of(page) == []
+    assert page.evaluate(WIDER) <= 0
