@@ -49,7 +49,7 @@ JITTER = 0.2
 SOMETHING = f"""
 SELECT EXISTS (SELECT FROM wf_webhooks WHERE status = 'active'),
   EXISTS (SELECT FROM wf_webhook_deliveries d JOIN wf_webhooks w ON w.id = d.webhook_id
-          WHERE d.status = 'pending' AND d.due_at <= clock_timestamp() AND w.status = 'active')
+          WHERE d.status = 'pending' AND d.due_at <= (SELECT clock_timestamp()) AND w.status = 'active')
   OR EXISTS (SELECT FROM wf_webhooks w WHERE w.status = 'active' AND EXISTS (
           SELECT FROM wf_audit a WHERE a.tenant_id = w.tenant_id
           AND {unread_sql("a", xid="w.after_xid", number="w.after_id")}))
@@ -59,7 +59,7 @@ DUE = """
 SELECT id FROM (
   SELECT d.id, d.due_at, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.due_at, d.id) AS turn
   FROM wf_webhook_deliveries d JOIN wf_webhooks w ON w.id = d.webhook_id
-  WHERE d.status = 'pending' AND d.due_at <= clock_timestamp() AND w.status = 'active'
+  WHERE d.status = 'pending' AND d.due_at <= (SELECT clock_timestamp()) AND w.status = 'active'
   ORDER BY d.due_at LIMIT 500) due
 ORDER BY turn, due_at LIMIT %s
 """
