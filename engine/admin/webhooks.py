@@ -99,9 +99,9 @@ def secret_page(request: HttpRequest, webhook: Webhook, secret: str, *, rotated:
 
 def after_rotating(actor: Actor, webhook: Webhook) -> str:
     """Say what a new secret means for the other side."""
-    both = f"Messages are signed with both for {webhooks.OLD_SECRET_FOR.days} day, or as long as you say below."
-    before = "The one before that still signs stops at once. " if webhooks.has_two_secrets(webhook) else ""
-    return f"A new secret is made and shown once. {both} {before}Give it to the other side before the old one ends."
+    both = f"The present one signs too for {webhooks.OLD_SECRET_FOR.days} day, or as long as you say below."
+    before = " The one before it, which still signs, stops at once." if webhooks.has_two_secrets(webhook) else ""
+    return f"A new secret is made and shown once. {both}{before} Give the new one to the other side in time."
 
 
 def replay(request: HttpRequest, delivery: WebhookDelivery) -> str:

@@ -31,3 +31,36 @@ def test_case_goes_from_document_to_end_over_rest(call: Callers) -> None:
     history = ada.get(f"instances/{instance['id']}/history/").json()
     assert [row["seq"] for row in history] == list(range(1, len(history) + 1))
     assert (history[0]["actor"], history[0]["action"]) == ("uri", "start_workflow")
+
+
+BRANCHES = """
+workflow: branches
+title: Branches
+steps:
+  - id: both
+    parallel:
+      branches:
+        one:
+          - {id: first, task: {title: First}}
+          - {id: pause, wait: {for: P1D}}
+        two:
+          - id: second
+            task: {title: Second}
+            reminders: [{every: P1D, times: 2, steps: [{set: {reminded: true}}]}]
+"""
+
+
+def test_an_act_answers_the_same_instance_as_a_look_right_after_it(call: Callers) -> None:
+    """What an act answers is put together from what it wrote, not read again: it must say what the tables say."""
+    gwen = call("gwen")
+    gwen.post("templates/", {"source": BRANCHES})
+    assert gwen.post("templates/branches/versions/1/activate/").status_code == 200
+    begun = gwen.post("instances/", {"template": "branches"}).json()
+    address = f"instances/{begun['id']}/"
+    assert begun == gwen.get(address).json()
+    for step in ("first", "second"):
+        (task,) = (task for task in begun["tasks"] if task["step"] == step)
+        done = gwen.post(f"tasks/{task['id']}/complete/", {}).json()
+        assert {name: done[name] for name in begun} == gwen.get(address).json()
+        assert done["task"] == gwen.get(f"tasks/{task['id']}/").json()
+    assert [wait["kind"] for wait in done["waits"]] == ["timer"]
