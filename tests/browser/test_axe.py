@@ -18,18 +18,20 @@ from tests.browser.addresses import PLACE, routes_of
 from tests.browser.axe import FEW_LOOKS, LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
+from tests.browser.pages import Inbox, identity_in
 from tests.browser.product import Product
 
 ROOMS = ("inbox/", "accounts/")
 STATES = (
     "/inbox/?view=available",
-    "/inbox/?view=team&due=week&priority=high&reference=PO",
+    "/inbox/?view=team&priority=critical",
     "/inbox/?view=team&q=nothing-has-this-in-its-title",
     "/inbox/?view=overdue",
     "/inbox/?view=later",
     "/inbox/?view=done",
     "/inbox/start/?q=nothing-is-called-this",
     "/inbox/start/no-such-workflow/",
+    "/inbox/no-such-page/",
 )
 LETTER = {"uidb64": "MQ", "token": "a-b"}
 """What a link in an old letter carries."""
@@ -112,6 +114,69 @@ def test_what_opens_on_a_page_passes_axe(signed_in: SignedIn) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     assert faults_of(page) == []
+
+
+@pytest.mark.slow
+def test_what_acts_bring_passes_axe_in_every_look(signed_in: SignedIn, errands: Errands) -> None:
+    """Pages that no address leads to: wrong fields, a put-off task, a lost claim, results of many, a saved filter, no right."""
+    ada, adam = signed_in("ada"), signed_in("adam")
+    seen = {name: faults_in(ada) for name in faces_of_acts(ada, adam, errands)}
+    assert {name: faults for name, faults in seen.items() if faults} == {}
+    assert len(seen) == 12
+
+
+def faces_of_acts(ada: Page, adam: Page, errands: Errands) -> Iterator[str]:
+    """Act, and name the page that came of it."""
+    inbox, task = Inbox(ada), errands.run("Mow the meadow")
+    ada.goto(task)
+    yield "task to claim"
+    inbox.claim()
+    ada.get_by_label("More you can do").click()
+    yield "task of one's own, its menu open"
+    ada.get_by_role("button", name="Tomorrow").click()
+    ada.goto(task)
+    yield "task put off"
+    inbox.answer("Refuse", Amount="1000")
+    expect(inbox.notice).to_be_visible()
+    yield "answer with wrong fields"
+    inbox.answer("Done", Amount="10")
+    ada.goto(task)
+    expect(ada.get_by_text("You answered this task")).to_be_visible()
+    yield "task that is over"
+    yield from faces_of_races(ada, adam, errands)
+    ada.goto("/inbox/start/purchase-approval/")
+    ada.get_by_role("button", name="Start", exact=True).click()
+    expect(inbox.notice).to_be_visible()
+    yield "start with wrong fields"
+    ada.goto("/inbox/?view=team&due=week")
+    ada.locator("summary", has_text="Save filter").click()
+    yield "filter to be saved"
+    ada.get_by_label("Name", exact=True).fill("This week")
+    ada.get_by_role("button", name="Save filter").click()
+    expect(ada.get_by_role("heading", level=1)).to_have_text("This week")
+    yield "saved filter"
+    ada.get_by_role("button", name="Delete filter").click()
+    yield "toast with Undo"
+
+
+def faces_of_races(ada: Page, adam: Page, errands: Errands) -> Iterator[str]:
+    """Let Adam be faster."""
+    inbox, task = Inbox(ada), errands.run("Rake the meadow")
+    ada.goto(task)
+    send(adam, f"tasks/{identity_in(task)}/claim/", {})
+    inbox.claim()
+    expect(inbox.notice).to_contain_text("Adam was faster")
+    yield "lost claim"
+    send(adam, f"tasks/{identity_in(task)}/release/", {})
+    ada.goto("/inbox/?view=available&q=rake")
+    ada.get_by_role("checkbox", name="Select Rake the meadow").check()
+    send(adam, f"tasks/{identity_in(task)}/claim/", {})
+    ada.locator("[data-bulk]").get_by_role("button", name="Claim").click()
+    expect(ada.get_by_role("heading", level=1)).to_have_text("0 claimed, 1 not")
+    yield "result of many"
+    send(errands.page, f"tasks/{identity_in(task)}/suspend/", {"reason": "Rain"})
+    ada.goto(task)
+    yield "task held back"
 
 
 def test_axe_sees_a_broken_page(signed_in: SignedIn) -> None:
