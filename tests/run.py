@@ -83,6 +83,8 @@ FAMILIES = (
     Family("REST", ("tests/api",)),
 )
 """Those that take longest come first, so that none of them is left alone at the end."""
+LONG_WALKS = {"kernel", "REST"}
+"""What takes longest in its long form: walks over nets and crons, and any request to every operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ def _read_arguments() -> tuple[bool, str | None, tuple[str, ...], tuple[str, ...
         prog="bin/test", description="Check everything. Other arguments go to pytest.", allow_abbrev=False
     )
     parser.add_argument("--all", action="store_true", help="also what takes long")
-    parser.add_argument("--family", choices=["static", *(family.name for family in FAMILIES)], help="only this one")
+    families = ["static", *(family.name for family in FAMILIES), *OTHER_MAJORS, THROUGH_POOLER.name]
+    parser.add_argument("--family", choices=families, help="only this one")
     options, rest = parser.parse_known_args()
     folders = tuple(word for word in rest if (PROJECT / word.partition("::")[0]).exists() and not word.startswith("-"))
     return options.all, options.family, tuple(word for word in rest if word not in folders), folders
@@ -144,21 +147,19 @@ def _servers() -> Iterator[tuple[dict[str, str], Path]]:
 
 def _plan(run: Run, chosen: str | None) -> Iterator[Check]:
     narrowed = bool(run.extra or run.folders)
-    # The kernel's long walks take longest of all.
-    families = sorted(FAMILIES, key=lambda family: family.config != KERNEL_CONFIG) if run.everything else FAMILIES
+    families = sorted(FAMILIES, key=lambda family: family.name not in LONG_WALKS) if run.everything else FAMILIES
     for family in families:
         folders = _folders_of(family, run)
         if folders and chosen in (None, family.name):
             yield _check(run, family, folders)
     if chosen == "static" or not (chosen or narrowed):
         yield Check("static", 1, partial(_check_statics, run))
-    if run.everything and not narrowed and not chosen:
-        yield from _second_major(run)
-        yield Check("functional tests through pgbouncer", 2, partial(_run_through_pooler, run))
+    if not narrowed:
+        yield from (check for check in _other_grounds(run) if chosen == check.name or (run.everything and not chosen))
 
 
-def _check(run: Run, family: Family, folders: Sequence[str], name: str = "") -> Check:
-    return Check(name or family.name, family.processes, partial(_run_family, run, family, folders))
+def _check(run: Run, family: Family, folders: Sequence[str]) -> Check:
+    return Check(family.name, family.processes, partial(_run_family, run, family, folders))
 
 
 def _folders_of(family: Family, run: Run) -> list[str]:
@@ -172,17 +173,23 @@ def _folders_of(family: Family, run: Run) -> list[str]:
     ]
 
 
-def _second_major(run: Run) -> Iterator[Check]:
-    """Run what talks to the database on another PostgreSQL major, where the wheel holds one."""
+OTHER_MAJORS = {
+    f"PostgreSQL {major}": major for major in postgres.available_majors() if major != postgres.DEFAULT_MAJOR
+}
+
+
+def _other_grounds(run: Run) -> Iterator[Check]:
+    """Run what talks to the database on other PostgreSQLs too, in its short form: the long ones look for other faults."""
+    short = replace(run, everything=False)
     family = next(family for family in FAMILIES if family.name == "database and services")
-    for major in postgres.available_majors():
-        if major != postgres.DEFAULT_MAJOR:
-            other = replace(run, environment=run.environment | {"WORKFLOW_POSTGRES_MAJOR": major})
-            yield _check(other, family, _folders_of(family, other), f"{family.name} on PostgreSQL {major}")
+    for name, major in OTHER_MAJORS.items():
+        other = replace(short, environment=run.environment | {"WORKFLOW_POSTGRES_MAJOR": major})
+        yield _check(other, replace(family, name=name), _folders_of(family, other))
+    yield Check(THROUGH_POOLER.name, THROUGH_POOLER.processes, partial(_run_through_pooler, short))
 
 
 THROUGH_POOLER = Family(
-    "through pgbouncer", ("tests/services", "tests/coordinator", "tests/dispatch", "tests/races"), processes=2
+    "pgbouncer", ("tests/services", "tests/coordinator", "tests/dispatch", "tests/races"), processes=2
 )
 
 
@@ -192,9 +199,7 @@ def _run_through_pooler(run: Run, output: Path | None) -> Counts:
         _say("No pgbouncer was found and none could be installed: the tests through it are skipped.", output)
         return Counts(skipped=1)
     # The pooler keeps sessions open, so that no database could be dropped; all of them go with their cluster.
-    pooled = replace(
-        run, environment=run.environment | {"WORKFLOW_TEST_POOLER": "1"}, everything=False, extra=("--reuse-db",)
-    )
+    pooled = replace(run, environment=run.environment | {"WORKFLOW_TEST_POOLER": "1"}, extra=("--reuse-db",))
     return _run_family(pooled, THROUGH_POOLER, THROUGH_POOLER.folders, output)
 
 

@@ -58,6 +58,16 @@ def test_every_folder_of_tests_belongs_to_one_family() -> None:
     assert [folder for folder in folders if known.count(folder) != 1] == []
 
 
+def test_all_goes_over_other_grounds_in_short_form_and_every_check_has_a_name_of_its_own(tmp_path: Path) -> None:
+    checks = list(run._plan(run.Run({}, tmp_path, everything=True, extra=(), folders=()), None))
+    names = [check.name for check in checks]
+    assert len(set(names)) == len(names)  # reports are kept by name
+    grounds = {check.name: check.show for check in checks if check.name in {*run.OTHER_MAJORS, "pgbouncer"}}
+    assert len(grounds) == len(run.OTHER_MAJORS) + 1
+    assert not [name for name, show in grounds.items() if show.args[0].everything]  # type: ignore[attr-defined]
+    assert len(list(run._plan(run.Run({}, tmp_path, everything=False, extra=(), folders=()), None))) < len(checks)
+
+
 def test_kernel_family_runs_without_django() -> None:
     code = "import sys, pytest; pytest.main(['-q', '--co', '-c', 'tests/kernel/pytest.ini', 'tests/kernel']); "
     code += "sys.exit('django' in sys.modules)"
