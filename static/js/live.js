@@ -93,11 +93,19 @@ async function lookAtTask(place) {
 }
 
 /* Both */
+const openTask = () => document.querySelector("[data-live-task]");
+
 function take({ task }) {
   if (!task) return;
   heard.add(task);
-  const place = document.querySelector("[data-live-task]");
+  const place = openTask();
   if (place?.dataset.liveId === task) lookAtTask(place);
+  lookSoon();
+}
+
+/* What happened while nobody listened: from the moment the page was drawn, or while the stream was lost. */
+function catchUp() {
+  if (openTask()) lookAtTask(openTask());
   lookSoon();
 }
 
@@ -113,7 +121,7 @@ if (page && "EventSource" in window) {
     const wasLost = Date.now() - alive > LOST_AFTER;
     alive = Date.now();
     if (event) take(event);
-    if (live || wasLost) lookSoon();
+    if (live || wasLost) catchUp();
     mark();
   });
   window.setInterval(mark, 1000);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, send
@@ -101,6 +101,20 @@ def test_what_was_claimed_or_released_is_undone_from_its_toast(signed_in: Signed
     expect(page.locator("[data-toast]")).to_contain_text("Released")
     page.locator("[data-toast]").get_by_role("button", name="Undo").click()
     expect(page.get_by_label("Amount")).to_be_focused()
+
+
+@pytest.mark.slow
+def test_what_others_did_before_a_page_listened_is_told_too(signed_in: SignedIn, errands: Errands) -> None:
+    task = errands.run("Comb the alpaca")
+    page, held = signed_in("ada"), list[Route]()
+    page.route("**/api/v1/stream/**", lambda stream: held.append(stream))
+    page.goto(task)
+    claim(signed_in("adam"), task)
+    expect(page.locator("[data-live-task]")).to_be_empty()
+    assert held
+    for stream in held:
+        stream.continue_()
+    expect(page.locator("[data-live-task]")).to_contain_text("Adam has this task now", timeout=HEARD)
 
 
 @pytest.mark.slow
