@@ -5,14 +5,20 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import redis
+from django.apps import apps
 from django.core.management.commands import flush
+from django.test import override_settings
+from django.utils import timezone, translation
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from tests.emptying import empty_tables
+
+QUICK = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def pytest_collection_finish() -> None:
@@ -39,11 +45,27 @@ def static_files_found_once() -> Generator[None, None, None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def passwords_hashed_quickly() -> Generator[None, None, None]:
+    """Hash fast: how strongly a password is hashed is Django's to test, and no family without Django has one."""
+    with override_settings(PASSWORD_HASHERS=QUICK) if apps.ready else nullcontext():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def tables_emptied_quickly() -> Generator[None, None, None]:
     """Delete what a test committed instead of truncating every table."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flush.Command, "handle", empty_tables)
         yield
+
+
+@pytest.fixture(autouse=True)
+def language_and_zone_forgotten() -> Generator[None, None, None]:
+    """Forget whose language and zone the last page was drawn in: the next test may draw one without a request."""
+    yield
+    if apps.ready:
+        translation.deactivate()
+        timezone.deactivate()
 
 
 @pytest.fixture

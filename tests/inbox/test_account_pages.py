@@ -18,12 +18,6 @@ from workflowplatform.accounts.models import User
 OLD, NEW = "a-Long-enough-1", "another-Long-2"
 
 
-@pytest.fixture(autouse=True)
-def quick_hashes(settings: Settings) -> None:
-    """Hash fast: how passwords are hashed is Django's to test."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 def with_password(person: User) -> User:
     person.set_password(OLD)
     person.save(update_fields=["password"])

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import call_command
-from django.test import RequestFactory, override_settings
+from django.test import RequestFactory
 from django.utils import timezone
 
 from engine import access
@@ -27,25 +27,16 @@ from workflowplatform.accounts.models import Membership, Tenant, User
 
 pytestmark = pytest.mark.usefixtures("furnished", "db")
 
-QUICK = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-"""How strongly a known password is hashed is not at stake here."""
-
 
 @pytest.fixture(scope="module")
 def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Give the committed demo to all tests of this module, a moment after `bin/up` would say ready."""
     with django_db_blocker.unblock():
-        with override_settings(PASSWORD_HASHERS=QUICK):
-            assert furnish()
+        assert furnish()
         let_time_pass()
     yield
     with django_db_blocker.unblock():
         call_command("flush", interactive=False, verbosity=0)
-
-
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = QUICK
 
 
 def actor(name: str) -> Actor:

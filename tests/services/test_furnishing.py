@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -19,13 +18,7 @@ from engine.services.people import create_person, create_tenant
 from tests.workers import ROOT, environment
 from workflowplatform.accounts.models import Tenant, User
 
-pytestmark = pytest.mark.usefixtures("transactional", "valkey", "quick_passwords")
-
-
-@pytest.fixture
-def quick_passwords(settings: Any) -> None:
-    """Hash quickly: how strongly a known password is hashed is not at stake here."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+pytestmark = pytest.mark.usefixtures("transactional", "valkey")
 
 
 def test_two_furnishers_at_once_make_one_demo() -> None:
