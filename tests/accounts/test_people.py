@@ -183,7 +183,9 @@ def test_details_record_only_what_changed(cast: Cast, gwen: Actor) -> None:
 
 
 def test_nobody_is_superuser_and_staff_begins_at_level_four(cast: Cast) -> None:
-    for person in User.objects.all():
+    people_of_the_house = User.objects.all()
+    assert {person.level >= 4 for person in people_of_the_house} == {True, False}
+    for person in people_of_the_house:
         assert person.is_superuser is False
         assert person.is_staff is (person.level >= 4)
 

@@ -158,7 +158,9 @@ def test_pages_name_no_other_host_and_hold_no_inline_script(sign_in: SignIn, acm
         if label(model) != "accounts.tenant":
             name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
             for address in (reverse(f"{name}_changelist"), reverse(f"{name}_change", args=[acmes[label(model)].pk])):
-                shown = words_of(browser.get(address, follow=True))
+                answer = browser.get(address, follow=True)
+                assert answer.status_code == 200, address
+                shown = words_of(answer)
                 assert not re.search(r'(src|href)="(https?:)?//', shown), address
                 assert not re.search(r"<script(?![^>]*\b(src|type=\"application/json\"))", shown), address
 

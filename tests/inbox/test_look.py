@@ -102,5 +102,6 @@ def test_vendored_folders_have_a_licence_and_a_line() -> None:
 
 
 def test_style_files_say_their_charset() -> None:
+    assert {"tokens.css"} < {path.name for path in CSS}
     for path in CSS:
         assert path.read_text().startswith('@charset "utf-8";'), path.name
