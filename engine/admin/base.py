@@ -54,6 +54,8 @@ class TenantAdmin(ModelAdmin):
     visible: ClassVar[Any] = None
     """The door in engine.access, actor → rows; without one, the tenant's rows."""
     buttons: ClassVar[tuple[Button, ...]] = ()
+    nothing: ClassVar[str] = ""
+    """What a list says that has no rows, and never had a filter: what would stand there, and how it comes about."""
     list_per_page = 50
     compressed_fields = False
     actions: ClassVar[Any] = None

@@ -143,6 +143,7 @@ def is_at_work(actor: Actor, act: BulkAct) -> bool:
 
 @admin.register(BulkAct)
 class BulkActAdmin(TenantAdmin):
+    nothing = "Nobody has done anything to many rows at once. Tick rows of a list and choose an act."
     visible = staticmethod(access.visible_bulk_acts)
     list_display = ("words", "state_label", "results", "starter", "started")
     started = moment_column("started_at", "Begun")

@@ -157,6 +157,7 @@ def _told(actor: Actor, fires: Iterable[ScheduleFire]) -> list[tuple[ScheduleFir
 
 @admin.register(Schedule)
 class ScheduleAdmin(TenantAdmin):
+    nothing = "Nothing starts by the clock. A template can say when, or you make a schedule here."
     visible = staticmethod(access.visible_schedules)
     list_display = ("words", "state_label", "when", "next_run", "owner")
     next_run = moment_column("next_at", "Next run")

@@ -62,6 +62,7 @@ class WaitingFilter(admin.SimpleListFilter):
 
 @admin.register(Instance)
 class InstanceAdmin(TenantAdmin):
+    nothing = "Nothing has been started yet. People start workflows in the inbox, programs over REST."
     visible = staticmethod(access.visible_instances)
     list_display = ("words", "state_label", "waits_for", "starter", "started")
     started = moment_column("started_at", "Started")

@@ -92,7 +92,9 @@ def tell(request: HttpRequest, instance: Instance) -> str:
     """Send a named signal to an instance."""
     payload = read_json(request.POST.get("payload", ""), None)
     name = request.POST.get("answer", "")
-    sent = signals.send_signal(actor=actor_of(request), instance_id=instance.pk, name=name, payload=payload)
+    sent = signals.send_signal(
+        actor=actor_of(request), instance_id=instance.pk, name=name, payload=payload, reason=reason_in(request)
+    )
     if sent.delivered:
         return f"{instance} took the signal “{name}”."
     return (
@@ -217,7 +219,7 @@ OF_INSTANCES = (
         TO_OPERATE,
         is_live,
         asks="Name of the signal",
-        more=(PAYLOAD,),
+        more=(PAYLOAD, REASON),
         preview=awaited_signals,
     ),
 )

@@ -101,6 +101,7 @@ class SignalAdmin(TenantAdmin):
 
 @admin.register(DeadLetter)
 class DeadLetterAdmin(TenantAdmin):
+    nothing = "Every signal could be applied. One that cannot stands here, and its instance waits."
     visible = staticmethod(access.visible_dead_letters)
     list_display = ("words", "instance", "node", "when")
     when = moment_column("at", "When")

@@ -88,6 +88,7 @@ for _name in WINDOWS:
 
 @admin.register(RetentionRule)
 class RetentionAdmin(TenantAdmin):
+    nothing = "No rule: everything is kept."
     form = RetentionForm
     list_display = ("words", "completed", "cancelled", "runtime", "audit")
     completed = window_column("completed_for", "Completed kept for")

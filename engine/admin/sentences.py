@@ -47,7 +47,7 @@ ACTS: dict[str, str] = {
     "replay_deliveries": "sent deliveries of the webhook {new[name]} again",
     "mark_available": "found that this release can run version {new[version]} again",
     "mark_unavailable": "found that this release cannot run version {new[version]}",
-    "create_schedule": "made a schedule",
+    "schedule_workflow": "made a schedule: {new[cron]}",
     "change_schedule": "changed a schedule",
     "pause_schedule": "held a schedule",
     "resume_schedule": "let a schedule go on",
@@ -65,8 +65,11 @@ ACTS: dict[str, str] = {
 """Acts on tenants, people and templates in words that continue the person's name; those on a case engine.telling tells."""
 
 SPOKEN = frozenset(
-    {"input", "error", "message", "outcome", "title", "version", "created", "sha256", "key", "name", "role", "token"}
-)
+    {
+        "input", "error", "message", "outcome", "title", "version", "created", "sha256", "key", "name", "role", "token",
+        "schedule", "webhook",
+    }
+)  # fmt: skip
 """Keys of `old` and `new` that the sentence says already, or that say nothing to a reader."""
 
 

@@ -32,9 +32,7 @@ USUAL_WEEK = {
 class SecretForm(ServiceForm):
     """Write a secret, new or anew."""
 
-    name = forms.CharField(
-        max_length=63, help_text="Calls use it as secret.<name>.", widget=UnfoldAdminTextInputWidget()
-    )
+    name = forms.CharField(max_length=63, help_text="Calls use it as secret.NAME.", widget=UnfoldAdminTextInputWidget())
     value = forms.CharField(
         max_length=10_000,
         strip=False,
@@ -69,6 +67,7 @@ class TenantSetting(TenantAdmin):
 
 @admin.register(Secret)
 class SecretAdmin(TenantSetting):
+    nothing = "No secret yet. A call names one instead of a password, and nobody reads it again."
     form = SecretForm
     list_display = ("name", "who", "changed")
     changed = moment_column("changed_at", "Written")
@@ -113,6 +112,7 @@ class CalendarForm(ServiceForm):
 
 @admin.register(BusinessCalendar)
 class CalendarAdmin(TenantSetting):
+    nothing = "No calendar yet. Templates and schedules name one to count working hours and days."
     form = CalendarForm
     list_display = ("words", "zone", "days", "changed")
     changed = moment_column("changed_at", "Written")

@@ -68,6 +68,7 @@ def revoke(request: HttpRequest, token: Token) -> str:
 
 @admin.register(Token)
 class TokenAdmin(TenantAdmin):
+    nothing = "No token yet. A program acts by one in the name of a person."
     visible = staticmethod(access.visible_tokens)
     list_display = ("words", "user", "made", "ends", "used")
     made = moment_column("created", "Made")

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
 from engine import access
 from engine.admin.base import TenantAdmin
@@ -149,7 +149,7 @@ class WebhookForm(ServiceForm):
     events = forms.MultipleChoiceField(
         choices=[(event, event_words(event)) for event in EVENTS],
         label="Tell it about",
-        widget=forms.CheckboxSelectMultiple(),
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     templates = forms.CharField(
         required=False,
@@ -168,6 +168,7 @@ class WebhookForm(ServiceForm):
 
 @admin.register(Webhook)
 class WebhookAdmin(TenantAdmin):
+    nothing = "Nobody outside is told of anything. A webhook tells another program what happens here."
     visible = staticmethod(access.visible_webhooks)
     list_display = ("words", "state_label", "about", "health", "owner")
     list_filter = ("status",)

@@ -31,6 +31,7 @@ class Audit(TenantRow):
 
     class Meta:
         db_table = "wf_audit"
+        verbose_name, verbose_name_plural = "audit entry", "audit entries"
         ordering = ("id",)
         constraints = (models.UniqueConstraint(fields=("subject_id", "seq"), name="audit_chain"),)
 

@@ -28,6 +28,7 @@ class BulkAct(IdRow):
 
     class Meta:
         db_table = "wf_bulk_acts"
+        verbose_name, verbose_name_plural = "background act", "background acts"
         ordering = ("-id",)
         indexes = (
             models.Index(fields=("tenant", "-id"), name="bulk_acts_by_tenant"),

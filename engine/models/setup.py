@@ -32,6 +32,7 @@ class BusinessCalendar(IdRow):
 
     class Meta:
         db_table = "wf_calendars"
+        verbose_name, verbose_name_plural = "calendar", "calendars"
         ordering = ("name",)
         constraints = (models.UniqueConstraint(fields=("tenant", "name"), name="calendar_name_once_a_tenant"),)
 

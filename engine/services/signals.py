@@ -41,7 +41,13 @@ class Broadcast:
 
 @in_one_transaction
 def send_signal(
-    *, actor: Actor, instance_id: UUID, name: str, payload: Any = None, signal_id: UUID | str | None = None
+    *,
+    actor: Actor,
+    instance_id: UUID,
+    name: str,
+    payload: Any = None,
+    signal_id: UUID | str | None = None,
+    reason: str = "",
 ) -> Sent:
     """Send a named signal to an instance. The same id again gets the same answer and has no second effect."""
     instance = access.instance_to_operate(actor, instance_id)
@@ -57,7 +63,7 @@ def send_signal(
         )
     if instance.status == InstanceStatus.QUEUED:
         raise Conflict("This instance is queued and has not begun.", code="status", status=instance.status)
-    record(instance, Act("send_signal", new={"name": name}), actor=actor)
+    record(instance, Act("send_signal", cause=reason, new={"name": name}), actor=actor)
     if instance.status in STANDING_STILL:
         return _hold(instance, name, payload, receipt_id)
     happening = NamedSignal(name, None, payload)

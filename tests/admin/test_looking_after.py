@@ -8,9 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
+from engine.admin.sentences import ACTS
 from engine.audit import database_now
 from engine.models import Audit, DeadLetter, Instance, RetentionRule, Schedule, Signal
 from engine.services.auditing import verify_audit
@@ -19,6 +21,7 @@ from engine.services.instances import cancel_instance
 from engine.services.rescheduling import run_schedule
 from engine.services.retention import preview_retention, set_retention
 from engine.services.schedules import create_schedule
+from engine.telling import timeline
 from tests.admin.conftest import SignIn, words_of
 from tests.admin.test_operations import page
 from tests.cast import Cast
@@ -192,6 +195,22 @@ def test_a_window_that_cannot_be_read_is_refused_at_its_field(sign_in: SignIn, g
     assert rule.completed_for == "P1Y"
     assert sign_in("ada").post(page(rule), {"completed_for": "P1D"}).status_code == 403
     assert sign_in("sam").post(page(rule), {"completed_for": "P1D"}).status_code == 404
+
+
+# What pages say
+
+
+def test_every_act_is_told_in_words(acmes: dict[str, Model]) -> None:
+    acts = set(Audit.objects.values_list("action", flat=True))
+    assert {"schedule_workflow", "begin_bulk_act", "set_retention"} <= acts
+    assert [action for action in acts if action not in ACTS and not timeline.is_told(action)] == []
+
+
+def test_an_empty_list_says_what_would_stand_there(sign_in: SignIn) -> None:
+    browser = sign_in("sam")
+    assert "Every signal could be applied." in words_of(browser.get("/admin/engine/deadletter/"))
+    assert "Nothing fits" in words_of(browser.get("/admin/engine/deadletter/?q=nobody"))
+    assert "Add a calendar" in words_of(browser.get("/admin/engine/businesscalendar/"))
 
 
 # Workers

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engine.dispatch.drain import drain
-from engine.models import BulkAct, BusinessCalendar, Instance, Schedule, Secret
+from engine.models import Audit, BulkAct, BusinessCalendar, Instance, Schedule, Secret
 from engine.secrets import secrets_for_call
 from engine.services.bulk_acts import begin_bulk_act
 from engine.services.operations import incidents_by_cause
@@ -61,6 +61,12 @@ def test_a_failed_step_is_skipped_with_what_it_should_have_given(sign_in: SignIn
 
 def test_a_signal_that_nobody_waits_for_is_said_so(sign_in: SignIn, case: Instance) -> None:
     assert "Nobody waited for" in press(sign_in("ada"), case, "tell", answer="papers", payload='{"a": 1}')
+
+
+def test_a_signal_is_sent_with_its_reason_on_record(sign_in: SignIn, case: Instance) -> None:
+    press(sign_in("ada"), case, "tell", answer="papers", reason="They came by post.")
+    sent = Audit.objects.get(subject_id=case.pk, action="send_signal")
+    assert (sent.actor_name, sent.cause, sent.new) == ("ada", "They came by post.", {"name": "papers"})
 
 
 def test_incidents_of_one_cause_are_tried_again_together(sign_in: SignIn, broken: list[Instance]) -> None:

@@ -6,6 +6,7 @@ is asked first: does any page read differently once our rows exist?
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -58,11 +59,11 @@ def declared(model: type[Model]) -> Iterator[str]:
     if page.search_fields:
         yield from (f"{base}?q={quote(word)}" for word in ("EXP-1200", "acmes", "ada", "band=high", "Expense"))
     yield from (f"{base}?o={number}" for number in range(1, len(page.list_display) + 1))
-    yield from (f"{base}{more}" for more in ("?all=", "?p=1", "?e=1"))
+    yield from (f"{base}{more}" for more in ("?all=", "?p=1", "?e=1", "?_facets=True"))
     for field in model._meta.fields:
         if isinstance(field, ForeignKey):
             asked = f"app_label={model._meta.app_label}&model_name={model._meta.model_name}&field_name={field.name}"
-            yield f"/admin/autocomplete/?{asked}&term="
+            yield from (f"/admin/autocomplete/?{asked}&term={term}" for term in ("", "ada", "exp"))
     if model is Audit:
         yield from (f"{base}export/?format={form}&q=ada" for form in ("csv", "json"))
 
@@ -101,6 +102,32 @@ def test_no_page_reads_differently_to_another_tenant_once_our_rows_exist(
     assert {status for status, _ in after.values()} <= {200, 302, 400, 403, 404, 405}
     keys = {str(row.pk) for row in rows.values() if not isinstance(row, Audit)}
     assert not [address for address, (_, content) in after.items() if any(key in content for key in keys)]
+
+
+def offered(browser: Client, model: type[Model]) -> set[str]:
+    """List the addresses that a list offers to who sees its rows: every value of every filter, every order and page."""
+    base = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    shown = read(browser, f"{base}?_facets=True")[1]
+    return {base + unescape(query) for query in re.findall(r'href="(\?[^"]+)"', shown)}
+
+
+def test_filters_by_our_rows_answer_another_tenant_like_filters_by_made_up_ones(
+    sign_in: SignIn, acmes: dict[str, Model]
+) -> None:
+    ours, theirs = sign_in("gwen"), sign_in("sam")
+    keys = {str(row.pk) for row in acmes.values() if not isinstance(row, Audit)}
+    tried = []
+    for address in sorted(address for model in PAGES for address in offered(ours, model)):
+        answer = read(theirs, address)
+        assert [word for word in OURS_ONLY if word in answer[1]] == [], address
+        for key in (key for key in keys if key in address):
+            nothing = str(uuid4())
+            made_up = read(theirs, address.replace(key, nothing))
+            told = [content.replace(key, "KEY").replace(nothing, "KEY") for _, content in (answer, made_up)]
+            assert (answer[0], told[0]) == (made_up[0], told[1]), address
+            assert read(ours, address) != read(ours, address.replace(key, nothing)), address
+            tried.append(address)
+    assert {address.split("/")[3] for address in tried} >= {"task", "token", "user"}
 
 
 def filled(route: str, key: object) -> str:
