@@ -22,6 +22,7 @@ from engine.models import Audit, Instance, Task, TemplateVersion, Wait, Webhook,
 from engine.services.deliveries import collect
 from engine.services.people import deactivate_person
 from engine.services.templates import archive_version
+from tests.settling import settle
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Membership, Tenant, User
 
@@ -34,6 +35,7 @@ def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock():
         assert furnish()
         let_time_pass()
+        settle()
     yield
     with django_db_blocker.unblock():
         call_command("flush", interactive=False, verbosity=0)
