@@ -1,13 +1,145 @@
-"""The admin follows a machine that turns dark, and works where no scripts run."""
+"""No page of the admin may break a rule of WCAG 2.2 AA, stick out of a phone, or glare in the dark.
+
+The addresses come from the product's own table of routes, their ids from its own lists: a page added later is looked at by
+itself, and a list that nobody furnished is red.
+"""
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+import re
+from collections.abc import Iterator
 
-from tests.browser.axe import DARK, faults_in
-from tests.browser.conftest import NewContext, SignedIn
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.addresses import ADMIN, PLACE, routes_of
+from tests.browser.axe import DARK, FEW_LOOKS, LOOKS, faults_in
+from tests.browser.conftest import DESK, NewContext, SignedIn
+from tests.browser.errands import Errands, activate, send
 from tests.browser.product import Product
-from tests.browser.test_screens import BRIGHT
+from tests.browser.test_axe import _is_page
+from tests.browser.test_screens import BRIGHT, WIDER
+
+BREAKS = """\
+workflow: breaks-at-once
+title: Breaks at once
+steps:
+  - id: halve
+    title: Halve the amount
+    set: {half: "${1 / (size(start) - size(start))}"}
+"""
+LETTER = """\
+from engine.models import DeadLetter, Instance
+stopped = Instance.objects.filter(status="incident").first()
+DeadLetter.objects.create(
+    tenant=stopped.tenant, instance=stopped, envelope={"type": "TimerDue", "payload": {"amount": 7}},
+    reason="KeyError: 'amount'", node="host-1", at=stopped.started_at)
+"""
+"""A signal that no release of ours can apply would be a defect: here one is written down as if there had been."""
+OF_LEVEL_SIX = ("admin/queues/", "admin/accounts/tenant/", "admin/engine/signal/workers/")
+TABS = ("diagram", "text", "steps", "values", "tasks", "signals", "related", "engine", "everything")
+NO_PAGES = re.compile(r"autocomplete|jsi18n|logout|export|search/|/progress/|/diagram|queues/(stats|metrics|.*<)|\(\?P")
+"""Answers that are no pages, and RQ's jobs, which come and go: tests/admin/test_queues.py looks at those."""
+
+
+@pytest.fixture
+def furnished(signed_in: SignedIn, errands: Errands, product: Product) -> Page:
+    """Give every list of the admin at least one row, as people would."""
+    gwen = errands.page
+    gwen.goto("/admin/")
+    activate(gwen, BREAKS)
+    for _ in range(3):
+        send(gwen, "instances/", {"template": "breaks-at-once", "input": {}})
+    product.manage("shell", "-c", LETTER)
+    send(gwen, "schedules/", {"template": "breaks-at-once", "cron": "0 9 * * 1", "input": {}})
+    webhook = send(
+        gwen, "webhooks/", {"title": "Ledger", "url": "https://ledger.example/in", "events": ["task.opened"]}
+    )
+    send(gwen, f"webhooks/{webhook['id']}/ping/", {})
+    fill(gwen, "/admin/engine/businesscalendar/add/", Name="office")
+    fill(gwen, "/admin/engine/secret/add/", Name="bank", Value="a secret")
+    fill(gwen, "/admin/engine/retentionrule/add/", **{"Completed, failed and expired instances": "P9Y"})
+    fill(gwen, "/admin/accounts/token/add/", **{"What it is for": "the ledger"})
+    retry_all(gwen)
+    return gwen
+
+
+def fill(page: Page, address: str, **fields: str) -> None:
+    """Fill in a form of the admin and save it."""
+    page.goto(address)
+    for label, value in fields.items():
+        page.get_by_label(label).fill(value)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Save")).to_have_count(0)
+
+
+def retry_all(page: Page) -> None:
+    """Begin a background act, so that one can be looked at: it fails again, which is what is shown."""
+    page.goto("/admin/engine/instance/incidents/")
+    cause = page.get_by_role("region", name=re.compile("Breaks at once"))
+    cause.get_by_role("button", name="Retry those chosen").click()
+    expect(page.get_by_text(re.compile(r"(\d+) of \1 tried again"))).to_be_visible(timeout=60_000)
+
+
+def addresses_of(page: Page, *rooms: str, without: tuple[str, ...] = ()) -> Iterator[str]:
+    """List the addresses of the admin that a person can open, filled with the first row of each list."""
+    keys: dict[str, str] = {}
+    for route in routes_of(*rooms):
+        listed = ADMIN.match(route)
+        if NO_PAGES.search(route) or route.startswith(without) or (PLACE.search(route) and not listed):
+            continue
+        base = listed[0] if listed else ""
+        if PLACE.search(route) and base not in keys:
+            keys[base] = first_row(page, f"/{base}")
+        address = "/" + PLACE.sub(keys.get(base, ""), route)
+        if _is_page(page, address):
+            yield address
+
+
+def first_row(page: Page, address: str) -> str:
+    """Return the key of a list's first row."""
+    page.goto(address)
+    href = page.locator(f"a[href*='{address}'][href*='/change/']").first.get_attribute("href") or ""
+    return href.removeprefix(address).partition("/change/")[0]
+
+
+def faults_at(page: Page, address: str) -> list[str]:
+    """Look at a page in some looks; then, as somebody who opened it on a dark phone, for what glares and sticks out."""
+    page.goto(address)
+    faults = faults_in(page, FEW_LOOKS)
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 360, "height": 740})
+    if (more := page.evaluate(WIDER)) > 0:
+        faults.append(f"{more} px too wide")
+    faults += [f"bright: {part}" for part in page.evaluate(BRIGHT)]
+    page.set_viewport_size(DESK)
+    page.emulate_media(color_scheme="light")
+    headings = page.get_by_role("heading", level=1).count()
+    return faults if headings == 1 else [*faults, f"{headings} first headings"]
+
+
+@pytest.mark.slow
+def test_no_page_of_the_admin_breaks_a_rule_light_or_dark_wide_or_narrow(signed_in: SignedIn, furnished: Page) -> None:
+    gwen, zoe = furnished, signed_in("zoe")
+    zoe.goto("/admin/")
+    told = list(addresses_of(gwen, "admin/", without=OF_LEVEL_SIX))
+    case = next(address for address in told if re.search(r"/instance/[^/]+/change/", address))
+    told += [f"{case}?tab={tab}" for tab in TABS]
+    found = {address: faults_at(gwen, address) for address in told}
+    found |= {address: faults_at(zoe, address) for address in addresses_of(zoe, *OF_LEVEL_SIX)}
+    assert {address: faults for address, faults in found.items() if faults} == {}
+    assert len(found) > 60
+
+
+@pytest.mark.slow
+def test_no_question_before_a_background_act_breaks_a_rule(furnished: Page) -> None:
+    for name, words in {"deadletter": "Discard …", "instance": "Cancel …"}.items():
+        furnished.goto(f"/admin/engine/{name}/")
+        furnished.locator("#result_list input[name=_selected_action]").first.check()
+        furnished.get_by_label("Select action to run").select_option(label=words)
+        furnished.get_by_role("button", name="Run").or_(furnished.get_by_role("button", name="Go")).first.click()
+        expect(furnished.get_by_role("heading", name="What will happen")).to_be_visible()
+        assert faults_in(furnished, LOOKS) == []
 
 
 def test_a_page_turns_dark_when_the_machine_does(signed_in: SignedIn) -> None:

@@ -142,6 +142,7 @@ def one_instance(gwen: Page) -> None:
 
 def many_at_once(gwen: Page) -> None:
     """Show an act over many rows, with a result for each."""
+    gwen.emulate_media(color_scheme="light")
     gwen.goto("/admin/engine/instance/incidents/")
     cause = gwen.get_by_role("region", name=re.compile("Refund: Hand in"))
     cause.get_by_label("Reason, kept with each").fill("The bank answers again.")
