@@ -106,7 +106,7 @@ def main() -> int:
         with _servers() as (environment, scratch):
             checks = list(_plan(Run(environment, scratch, everything, extra, folders), chosen))
             whole = not (chosen or extra or folders)
-            total = run_together(checks, scratch) if whole else run_in_turn(checks)
+            total = run_together(checks, scratch, _stop_families) if whole else run_in_turn(checks)
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")
         return 1
@@ -232,6 +232,20 @@ def _finish_check(name: str, process: subprocess.Popen[str], output: Path | None
     return Counts(failed=1) if process.returncode else Counts(passed=1)
 
 
+_running: list[subprocess.Popen[bytes]] = []
+
+
+def _stop_families() -> None:
+    """End what still runs; its own servers end with it."""
+    for process in _running:
+        _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+
+
 def _run_family(run: Run, family: Family, folders: Sequence[str], output: Path | None) -> Counts:
     if family.wants_chromium and not find_or_install_chromium():
         return _without_chromium(run, output)
@@ -242,7 +256,12 @@ def _run_family(run: Run, family: Family, folders: Sequence[str], output: Path |
     environment = own | ({"WORKFLOW_TEST_ALL": "1"} if run.everything else {})
     command = _pytest(run, family, folders, report)
     with output.open("w") if output else nullcontext() as words:
-        code = subprocess.run(command, cwd=PROJECT, env=environment, check=False, stdout=words).returncode
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=words)
+        _running.append(process)
+        try:
+            code = process.wait()
+        finally:
+            _stop(process)
     counts = _read_report(report)
     unexplained = code not in (0, NOTHING_COLLECTED) and not counts.failed
     return counts + Counts(failed=1) if unexplained else counts

@@ -54,8 +54,11 @@ def run_in_turn(checks: Sequence[Check]) -> Counts:
     return sum((_run_in_front(check) for check in checks), Counts())
 
 
-def run_together(checks: Sequence[Check], scratch: Path) -> Counts:
-    """Run side by side; what a check says is told in one piece when it is over."""
+def run_together(checks: Sequence[Check], scratch: Path, stop: Callable[[], None]) -> Counts:
+    """Run side by side; what a check says is told in one piece when it is over.
+
+    Whoever is told to end meanwhile lets nobody sit down any more and stops those who sit.
+    """
     seats, telling = Seats(SEATS), Lock()
 
     def run(number: int, check: Check) -> Counts:
@@ -67,7 +70,16 @@ def run_together(checks: Sequence[Check], scratch: Path) -> Counts:
         return counts
 
     with ThreadPoolExecutor(len(checks) or 1) as pool:
-        return sum(pool.map(run, range(len(checks)), checks), Counts())
+        try:
+            return sum(pool.map(run, range(len(checks)), checks), Counts())
+        except BaseException:
+            seats.close()
+            stop()
+            raise
+
+
+class Closed(Exception):
+    """Nobody sits down any more."""
 
 
 class Seats:
@@ -76,14 +88,23 @@ class Seats:
     def __init__(self, number: int) -> None:
         self._all = self._free = number
         self._next = 0
+        self._closed = False
         self._changed = Condition()
+
+    def close(self) -> None:
+        """Send those away who still wait."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
     @contextmanager
     def taken(self, turn: int, wanted: int) -> Iterator[None]:
         """Hold seats; more than there are means all of them."""
         held = min(wanted, self._all)
         with self._changed:
-            self._changed.wait_for(lambda: turn == self._next and held <= self._free)
+            self._changed.wait_for(lambda: self._closed or (turn == self._next and held <= self._free))
+            if self._closed:
+                raise Closed
             self._free -= held
             self._next += 1
             self._changed.notify_all()

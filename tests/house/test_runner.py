@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -98,10 +100,28 @@ def test_checks_share_the_seats_in_their_order(
     monkeypatch.setattr(seating, "SEATS", 3)
     seen: list[str] = []
     checks = [showing("two", 2, seen), showing("one", 1, seen), showing("four", 4, seen), showing("last", 1, seen)]
-    assert str(seating.run_together(checks, tmp_path)) == "4 passed, 0 failed, 0 skipped"
+    assert str(seating.run_together(checks, tmp_path, lambda: None)) == "4 passed, 0 failed, 0 skipped"
     assert set(seen[:2]) == {"two begins", "one begins"}
     assert seen[4:] == ["four begins", "four ends", "last begins", "last ends"]
     assert re.findall(r"^words of (\w+)\n── \1: 1 passed.* s$", capsys.readouterr().out, re.MULTILINE)[2:] == [
         "four",
         "last",
     ]
+
+
+def test_who_is_told_to_end_stops_those_who_sit_and_begins_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seating, "SEATS", 1)
+    seen: list[str] = []
+    stopped = Event()
+
+    def told_to_end(output: Path | None) -> seating.Counts:
+        time.sleep(0.2)  # until the other one waits for its seat
+        os.kill(os.getpid(), signal.SIGINT)
+        seen.append("stopped" if stopped.wait(30) else "left alone")
+        return seating.Counts()
+
+    with pytest.raises(KeyboardInterrupt):
+        seating.run_together([seating.Check("one", 1, told_to_end), showing("two", 1, seen)], tmp_path, stopped.set)
+    assert seen == ["stopped"]
