@@ -84,11 +84,10 @@ def assemble_cast() -> Cast:
 
 
 def _statement(model: type[models.Model]) -> str:
-    """Ask the database for the statement that writes a table's rows again, by the transaction that will run it."""
+    """Ask the database for the statement that writes a table's rows again; what the database counts, it counts anew."""
     table = model._meta.db_table
-    columns = ", ".join(
-        field.column for field in model._meta.concrete_fields if not isinstance(field, TransactionField)
-    )
+    counted = (TransactionField, models.AutoField)
+    columns = ", ".join(field.column for field in model._meta.concrete_fields if not isinstance(field, counted))
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT format('INSERT INTO {table} ({columns}) SELECT {columns}"

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, connection
 
 from engine.models import DeadLetter, Instance, Signal
-from tests.cast import Cast, assemble_cast
+from tests.cast import Cast, create_cast
 from tests.workflows import activated, started
 
 T = TypeVar("T")
@@ -29,8 +29,8 @@ steps:
 
 
 def a_house(*sources: str) -> Cast:
-    """Bring the cast on stage with these templates in force."""
-    cast = assemble_cast()
+    """Create the cast, in whatever database and at whatever time it is, with these templates in force."""
+    cast = create_cast()
     for source in sources or (STEADY,):
         activated(cast.actor("gwen"), source)
     return cast
