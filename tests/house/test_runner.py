@@ -118,10 +118,14 @@ def test_who_is_told_to_end_stops_those_who_sit_and_begins_nothing_more(
 
     def told_to_end(output: Path | None) -> seating.Counts:
         time.sleep(0.2)  # until the other one waits for its seat
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGALRM)
         seen.append("stopped" if stopped.wait(30) else "left alone")
         return seating.Counts()
 
-    with pytest.raises(KeyboardInterrupt):
-        seating.run_together([seating.Check("one", 1, told_to_end), showing("two", 1, seen)], tmp_path, stopped.set)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            seating.run_together([seating.Check("one", 1, told_to_end), showing("two", 1, seen)], tmp_path, stopped.set)
+    finally:
+        signal.signal(signal.SIGALRM, before)
     assert seen == ["stopped"]
