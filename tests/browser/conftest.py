@@ -8,8 +8,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from _pytest.runner import runtestprotocol
+from playwright.sync_api import BrowserContext, Page
 
+from tests.browser.chromium import Chromium, close_calmly
 from tests.browser.errands import Errands, activate
 from tests.browser.outside_world import Supplier, a_supplier
 from tests.browser.pages import Door
@@ -17,27 +19,47 @@ from tests.browser.product import Product, a_product
 from tests.browser.watching import Watch
 from workflowplatform.services.chromium import find_chromium
 
-FLAGS = ["--disable-background-networking", "--font-render-hinting=none"]
 DESK = {"width": 1280, "height": 860}
 PAGE_MILLISECONDS = 20_000
+TEST_SECONDS = 600 if os.environ.get("WORKFLOW_TEST_ALL") else 180
+CHROMIUM = Chromium(find_chromium() or "")
+HUNG = pytest.StashKey[list[str]]()
 
 NewContext = Callable[..., BrowserContext]
 SignedIn = Callable[..., Page]
 
 
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run a test, and once more when its browser hung: that says nothing about the product."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    with CHROMIUM.patience(TEST_SECONDS) as hung:
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    if hung.is_set():
+        where = [report.longreprtext for report in reports if report.failed]
+        item.config.stash.setdefault(HUNG, []).append("\n".join([item.nodeid, *where]))
+        with CHROMIUM.patience(TEST_SECONDS):
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell of every test whose browser hung, also when its second run was green."""
+    for told in config.stash.get(HUNG, []):
+        terminalreporter.section(f"Chromium did not answer within {TEST_SECONDS} s; ended, and run once more")
+        terminalreporter.line(told)
+
+
 @pytest.fixture(scope="session")
-def chromium() -> Generator[Browser, None, None]:
+def chromium() -> Generator[Chromium, None, None]:
     """Give the machine's Chromium; without one the journeys are skipped, and red where CI asks for all of them."""
-    path = find_chromium()
-    if not path:
+    if not CHROMIUM.path:
         missing = pytest.fail if os.environ.get("CI", "").lower() == "true" else pytest.skip
         missing("No Chromium was found: install one, or name it by WORKFLOW_CHROMIUM.")
-    # Its sandbox refuses root.
-    flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=flags)
-        yield browser
-        browser.close()
+    yield CHROMIUM
+    CHROMIUM.close()
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +70,7 @@ def supplier() -> Generator[Supplier, None, None]:
 
 
 @pytest.fixture(scope="session")
-def product(chromium: Browser, supplier: Supplier) -> Generator[Product, None, None]:
+def product(chromium: Chromium, supplier: Supplier) -> Generator[Product, None, None]:
     """Give one running product with its demo; its operator lets calls go to the supplier."""
     with a_product(WORKFLOW_HTTP_ALLOW=supplier.origin) as running:
         yield running
@@ -63,18 +85,19 @@ def watch() -> Generator[Watch, None, None]:
 
 
 @pytest.fixture
-def new_context(chromium: Browser, watch: Watch) -> Generator[NewContext, None, None]:
+def new_context(chromium: Chromium, watch: Watch) -> Generator[NewContext, None, None]:
     """Open browser contexts that are watched, and close them with the test."""
     with ExitStack() as closing:
 
         def open_context(address: str, **options: Any) -> BrowserContext:
             context = chromium.new_context(base_url=address, **{"viewport": DESK, **options})
-            closing.callback(context.close)
+            closing.callback(close_calmly, context)
             context.set_default_timeout(PAGE_MILLISECONDS)
             watch.over(context, address)
             return context
 
         yield open_context
+        watch.end()
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,7 @@ def test_a_saved_filter_is_found_in_another_browser_and_can_be_called_back(signe
     there.get_by_role("button", name="Undo").click()
     expect(there.get_by_role("list", name=SAVED).get_by_role("link", name="Over €7,000")).to_be_visible()
     there.get_by_role("button", name="Delete filter").click()
+    expect(there.get_by_role("list", name=SAVED)).to_have_count(0)
 
 
 def test_a_phone_has_one_column_filters_in_a_sheet_and_one_primary_act(signed_in: SignedIn) -> None:

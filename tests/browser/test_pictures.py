@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Generator, Mapping
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.axe import faults_of
+from tests.browser.chromium import Chromium
 from tests.browser.conftest import DESK, SignedIn
 from tests.browser.pictures import picture
 from tests.browser.product import Product, a_product
@@ -23,7 +24,7 @@ WIDER = "document.documentElement.scrollWidth - document.documentElement.clientW
 
 
 @pytest.fixture(scope="module")
-def fresh(chromium: Browser) -> Generator[Product, None, None]:
+def fresh(chromium: Chromium) -> Generator[Product, None, None]:
     """Give a product that nobody has worked in yet."""
     with a_product() as running:
         yield running
