@@ -32,6 +32,9 @@ from workflowplatform.services.processes import Household
 from workflowplatform.services.refusals import CannotStart
 
 NOTHING_COLLECTED = 5
+TEST_SECONDS, LONG_TEST_SECONDS = 600, 1500
+"""Nobody waits longer for one test: it hangs, and says where it stands while it is ended."""
+FAMILY_SECONDS = 2400
 KERNEL_CONFIG = "tests/kernel/pytest.ini"
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 CHECKS: dict[str, tuple[str, ...]] = {
@@ -256,15 +259,25 @@ def _run_family(run: Run, family: Family, folders: Sequence[str], output: Path |
     environment = own | ({"WORKFLOW_TEST_ALL": "1"} if run.everything else {})
     command = _pytest(run, family, folders, report)
     with output.open("w") if output else nullcontext() as words:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=words)
-        _running.append(process)
-        try:
-            code = process.wait()
-        finally:
-            _stop(process)
+        code = _wait_for(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=words))
+    if code is None:
+        _say(f"{family.name}: not over after {FAMILY_SECONDS} s, so it was ended.", output)
     counts = _read_report(report)
     unexplained = code not in (0, NOTHING_COLLECTED) and not counts.failed
     return counts + Counts(failed=1) if unexplained else counts
+
+
+def _wait_for(process: subprocess.Popen[bytes]) -> int | None:
+    """Answer its code; None if it had to be ended."""
+    _running.append(process)
+    try:
+        return process.wait(FAMILY_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        process.wait()
+        return None
+    finally:
+        _stop(process)
 
 
 def _without_chromium(run: Run, output: Path | None) -> Counts:
@@ -275,6 +288,8 @@ def _without_chromium(run: Run, output: Path | None) -> Counts:
 
 def _pytest(run: Run, family: Family, folders: Sequence[str], report: Path) -> list[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-c", family.config, f"--junitxml={report}"]
+    seconds = LONG_TEST_SECONDS if run.everything else TEST_SECONDS
+    command += ["-o", f"faulthandler_timeout={seconds}", "-o", "faulthandler_exit_on_timeout=true"]
     if not family.wants_django:
         command += ["-p", "no:django"]
     if not run.everything:

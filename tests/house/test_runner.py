@@ -80,6 +80,28 @@ def test_kernel_family_runs_without_django() -> None:
     assert done.returncode == 0, done.stdout[-2000:]
 
 
+SLEEPER = "import time\ndef test_sleeps():\n    time.sleep(120)\n"
+
+
+def test_test_that_hangs_is_ended_and_says_where_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "test_sleeper.py").write_text(SLEEPER)
+    lent = run.Run({}, tmp_path, everything=False, extra=("-o", "faulthandler_timeout=1"), folders=())
+    command = run._pytest(lent, run.Family("house", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml")
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1, done.stdout
+    assert "in test_sleeps" in done.stderr
+
+
+def test_family_that_hangs_is_ended_and_red(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "test_sleeper.py").write_text(SLEEPER)
+    monkeypatch.setattr(run, "FAMILY_SECONDS", 1)
+    lent = run.Run(dict(os.environ), tmp_path, everything=False, extra=(), folders=())
+    family = run.Family("house", (), wants_django=False)
+    counts = run._run_family(lent, family, [str(tmp_path)], tmp_path / "words")
+    assert str(counts) == "0 passed, 1 failed, 0 skipped"
+    assert "not over after 1 s" in (tmp_path / "words").read_text()
+
+
 def showing(name: str, seats: int, seen: list[str]) -> seating.Check:
     """Make a check that says when it begins and ends."""
 
