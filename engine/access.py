@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from engine.errors import Conflict, NotFound, Refused
 from engine.kernel.transitions import OPEN_TASK, TaskStatus, VersionStatus
@@ -35,12 +36,12 @@ from engine.models import (
 from engine.models.instance import InstanceQuerySet
 from engine.models.task import TaskQuerySet
 from engine.models.template import VersionQuerySet
-from engine.task_reasons import STATUS_WORDS as STATUS_WORDS
 from engine.task_reasons import Reason as Reason
 from engine.task_reasons import either, principals
 from engine.task_reasons import explain_task as explain_task
 from engine.task_reasons import refuse_act as refuse_act
 from engine.task_reasons import refuse_given as refuse_given
+from engine.task_reasons import refuse_over as refuse_over
 from engine.task_walk import Walk
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENANT, Level
@@ -50,12 +51,19 @@ from workflowplatform.accounts.models import Role, Tenant, Token, User
 def require_level(actor: Actor, level: int, act: str) -> None:
     """Refuse an act below its level."""
     if actor.level < level:
-        raise Refused(
-            f"To {act} you need level {int(level)}; you have level {actor.level}.", code="level", needed=int(level)
-        )
+        words = {"act": gettext(act), "needed": int(level), "level": actor.level}
+        message = gettext("To %(act)s you need level %(needed)s; you have level %(level)s.") % words
+        raise Refused(message, code="level", needed=int(level))
 
 
 # Templates
+
+RESTING = {
+    VersionStatus.DRAFT: gettext_noop("a draft"),
+    VersionStatus.PAUSED: gettext_noop("paused"),
+    VersionStatus.ARCHIVED: gettext_noop("archived"),
+}
+"""How a version that nobody can start now is."""
 
 
 def visible_templates(actor: Actor) -> QuerySet[Template]:
@@ -109,11 +117,12 @@ def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -
     floor = int(starters.get("min_level") or TO_OPERATE)
     roles = set(starters.get("roles") or ())
     if actor.level < floor:
-        return Refused(
-            f"To start this you need level {floor}; you have level {actor.level}.", code="level", needed=floor
-        )
+        words = {"needed": floor, "level": actor.level}
+        message = gettext("To start this you need level %(needed)s; you have level %(level)s.") % words
+        return Refused(message, code="level", needed=floor)
     if roles and not roles & held_roles:
-        return Refused(f"Only {either(sorted(roles))} may start this.", code="not_candidate", roles=sorted(roles))
+        message = gettext("Only %(people)s may start this.") % {"people": either(sorted(roles))}
+        return Refused(message, code="not_candidate", roles=sorted(roles))
     return None
 
 
@@ -135,11 +144,12 @@ def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[st
     if refusal is not None:
         raise refusal if actor.level >= TO_SEE_TENANT or version.status == VersionStatus.ACTIVE else NotFound()
     if version.status != VersionStatus.ACTIVE:
-        raise Conflict(
-            f"Version {version.number} is {version.status}; only an active one can be started.", code="status"
-        )
+        words = {"number": version.number, "status": gettext(RESTING[VersionStatus(version.status)])}
+        message = gettext("Version %(number)s is %(status)s; only an active one can be started.") % words
+        raise Conflict(message, code="status")
     if version.unavailable:
-        raise Conflict(f"This release cannot run version {version.number}: {version.unavailable}", code="unfit")
+        message = gettext("This release cannot run version %(number)s:") % {"number": version.number}
+        raise Conflict(f"{message} {version.unavailable}", code="unfit")
 
 
 # Instances
@@ -164,7 +174,7 @@ def instance_of(actor: Actor, instance_id: UUID) -> Instance:
 def instance_to_operate(actor: Actor, instance_id: UUID) -> Instance:
     """Return an instance that the actor may cancel, suspend or repair."""
     instance = instance_of(actor, instance_id)
-    require_level(actor, TO_OPERATE, "operate an instance")
+    require_level(actor, TO_OPERATE, gettext_noop("operate an instance"))
     return instance
 
 

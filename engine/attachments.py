@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import FileResponse
+from django.utils.translation import gettext as _
 
 from engine.kernel.forms import FieldError
 
@@ -105,15 +106,17 @@ def ending_of(name: str) -> str:
 def refuse_file(rules: FileRules, name: str, content: bytes) -> FieldError | None:
     """Say what is wrong with a file, by its name, or None."""
     ending = ending_of(name)
+    words = {"name": name or _("This file"), "size": spell_size(rules.max_size), "ending": ending}
     if not name or ending not in rules.endings:
-        wanted = f"Use {', '.join(rules.endings)} up to {spell_size(rules.max_size)}."
-        return FieldError("file", "type", f"{name or 'This file'} cannot be attached. {wanted}")
+        wanted = words | {"endings": ", ".join(rules.endings)}
+        return FieldError("file", "type", _("%(name)s cannot be attached. Use %(endings)s up to %(size)s.") % wanted)
     if len(content) > rules.max_size:
-        return FieldError("file", "size", f"{name} is larger than {spell_size(rules.max_size)}.")
+        return FieldError("file", "size", _("%(name)s is larger than %(size)s.") % words)
     if not content:
-        return FieldError("file", "empty", f"{name} is empty.")
+        return FieldError("file", "empty", _("%(name)s is empty.") % words)
     if not _agrees(KINDS[ending], content):
-        return FieldError("file", "content", f"{name} is not what its name says: there is no {ending} in it.")
+        said = _("%(name)s is not what its name says: there is no %(ending)s in it.") % words
+        return FieldError("file", "content", said)
     return None
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
+from django.utils.translation import gettext as _
 
 from engine import access
 from engine.commit import run_hot
@@ -181,7 +182,7 @@ def hold_task(actor: Actor, task_id: UUID) -> HeldTask:
         return hold_task(held.actor, task_id)
     if fresh:
         return _require(held, seen)
-    held, still_seen, _ = _read_task(actor, task_id)
+    held, still_seen, _granted = _read_task(actor, task_id)
     if seen and not still_seen:
         raise access.refuse_act(held.actor, held.task) or NotFound()
     return _require(held, still_seen)
@@ -234,11 +235,11 @@ def _seen(actor: Actor, task_id: UUID) -> tuple[str, dict[str, Any]]:
 def _as_now(actor: Actor, is_active: bool | None, level: int | None) -> Actor:
     """Take from the actor what was taken from the person since they came in; refuse one who is not active any more."""
     if not is_active or level is None:
-        raise Refused("Your account is not active any more.", code="level")
+        raise Refused(_("Your account is not active any more."), code="level")
     return actor if level >= actor.level else replace(actor, level=level)
 
 
 def _refuse_absent(actor: Actor) -> Exception:
     """Tell a task that is not there from a person who is not."""
     found = User.objects.filter(pk=actor.person_id, is_active=True).exists() if actor.person_id else False
-    return NotFound() if found else Refused("Your account is not active any more.", code="level")
+    return NotFound() if found else Refused(_("Your account is not active any more."), code="level")

@@ -1,23 +1,79 @@
 """Say rule by rule why somebody may or may not act on a task: what decides is what is explained.
 
-`access` says the same rules as filters, for lists.
+`access` says the same rules as filters, for lists. A rule is decided at once and put into words only when somebody reads it, in
+the language of who asks; programs go by its code.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import UUID
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from engine.errors import Conflict, Refused, WorkflowError
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from workflowplatform.accounts.actor import Actor
 
-STATUS_WORDS = {
-    TaskStatus.COMPLETED: "was completed",
-    TaskStatus.SKIPPED: "was skipped",
-    TaskStatus.CANCELLED: "was withdrawn",
-    TaskStatus.EXPIRED: "has expired",
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What a rule says to the reader, and how it says the same of somebody else, called `%(name)s` there."""
+
+    to_you: Any
+    of_another: Any = None
+
+    def said(self, words: Mapping[str, Any], name: str = "") -> str:
+        """Put it into words, about the reader or about who is named."""
+        chosen = self.of_another if name and self.of_another is not None else self.to_you
+        return str(chosen) % {**words, "name": name}
+
+
+OPEN = Sentence(_("It waits for an answer."))
+SUSPENDED = Sentence(_("This task is suspended."))
+OVER: Mapping[TaskStatus, Sentence] = {
+    TaskStatus.COMPLETED: Sentence(_("This task was completed.")),
+    TaskStatus.SKIPPED: Sentence(_("This task was skipped.")),
+    TaskStatus.CANCELLED: Sentence(_("This task was withdrawn.")),
+    TaskStatus.EXPIRED: Sentence(_("This task has expired.")),
 }
+LEVEL = Sentence(
+    _("It asks for level %(needed)s; you have level %(level)s."),
+    _("It asks for level %(needed)s; %(name)s has level %(level)s."),
+)
+FOUR_EYES = Sentence(
+    _("Four eyes: you took part in this before, so someone else must do it."),
+    _("Four eyes: %(name)s took part in this before, so someone else must do it."),
+)
+FOUR_EYES_KEPT = Sentence(
+    _("Four eyes: not %(people)s. You are someone else."), _("Four eyes: not %(people)s. %(name)s is someone else.")
+)
+FAMILIAR = Sentence(_("It stays with who began this: %(people)s."))
+FAMILIAR_KEPT = Sentence(
+    _("It stays with who began this: %(people)s. That is you."),
+    _("It stays with who began this: %(people)s. That is %(name)s."),
+)
+ANSWERED = Sentence(
+    _("You have answered; it waits for others now."), _("%(name)s has answered; it waits for others now.")
+)
+OFFERED = Sentence(
+    _("It is offered to %(people)s, and that includes you."),
+    _("It is offered to %(people)s, and that includes %(name)s."),
+)
+NOT_OFFERED = Sentence(
+    _("It is offered to %(people)s; you are not among them."),
+    _("It is offered to %(people)s; %(name)s is not among them."),
+)
+HELD = Sentence(_("One person may hold %(most)s of these at a time."))
+CLAIMED_BY_SELF = Sentence(_("You claimed it, so it is yours."), _("%(name)s claimed it."))
+GIVEN_TO_SELF = Sentence(_("It is assigned to you."), _("It is assigned to %(name)s."))
+CLAIMED_BY_OTHER = Sentence(_("%(winner)s claimed this task."))
+WHO_CAN_MOVE_IT = Sentence(
+    _("%(winner)s can release it, or somebody who may assign tasks can give it to another."),
+)
+GIVEN_TO_OTHER = Sentence(_("It is assigned to %(winner)s."))
 
 
 def principals(actor: Actor) -> list[UUID]:
@@ -28,35 +84,40 @@ def principals(actor: Actor) -> list[UUID]:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One rule about a task, whether it lets the actor act, and the sentence that says so."""
+    """One rule about a task: whether it lets the actor act, the sentence that says so, and what it refuses with."""
 
-    ok: bool
     code: str
-    text: str
-    error: WorkflowError | None = None
+    sentence: Sentence
+    words: Mapping[str, Any] = field(default_factory=dict)
+    refusal: type[WorkflowError] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    advice: Sentence | None = None
+    name: str = ""
+    """Of whom it speaks; empty for the reader."""
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether the rule lets the actor act."""
+        return self.refusal is None
+
+    @property
+    def text(self) -> str:
+        """Say the rule, and what could be done about it."""
+        said = self._said(self.sentence)
+        return f"{said} {self._said(self.advice)}" if self.advice else said
+
+    @property
+    def error(self) -> WorkflowError | None:
+        """Give what an act is refused with, where the rule refuses."""
+        return self.refusal(self._said(self.sentence), code=self.code, **self.facts) if self.refusal else None
 
     def about(self, name: str) -> "Reason":
         """Say the same of somebody else."""
-        text = self.text
-        for own, other in PHRASES:
-            text = text.replace(own, other.format(name))
-        if self.error is None:
-            return replace(self, text=text)
-        return replace(self, text=text, error=type(self.error)(text, code=self.error.code, **self.error.facts))
+        return replace(self, name=name)
 
-
-PHRASES = (
-    ("You claimed it, so it is yours", "{} claimed it"),
-    ("that includes you", "that includes {}"),
-    ("assigned to you", "assigned to {}"),
-    ("That is you", "That is {}"),
-    ("You have", "{} has"),
-    ("you have", "{} has"),
-    ("you took", "{} took"),
-    ("You are", "{} is"),
-    ("you are", "{} is"),
-)
-"""How a sentence to the reader becomes one about another person."""
+    def _said(self, sentence: Sentence) -> str:
+        words = {word: either(value) if isinstance(value, list) else value for word, value in self.words.items()}
+        return sentence.said(words, self.name)
 
 
 def explain_task(actor: Actor, task: Task) -> list[Reason]:
@@ -69,18 +130,28 @@ def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> Work
 
     Who has read whether the task is offered to the actor says so; else it is looked up.
     """
-    return next((reason.error for reason in _reasons(actor, task, offered) if reason.error), None)
+    return _first_error(_reasons(actor, task, offered))
 
 
 def refuse_given(person: Actor, task: Task) -> WorkflowError | None:
     """Return the rule that keeps a task from being given to somebody, whoever holds it now, or None."""
     rules = (*_fitness(person, task), _candidate_reason(person, task))
-    return next((reason.about(person.name.capitalize()).error for reason in rules if reason.error), None)
+    return _first_error(reason.about(person.name.capitalize()) for reason in rules)
 
 
 def refuse_person(person: Actor, task: Task) -> WorkflowError | None:
     """Return the rule about the person that forbids to give them a task, whoever it is offered to, or None."""
-    return next((reason.error for reason in _fitness(person, task) if reason.error), None)
+    return _first_error(_fitness(person, task))
+
+
+def refuse_over(task: Task) -> WorkflowError | None:
+    """Return what an act on a task that is over is refused with, or None while it is open."""
+    reason = _status_reason(task)
+    return reason.error if reason.code == "closed" else None
+
+
+def _first_error(reasons: Iterable[Reason]) -> WorkflowError | None:
+    return next((reason.error for reason in reasons if not reason.ok), None)
 
 
 def _reasons(actor: Actor, task: Task, offered: bool | None = None) -> Iterator[Reason]:
@@ -100,68 +171,57 @@ def _fitness(actor: Actor, task: Task) -> Iterator[Reason]:
 
 def _status_reason(task: Task) -> Reason:
     status = TaskStatus(task.status)
-    if status in STATUS_WORDS:
-        text = f"This task {STATUS_WORDS[status]}."
-        return Reason(False, "closed", text, Conflict(text, code="closed", status=task.status))
+    if status in OVER:
+        return Reason("closed", OVER[status], refusal=Conflict, facts={"status": task.status})
     if status is TaskStatus.SUSPENDED:
-        text = "This task is suspended."
-        return Reason(False, "status", text, Conflict(text, code="status", status=task.status))
-    return Reason(True, "open", "It waits for an answer.")
+        return Reason("status", SUSPENDED, refusal=Conflict, facts={"status": task.status})
+    return Reason("open", OPEN)
 
 
 def _level_reason(actor: Actor, task: Task) -> Reason:
-    text = f"It asks for level {task.min_level}; you have level {actor.level}."
+    words = {"needed": task.min_level, "level": actor.level}
     if actor.level >= task.min_level:
-        return Reason(True, "level", text)
-    return Reason(False, "level", text, Refused(text, code="level", needed=task.min_level))
+        return Reason("level", LEVEL, words)
+    return Reason("level", LEVEL, words, Refused, {"needed": task.min_level})
 
 
 def _four_eyes_reason(actor: Actor, task: Task) -> Iterator[Reason]:
-    if not task.excluded:
-        return
-    others = either([name.capitalize() for name in task.excluded])
     if actor.name in task.excluded:
-        text = "Four eyes: you took part in this before, so someone else must do it."
-        yield Reason(False, "four_eyes", text, Refused(text, code="four_eyes"))
-    else:
-        yield Reason(True, "four_eyes", f"Four eyes: not {others}. You are not.")
+        yield Reason("four_eyes", FOUR_EYES, refusal=Refused)
+    elif task.excluded:
+        yield Reason("four_eyes", FOUR_EYES_KEPT, {"people": _called(task.excluded)})
 
 
 def _familiar_reason(actor: Actor, task: Task) -> Iterator[Reason]:
-    if not task.familiar:
-        return
-    text = f"It stays with who began this: {either([name.capitalize() for name in task.familiar])}."
+    words = {"people": _called(task.familiar)}
     if actor.name in task.familiar:
-        yield Reason(True, "same_person", f"{text} That is you.")
-    else:
-        yield Reason(False, "not_candidate", text, Refused(text, code="not_candidate", people=task.familiar))
+        yield Reason("same_person", FAMILIAR_KEPT, words)
+    elif task.familiar:
+        yield Reason("not_candidate", FAMILIAR, words, Refused, {"people": task.familiar})
 
 
 def _answered_reason(actor: Actor, task: Task) -> Iterator[Reason]:
     if actor.name in task.answered_by:
-        text = "You have answered; it waits for others now."
-        yield Reason(False, "answered", text, Conflict(text, code="answered"))
+        yield Reason("answered", ANSWERED, refusal=Conflict)
 
 
 def _offer_reason(actor: Actor, task: Task, offered: bool | None) -> Reason:
     if task.assignee_id is not None:
         return _assignee_reason(actor, task)
-    if offered if offered is not None else _is_offered(actor, task):
-        return Reason(True, "offered", f"It is offered to {_offered_to(task)}, and that includes you.")
-    return _not_offered(task)
+    return _offer(task, offered if offered is not None else _is_offered(actor, task))
 
 
 def _candidate_reason(actor: Actor, task: Task) -> Reason:
     """Say whether a task may be given to somebody: where the author named no roles or people, to everybody."""
     anybody = not (task.effective_roles or task.users)
-    if anybody or _is_offered(actor, task):
-        return Reason(True, "offered", f"It is offered to {_offered_to(task)}, and that includes you.")
-    return _not_offered(task)
+    return _offer(task, anybody or _is_offered(actor, task))
 
 
-def _not_offered(task: Task) -> Reason:
-    text = f"It is offered to {_offered_to(task)}; you are not among them."
-    return Reason(False, "not_candidate", text, Refused(text, code="not_candidate", roles=task.effective_roles))
+def _offer(task: Task, is_offered: bool) -> Reason:
+    words = {"people": [*_called(task.effective_roles, "_"), *_called(task.users)]}
+    if is_offered:
+        return Reason("offered", OFFERED, words)
+    return Reason("not_candidate", NOT_OFFERED, words, Refused, {"roles": task.effective_roles})
 
 
 def _is_offered(actor: Actor, task: Task) -> bool:
@@ -172,32 +232,29 @@ def _held_reason(task: Task) -> Iterator[Reason]:
     """Say how many one person may hold; the claim itself counts them."""
     most = task.extra.get("wip_limit")
     if most is not None:
-        yield Reason(True, "wip_limit", f"One person may hold {most} of these at a time.")
+        yield Reason("wip_limit", HELD, {"most": most})
 
 
 def _assignee_reason(actor: Actor, task: Task) -> Reason:
     claimed = task.status == TaskStatus.CLAIMED
     if task.assignee_id == actor.person_id:
-        return Reason(True, "yours", "You claimed it, so it is yours." if claimed else "It is assigned to you.")
+        return Reason("yours", CLAIMED_BY_SELF if claimed else GIVEN_TO_SELF)
     winner = task.assignee
     assert winner
-    if claimed:
-        text = f"{winner.display_name} claimed this task."
-        error: WorkflowError = Conflict(
-            text, code="claimed", winner=winner.username, winner_name=winner.display_name, claimed_at=task.claimed_at
-        )
-        more = f"{winner.display_name} can release it, or somebody who may assign tasks can give it to another."
-        return Reason(False, "claimed", f"{text} {more}", error)
-    text = f"It is assigned to {winner.display_name}."
-    return Reason(False, "not_candidate", text, Refused(text, code="not_candidate", assignee=winner.username))
+    words = {"winner": winner.display_name}
+    if not claimed:
+        return Reason("not_candidate", GIVEN_TO_OTHER, words, Refused, {"assignee": winner.username})
+    facts = {"winner": winner.username, "winner_name": winner.display_name, "claimed_at": task.claimed_at}
+    return Reason("claimed", CLAIMED_BY_OTHER, words, Conflict, facts, WHO_CAN_MOVE_IT)
 
 
-def _offered_to(task: Task) -> str:
-    names = [role.replace("_", " ").capitalize() for role in task.effective_roles]
-    names += [name.capitalize() for name in task.users]
-    return either(names) if names else "everybody"
+def _called(names: list[str], gap: str = " ") -> list[str]:
+    """Write names as people read them; `gap` is what parts their words."""
+    return [name.replace(gap, " ").capitalize() for name in names]
 
 
 def either(names: list[str]) -> str:
-    """Write names as a choice."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    """Write names as a choice; no names are everybody."""
+    if len(names) < 2:
+        return names[0] if names else gettext("everybody")
+    return f"{', '.join(names[:-1])}{gettext(' or ')}{names[-1]}"

@@ -17,6 +17,7 @@ from engine.forms.blocks import Block, Drawing
 from engine.forms.conditions import Schema
 from engine.forms.fields import EMPTY, field_for, initial_of
 from engine.forms.schema import FILES, GROUP, ROWS, layout_of, without_files
+from engine.forms.sentences import said_of
 from engine.forms.tree import ACT, Begun, Growing, Node, Row
 from engine.forms.values import Fact, fact_of, facts_of
 from engine.kernel.forms import FieldError
@@ -200,7 +201,7 @@ class SchemaForm(forms.Form):
         for error in errors:
             path = read_path(error.path)
             path = path[1:] if within and path[:1] == (within,) else path
-            self._take_error(self._nearest(path), path, error.message)
+            self._take_error(self._nearest(path), path, said_of(error))
 
     def _take_error(self, node: Node | None, path: Path, message: str) -> None:
         if node is not None and node.is_asked:
@@ -344,7 +345,7 @@ class TaskForm(SchemaForm):
         """Put errors at their fields; those about files and the checklist say by themselves what they mean."""
         for error in errors:
             if read_path(error.path)[:1] in BESIDE_THE_FIELDS:
-                self.add_error(None, error.message)
+                self.add_error(None, said_of(error))
             else:
                 super().take_errors([error], within)
 

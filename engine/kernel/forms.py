@@ -12,7 +12,7 @@ import jsonschema_rs
 
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
-from engine.kernel.unsafe_json import FieldError, joined, refuse_unsafe_json
+from engine.kernel.unsafe_json import FieldError, for_people, joined, refuse_unsafe_json, wrong
 
 __all__ = ["FieldError", "check_values", "fill_defaults", "refuse_unsafe_json", "satisfies", "schema_problem"]
 
@@ -98,15 +98,23 @@ def _explain(problem: Any) -> Iterator[FieldError]:
     word = _word(problem)
     if word == "required":
         name = getattr(problem.kind, "property", None) or problem.message.split('"')[1]
-        yield FieldError(joined(path, name), "required", "This field is required.")
+        yield wrong(joined(path, name), "required", REQUIRED)
         return
     meant = _meant(problem) if word in ("oneOf", "anyOf") else None
     if meant:
         for inner in meant:
             yield from _explain(inner)
         return
-    sentence = _SENTENCES.get(word)
-    yield FieldError(path, word, sentence(problem) if sentence else f"{_capital(problem.message)}.")
+    yield _explained(problem, path, word)
+
+
+def _explained(problem: Any, path: str, word: str) -> FieldError:
+    if word == "type":
+        return _explained_type(problem, path)
+    if word not in SENTENCES:
+        return FieldError(path, word, f"{_capital(problem.message)}.")
+    sentence = SENTENCES[word]
+    return wrong(path, word, sentence, _LIMITS.get(word, _limit)(problem) if "%(limit)s" in sentence else "")
 
 
 def _word(problem: Any) -> str:
@@ -132,41 +140,59 @@ def _limit(problem: Any) -> str:
     return str(found if found is not None else problem.message.rsplit(" ", 1)[-1])
 
 
-_TYPES = {
-    "string": "a text", "integer": "a whole number", "number": "a number", "boolean": "yes or no",
-    "array": "a list", "object": "a group of fields", "null": "empty",
-}  # fmt: skip
-
-
-def _type_sentence(problem: Any) -> str:
-    wanted = re.findall(r'"(\w+)"', problem.message.rsplit("not of type", 1)[-1]) or ["value"]
-    return f"Enter {' or '.join(_TYPES.get(name, name) for name in wanted)}."
-
-
-_SENTENCES: Mapping[str, Callable[[Any], str]] = {
-    "type": _type_sentence,
-    "enum": lambda problem: "Choose one of the options offered.",
-    "const": lambda problem: "This value is not allowed here.",
-    "minimum": lambda problem: f"Enter {_limit(problem)} or more.",
-    "maximum": lambda problem: f"Enter {_limit(problem)} or less.",
-    "exclusiveMinimum": lambda problem: f"Enter more than {_limit(problem)}.",
-    "exclusiveMaximum": lambda problem: f"Enter less than {_limit(problem)}.",
-    "multipleOf": lambda problem: "This number does not fit the step asked for.",
-    "minLength": lambda problem: f"Enter at least {_length(problem)} characters.",
-    "maxLength": lambda problem: f"Enter at most {_length(problem)} characters.",
-    "pattern": lambda problem: "This does not have the form asked for.",
-    "format": lambda problem: f"This is not a valid {problem.message.rsplit(' ', 1)[-1].strip(chr(34))}.",
-    "minItems": lambda problem: f"Give at least {_length(problem)} items.",
-    "maxItems": lambda problem: f"Give at most {_length(problem)} items.",
-    "uniqueItems": lambda problem: "Each item may appear only once.",
-    "additionalProperties": lambda problem: f"{_capital(problem.message)}.",
-    "anyOf": lambda problem: "Fill in one of the ways that are asked for.",
-    "oneOf": lambda problem: "Choose one of the options offered.",
-    "falseSchema": lambda problem: "This must be left empty here.",
-    "not": lambda problem: "This is what must not be given here.",
+REQUIRED = for_people("This field is required.")
+TYPES: Mapping[str, str] = {
+    "string": for_people("Enter a text."),
+    "integer": for_people("Enter a whole number."),
+    "number": for_people("Enter a number."),
+    "boolean": for_people("Enter yes or no."),
+    "array": for_people("Enter a list."),
+    "object": for_people("Enter a group of fields."),
+    "null": for_people("Enter empty."),
 }
+
+
+def _explained_type(problem: Any, path: str) -> FieldError:
+    """Say which type is wanted; of several the sentences are joined."""
+    wanted = re.findall(r'"(\w+)"', problem.message.rsplit("not of type", 1)[-1]) or ["value"]
+    if len(wanted) == 1 and wanted[0] in TYPES:
+        return wrong(path, "type", TYPES[wanted[0]])
+    words = [TYPES[name].removeprefix("Enter ").removesuffix(".") if name in TYPES else name for name in wanted]
+    return FieldError(path, "type", f"Enter {' or '.join(words)}.")
+
+
+SENTENCES: Mapping[str, str] = {
+    "enum": for_people("Choose one of the options offered."),
+    "const": for_people("This value is not allowed here."),
+    "minimum": for_people("Enter %(limit)s or more."),
+    "maximum": for_people("Enter %(limit)s or less."),
+    "exclusiveMinimum": for_people("Enter more than %(limit)s."),
+    "exclusiveMaximum": for_people("Enter less than %(limit)s."),
+    "multipleOf": for_people("This number does not fit the step asked for."),
+    "minLength": for_people("Enter at least %(limit)s characters."),
+    "maxLength": for_people("Enter at most %(limit)s characters."),
+    "pattern": for_people("This does not have the form asked for."),
+    "format": for_people("This is not a valid %(limit)s."),
+    "minItems": for_people("Give at least %(limit)s items."),
+    "maxItems": for_people("Give at most %(limit)s items."),
+    "uniqueItems": for_people("Each item may appear only once."),
+    "anyOf": for_people("Fill in one of the ways that are asked for."),
+    "oneOf": for_people("Choose one of the options offered."),
+    "falseSchema": for_people("This must be left empty here."),
+    "not": for_people("This is what must not be given here."),
+}
+"""What is said when a rule of a schema is broken; `%(limit)s` is the rule's own value."""
 
 
 def _length(problem: Any) -> str:
     found = re.findall(r"(\d+) (?:character|item)", problem.message)
     return found[-1] if found else _limit(problem)
+
+
+_LIMITS: Mapping[str, Callable[[Any], str]] = {
+    "minLength": _length,
+    "maxLength": _length,
+    "minItems": _length,
+    "maxItems": _length,
+    "format": lambda problem: str(problem.message.rsplit(" ", 1)[-1].strip('"')),
+}

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.kernel.expressions import SAFE_INTEGER
@@ -13,11 +13,26 @@ DEEPEST_VALUE = 64
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong with one field; `path` is `lines.0.amount`, empty for the whole."""
+    """What is wrong with one field; `path` is `lines.0.amount`, empty for the whole.
+
+    Where the message is one of the kernel's own, `sentence` and `limit` are what it was made of, for pages in other languages.
+    """
 
     path: str
     code: str
     message: str
+    sentence: str = field(default="", compare=False)
+    limit: str = field(default="", compare=False)
+
+
+def for_people(sentence: str) -> str:
+    """Mark a sentence that pages say in other languages too; the kernel itself knows none."""
+    return sentence
+
+
+def wrong(path: str, code: str, sentence: str, limit: str = "") -> FieldError:
+    """Say what is wrong with a field by one of the kernel's sentences."""
+    return FieldError(path, code, sentence % {"limit": limit} if limit else sentence, sentence, limit)
 
 
 def refuse_unsafe_json(value: Json) -> tuple[FieldError, ...]:
@@ -28,9 +43,9 @@ def refuse_unsafe_json(value: Json) -> tuple[FieldError, ...]:
 def _unsafe(value: Json, path: str, depth: int = 0) -> Iterator[FieldError]:
     look = _LOOKS.get(type(value))
     if depth > DEEPEST_VALUE:
-        yield FieldError(path, "too_deep", "This is nested too deep.")
+        yield wrong(path, "too_deep", for_people("This is nested too deep."))
     elif look is None:
-        yield FieldError(path, "bad_value", "This is not a JSON value.")
+        yield wrong(path, "bad_value", for_people("This is not a JSON value."))
     else:
         yield from look(value, path, depth + 1)
 
@@ -41,12 +56,12 @@ def _fine(_value: Json, _path: str, _depth: int) -> Iterator[FieldError]:
 
 def _unsafe_float(value: float, path: str, _depth: int) -> Iterator[FieldError]:
     if value != value or value in (float("inf"), float("-inf")):
-        yield FieldError(path, "bad_number", "This is not a number that can be kept.")
+        yield wrong(path, "bad_number", for_people("This is not a number that can be kept."))
 
 
 def _unsafe_integer(value: int, path: str, _depth: int) -> Iterator[FieldError]:
     if abs(value) > SAFE_INTEGER:
-        yield FieldError(path, "bad_number", "This number is too large to be kept exactly.")
+        yield wrong(path, "bad_number", for_people("This number is too large to be kept exactly."))
 
 
 def _unsafe_object(value: dict[str, Json], path: str, depth: int) -> Iterator[FieldError]:
@@ -65,7 +80,7 @@ _HALF = re.compile("[\ud800-\udfff\x00]")
 
 def _unsafe_text(text: str, path: str, _depth: int = 0) -> Iterator[FieldError]:
     if _HALF.search(text):
-        yield FieldError(path, "bad_character", "This text holds a character that cannot be kept.")
+        yield wrong(path, "bad_character", for_people("This text holds a character that cannot be kept."))
 
 
 _LOOKS: Mapping[type, Callable[[Any, str, int], Iterator[FieldError]]] = {

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import Json
 from engine.models import Task
@@ -29,7 +31,7 @@ def missing_files(task: Task, values: Json) -> list[FieldError]:
         return []
     there = set(task.attachments.values_list("name", flat=True))
     return [
-        FieldError(path, "file", f"There is no file called {name} here; add it first.")
+        FieldError(path, "file", _("There is no file called %(name)s here; add it first.") % {"name": name})
         for path, name in named.items()
         if name not in there
     ]

@@ -3,13 +3,15 @@
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from engine import access
 from engine.audit import database_now
 from engine.errors import Conflict, Invalid, WorkflowError
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import TaskReleased
-from engine.kernel.transitions import OPEN_TASK, TaskStatus
+from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
 from engine.services.tasks import claim_instance, claim_task, note_act, refuse_shared, tell_engine
@@ -26,18 +28,18 @@ TRY_CLAIM = "SELECT 1 FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY U
 def assign_task(*, actor: Actor, task_id: UUID, person: str | None, reason: str = "") -> Task:
     """Bind an open task to somebody, whoever had it before; None offers it to all candidates again. Level 4."""
     task = claim_instance(actor, task_id)
-    access.require_level(actor, TO_OPERATE, "assign a task")
+    access.require_level(actor, TO_OPERATE, gettext_noop("assign a task"))
     _refuse_unassignable(task)
     receiver = _receiver(actor, task, person) if person is not None else None
     return _hand_over(actor, task, receiver, reason)
 
 
 def _refuse_unassignable(task: Task) -> None:
-    if TaskStatus(task.status) not in OPEN_TASK:
-        message = f"This task {access.STATUS_WORDS[TaskStatus(task.status)]}."
-        raise Conflict(message, code="closed", status=task.status)
+    over = access.refuse_over(task)
+    if over is not None:
+        raise over
     if task.status == TaskStatus.SUSPENDED:
-        raise Conflict("This task is suspended; resume it first.", code="status", status=task.status)
+        raise Conflict(_("This task is suspended; resume it first."), code="status", status=task.status)
     refuse_shared(task)
 
 
@@ -45,7 +47,7 @@ def _receiver(actor: Actor, task: Task, name: str) -> User:
     """Find the person and refuse one who may not act on the task: the rules hold on this door too."""
     person = access.visible_people(actor).filter(username=name.replace("\0", ""), is_active=True).first()
     if person is None:
-        message = "There is nobody of this name here."
+        message = _("There is nobody of this name here.")
         raise Invalid(message, [FieldError("user", "unknown", message)])
     refusal = access.refuse_given(actor_of(person), task)
     if refusal is not None:

@@ -6,6 +6,8 @@ from typing import IO
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from engine import access
 from engine.attachments import (
@@ -44,14 +46,15 @@ def attach_file(*, actor: Actor, task_id: UUID, name: str, content: IO[bytes]) -
     if wrong is not None:
         raise Invalid(wrong.message, [wrong])
     if TaskAttachment.objects.filter(task_id=task.pk).count() >= rules.max:
-        raise Conflict(f"There are {rules.max} files already; take one away first.", code="limit", limit=rules.max)
+        message = _("There are %(most)s files already; take one away first.") % {"most": rules.max}
+        raise Conflict(message, code="limit", limit=rules.max)
     return _attach(actor, task, name, read)
 
 
 def _rules(task: Task) -> FileRules:
     rules = FileRules.of(task.extra) or (USUAL if asks_for_files(task.form) else None)
     if rules is None:
-        raise Refused("The author of this workflow wants no files here.", code="refused")
+        raise Refused(_("The author of this workflow wants no files here."), code="refused")
     return rules
 
 
@@ -97,7 +100,7 @@ def detach_file(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> None:
     found = _attachment(actor, task_id, attachment_id)
     refuse_act(actor, task)
     if found.added_by_id != actor.person_id:
-        access.require_level(actor, TO_OPERATE, "take somebody else's file away")
+        access.require_level(actor, TO_OPERATE, gettext_noop("take somebody else's file away"))
     note_act(actor, task, "detached", database_now(), old={"name": found.name, "sha256": found.sha256})
     place = place_of(found.tenant_id, found.pk)
     found.delete()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from engine import access, coordinator
 from engine.errors import Invalid, WorkflowError
@@ -40,7 +41,7 @@ def act_on_tasks(
     act = _act(actor, action, person, reason)
     wanted = list(dict.fromkeys(task_ids))
     if not 0 < len(wanted) <= MOST_TASKS:
-        _refuse("ids", "length", f"Choose 1 to {MOST_TASKS} tasks.")
+        _refuse("ids", "length", _("Choose 1 to %(most)s tasks.") % {"most": MOST_TASKS})
     hold_active(actor)
     seen = access.visible_tasks(actor).filter(pk__in=wanted)
     coordinator.lock(seen.order_by("instance_id").values_list("instance_id", flat=True))
@@ -57,9 +58,9 @@ def _act(actor: Actor, action: str, person: str | None, reason: str) -> Act:
         "assign": lambda task_id: assign_task(actor=actor, task_id=task_id, person=person, reason=reason),
     }
     if action not in acts:
-        _refuse("action", "invalid", f"Use one of {', '.join(acts)}.")
+        _refuse("action", "invalid", _("Use one of %(known)s.") % {"known": ", ".join(acts)})
     if action == "assign" and person is None:
-        _refuse("user", "required", "Say to whom.")
+        _refuse("user", "required", _("Say to whom."))
     return acts[action]
 
 

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from engine import access
 from engine.audit import database_now
 from engine.errors import Invalid
@@ -18,7 +20,7 @@ def tick_point(*, actor: Actor, task_id: UUID, point: str, done: bool = True) ->
     task = claim_instance(actor, task_id)
     refuse_act(actor, task)
     if point not in {one["id"] for one in task.checklist}:
-        message = "There is no such point on the checklist."
+        message = _("There is no such point on the checklist.")
         raise Invalid(message, [FieldError("point", "unknown", message)])
     if done == (point in task.ticked_ids):
         return task

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from engine.audit import database_now
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
@@ -34,10 +36,10 @@ def comment_task(*, actor: Actor, task_id: UUID, text: str) -> TaskComment:
 def _refuse_text(text: str) -> None:
     message = None
     if not text.strip():
-        message = "Write something."
+        message = _("Write something.")
     elif len(text) > LONGEST_COMMENT:
-        message = f"Write at most {LONGEST_COMMENT} characters."
+        message = _("Write at most %(most)s characters.") % {"most": LONGEST_COMMENT}
     elif refuse_unsafe_json(text):
-        message = "This text holds a character that cannot be kept."
+        message = _("This text holds a character that cannot be kept.")
     if message is not None:
         raise Invalid(message, [FieldError("text", "invalid", message)])

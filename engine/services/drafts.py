@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from engine import access
 from engine.audit import database_now
 from engine.errors import Invalid, Refused
@@ -24,7 +26,7 @@ def save_task_draft(
     task = _task(actor, task_id)
     _refuse_errors(dict(values), comment)
     kept = {"values": dict(values), "outcome": outcome, "comment": comment}
-    draft, _ = TaskDraft.objects.update_or_create(
+    draft, _new = TaskDraft.objects.update_or_create(
         tenant_id=task.tenant_id,
         task_id=task.pk,
         owner_id=_owner(actor, task),
@@ -45,7 +47,7 @@ def _task(actor: Actor, task_id: UUID) -> Task:
     refuse_act(actor, task)
     refuse_foreign(actor)
     if not task.keeps_drafts:
-        raise Refused("The author wants no drafts of this; it is answered in one go.", code="refused")
+        raise Refused(_("The author wants no drafts of this; it is answered in one go."), code="refused")
     return task
 
 
@@ -56,9 +58,10 @@ def _owner(actor: Actor, task: Task) -> UUID | None:
 def _refuse_errors(values: dict[str, Any], comment: str) -> None:
     errors = list(refuse_unsafe_json({"values": values, "comment": comment}))
     if len(comment) > LONGEST_COMMENT:
-        errors.append(FieldError("comment", "max_length", f"Write at most {LONGEST_COMMENT} characters."))
+        message = _("Write at most %(most)s characters.") % {"most": LONGEST_COMMENT}
+        errors.append(FieldError("comment", "max_length", message))
     if errors:
-        raise Invalid("This cannot be kept as it is.", errors)
+        raise Invalid(_("This cannot be kept as it is."), errors)
 
 
 def draft_for(*, actor: Actor, task_id: UUID) -> TaskDraft | None:

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from engine import access, coordinator
 from engine.admission import hold_limits, is_limited, queue_instance
 from engine.audit import Act, database_now, record
@@ -88,7 +91,7 @@ def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, referenc
     """Let a start wait for its turn, or refuse it where the author says so."""
     limits = (version.canonical or {}).get("limits") or {}
     if limits.get("at_limit") == "refuse":
-        raise Conflict("As many instances run as are allowed at once. Try again later.", code="limit")
+        raise Conflict(_("As many instances run as are allowed at once. Try again later."), code="limit")
     now = database_now()
     instance = Instance(
         id=uuid7(),
@@ -110,14 +113,20 @@ def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, referenc
 
 def _reference_errors(reference: str | None) -> tuple[FieldError, ...]:
     if reference is not None and not 0 < len(reference) <= MAX_REFERENCE:
-        return (FieldError("reference", "length", f"A reference has 1 to {MAX_REFERENCE} characters."),)
+        return (
+            FieldError("reference", "length", _("A reference has 1 to %(most)s characters.") % {"most": MAX_REFERENCE}),
+        )
     return ()
+
+
+def attention_words(count: int) -> str:
+    """Say how many fields somebody must look at again."""
+    return ngettext("%(n)s field needs your attention.", "%(n)s fields need your attention.", count) % {"n": count}
 
 
 def _refuse_errors(errors: tuple[FieldError, ...]) -> None:
     if errors:
-        count = "1 field needs" if len(errors) == 1 else f"{len(errors)} fields need"
-        raise Invalid(f"{count} your attention.", errors)
+        raise Invalid(attention_words(len(errors)), errors)
 
 
 def instance_now(instance_id: UUID) -> Instance:
@@ -135,12 +144,12 @@ def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance
     """End an instance as cancelled: every wait and open task is withdrawn in the same commit."""
     instance = access.instance_to_operate(actor, instance_id)
     if not reason.strip():
-        message = "Say why: the reason is kept with the instance."
+        message = _("Say why: the reason is kept with the instance.")
         raise Invalid(message, [FieldError("reason", "required", message)])
     coordinator.lock([instance.pk])
     instance.refresh_from_db()
     if instance.is_over:
-        raise Conflict(f"This instance is {instance.status} already.", code="status", status=instance.status)
+        raise Conflict(_("This instance has ended already."), code="status", status=instance.status)
     if instance.status == InstanceStatus.QUEUED:
         return _cancel_queued(actor, instance, reason)
     delivery = Delivery(CancelCase(reason=reason), None, uuid7(), actor, queued=False)

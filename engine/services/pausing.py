@@ -3,6 +3,9 @@
 from datetime import datetime
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from engine import access, coordinator
 from engine.audit import database_now
 from engine.errors import Conflict, Invalid, Refused
@@ -25,9 +28,10 @@ CAN_BE_SUSPENDED = (TaskStatus.OPEN, TaskStatus.CLAIMED)
 def suspend_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Hold a task back: nobody can act on it until it is resumed. Its timers go on. Level 4."""
     task = claim_instance(actor, task_id)
-    access.require_level(actor, TO_OPERATE, "suspend a task")
+    access.require_level(actor, TO_OPERATE, gettext_noop("suspend a task"))
     if task.status not in CAN_BE_SUSPENDED:
-        raise Conflict(f"This task is {task.status}; it cannot be suspended.", code="status", status=task.status)
+        message = _("This task is suspended or over already; it cannot be suspended.")
+        raise Conflict(message, code="status", status=task.status)
     return _move(actor, task, TaskStatus.SUSPENDED, "suspended", reason)
 
 
@@ -35,9 +39,9 @@ def suspend_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
 def resume_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Let a suspended task go on as it was: claimed by whoever held it, else open. Level 4."""
     task = claim_instance(actor, task_id)
-    access.require_level(actor, TO_OPERATE, "resume a task")
+    access.require_level(actor, TO_OPERATE, gettext_noop("resume a task"))
     if task.status != TaskStatus.SUSPENDED:
-        message = f"This task is {task.status}; only a suspended one can be resumed."
+        message = _("This task is not suspended; only a suspended one can be resumed.")
         raise Conflict(message, code="status", status=task.status)
     held = task.assignee_id is not None and task.claimed_at is not None
     return _move(actor, task, TaskStatus.CLAIMED if held else TaskStatus.OPEN, "resumed", reason)
@@ -55,10 +59,11 @@ def snooze_task(*, actor: Actor, task_id: UUID, until: datetime | None) -> Task:
     task = claim_instance(actor, task_id)
     refuse_act(actor, task)
     if task.assignee_id is None:
-        raise Conflict("Claim it first: only your own tasks can be put off.", code="status", status=task.status)
+        message = _("Claim it first: only your own tasks can be put off.")
+        raise Conflict(message, code="status", status=task.status)
     now = database_now()
     if until is not None and until <= now:
-        message = "Choose a moment that is still to come."
+        message = _("Choose a moment that is still to come.")
         raise Invalid(message, [FieldError("until", "past", message)])
     shown = until.isoformat() if until else None
     note_act(actor, task, "snoozed", now, old={"until": _shown(task.follow_up_at)}, new={"until": shown})
@@ -78,9 +83,9 @@ def skip_task(*, actor: Actor, task_id: UUID, reason: str) -> CompletedTask:
     refuse_act(actor, task)
     refuse_standstill(task.instance)
     if not task.allows("skip"):
-        raise Refused("The author of this workflow does not let this task be skipped.", code="refused")
+        raise Refused(_("The author of this workflow does not let this task be skipped."), code="refused")
     if not reason.strip():
-        message = "Say why: the reason is kept with the task."
+        message = _("Say why: the reason is kept with the task.")
         raise Invalid(message, [FieldError("reason", "required", message)])
     happening = TaskSkipped(task.token, actor.name, reason)
     delivery = Delivery(happening, None, uuid7(), actor, token=task.token, queued=False)

@@ -6,6 +6,8 @@ the instance that has it. An instance that is over, or that goes by another refe
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from engine.errors import Conflict
 from engine.models import HeldReference, TemplateVersion
 
@@ -28,10 +30,7 @@ def hold_reference(version: TemplateVersion, instance_id: UUID, reference: str |
     if held.instance_id == instance_id:
         return
     if not held.instance.is_over and held.instance.reference == reference:
-        raise Conflict(
-            f"{reference} is in use by an instance that is not over yet. Go on with that one, or end it first.",
-            code="reference",
-            instance=str(held.instance_id),
-        )
+        words = _("%(reference)s is in use by an instance that is not over yet. Go on with that one, or end it first.")
+        raise Conflict(words % {"reference": reference}, code="reference", instance=str(held.instance_id))
     held.instance_id = instance_id
     held.save(update_fields=["instance"])

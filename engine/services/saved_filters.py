@@ -4,6 +4,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from engine import access
 from engine.errors import Invalid, Refused
@@ -23,19 +25,19 @@ def save_filter(*, actor: Actor, name: str, query: str, shared: bool = False) ->
     """Keep a filter; one of the same name that the actor has is replaced."""
     name = " ".join(name.split())
     if not 0 < len(name) <= LONGEST_NAME:
-        _refuse("name", f"Give it a name of at most {LONGEST_NAME} letters.")
+        _refuse("name", _("Give it a name of at most %(most)s letters.") % {"most": LONGEST_NAME})
     if len(query) > LONGEST_QUERY:
-        _refuse("query", "This filter is too long to be kept.")
+        _refuse("query", _("This filter is too long to be kept."))
     if shared:
-        access.require_level(actor, TO_SEE_TENANT, "share a filter")
+        access.require_level(actor, TO_SEE_TENANT, gettext_noop("share a filter"))
     owner = actor.person_id
     if owner is None:
-        raise Refused("Only a person keeps filters.", code="not_candidate")
+        raise Refused(_("Only a person keeps filters."), code="not_candidate")
     own = SavedFilter.objects.filter(tenant_id=actor.tenant_id, owner_id=owner)
     own.filter(deleted_at__lt=timezone.now() - KEPT_FOR).delete()
     kept = own.filter(deleted_at__isnull=True)
     if kept.exclude(name=name).count() >= MOST_FILTERS:
-        _refuse("name", f"You keep {MOST_FILTERS} filters already. Delete one first.")
+        _refuse("name", _("You keep %(most)s filters already. Delete one first.") % {"most": MOST_FILTERS})
     written = {"query": query, "shared": shared, "owner_name": actor.name}
     new = written | {"created_at": timezone.now()}
     saved, _new = kept.update_or_create(
@@ -65,11 +67,9 @@ def restore_filter(*, actor: Actor, filter_id: UUID) -> SavedFilter:
 
 def _mark(actor: Actor, saved: SavedFilter, *, deleted: bool) -> SavedFilter:
     if saved.owner_id != actor.person_id and actor.level < Level.GOD:
-        raise Refused(
-            f"{saved.owner_name.capitalize()} shares this filter; only they or level {int(Level.GOD)} can delete it.",
-            code="level",
-            needed=int(Level.GOD),
-        )
+        words = {"owner": saved.owner_name.capitalize(), "needed": int(Level.GOD)}
+        message = _("%(owner)s shares this filter; only they or level %(needed)s can delete it.") % words
+        raise Refused(message, code="level", needed=int(Level.GOD))
     saved.deleted_at = timezone.now() if deleted else None
     saved.save(update_fields=["deleted_at"])
     return saved

@@ -11,6 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from engine import access, coordinator
 from engine.audit import Act, Chain, append, database_now, record
@@ -25,7 +27,7 @@ from engine.models import Instance, Task, TaskEvent
 from engine.projection import Delivery, Loaded
 from engine.projection.tasks import task_event
 from engine.services.answers import missing_files, with_read_only
-from engine.services.instances import instance_after, tasks_after
+from engine.services.instances import attention_words, instance_after, tasks_after
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -62,7 +64,7 @@ def hold_active(actor: Actor) -> None:
         cursor.execute("SELECT is_active FROM wf_people WHERE id = %s FOR SHARE", [actor.person_id])
         found = cursor.fetchone()
     if found is None or not found[0]:
-        raise Refused("Your account is not active any more.", code="level")
+        raise Refused(_("Your account is not active any more."), code="level")
 
 
 @in_one_transaction
@@ -114,11 +116,10 @@ def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Give a claimed task back to all who may take it: one's own, or from level 4 on anybody's."""
     task = claim_instance(actor, task_id)
     if task.status != TaskStatus.CLAIMED:
-        raise Conflict(
-            f"This task is {task.status}; only a claimed one can be released.", code="status", status=task.status
-        )
+        message = _("Nobody holds this task any more; only a claimed one can be released.")
+        raise Conflict(message, code="status", status=task.status)
     if task.assignee_id != actor.person_id:
-        access.require_level(actor, TO_OPERATE, "release somebody else's task")
+        access.require_level(actor, TO_OPERATE, gettext_noop("release somebody else's task"))
     return _release(actor, task, reason)
 
 
@@ -173,7 +174,8 @@ def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> None
 def refuse_shared(task: Task) -> None:
     """Keep a task that several people answer from being bound to one of them."""
     if task.takes_several:
-        raise Conflict("Several people answer this task; it is nobody's alone.", code="status", status=task.status)
+        message = _("Several people answer this task; it is nobody's alone.")
+        raise Conflict(message, code="status", status=task.status)
 
 
 def _refuse_over_limit(actor: Actor, task: Task) -> None:
@@ -188,16 +190,15 @@ def _refuse_over_limit(actor: Actor, task: Task) -> None:
     held = Task.objects.filter(status=TaskStatus.CLAIMED, assignee_id=actor.person_id, step=task.step)
     number = held.filter(version__template_id=template_id).count()
     if number >= most:
-        message = f"You hold {number} of these already; finish or release one first."
+        message = _("You hold %(number)s of these already; finish or release one first.") % {"number": number}
         raise Conflict(message, code="wip_limit", limit=most)
 
 
 def refuse_foreign(actor: Actor) -> None:
     """Keep who works in another tenant from holding a task there."""
     if actor.crosses or actor.person_id is None:
-        raise Refused(
-            "You work in another tenant; tasks there can only be bound to its own people.", code="not_candidate"
-        )
+        message = _("You work in another tenant; tasks there can only be bound to its own people.")
+        raise Refused(message, code="not_candidate")
 
 
 @in_one_transaction
@@ -259,20 +260,18 @@ def _task_after(batch: Batch, held: HeldTask) -> Task:
 def _refuse_answered(actor: Actor, task: Task) -> None:
     own = task.completed_by_id == actor.person_id or actor.name in task.answered_by
     if task.status == TaskStatus.COMPLETED and own:
-        raise Conflict(
-            f"Already sent at {task.completed_at:%H:%M}. Here is what you answered.",
-            code="answered",
-            outcome=task.outcome,
-        )
+        at = {"at": f"{task.completed_at:%H:%M}"}
+        message = _("Already sent at %(at)s. Here is what you answered.") % at
+        raise Conflict(message, code="answered", outcome=task.outcome)
 
 
 def refuse_standstill(instance: Instance) -> None:
     """Refuse to move an instance that stands still: suspended, or with a signal missing that only an operator can bring back."""
     if instance.status == InstanceStatus.SUSPENDED:
-        message = "This instance is suspended; its tasks wait until somebody resumes it."
+        message = _("This instance is suspended; its tasks wait until somebody resumes it.")
         raise Conflict(message, code="status", status=instance.status)
     if instance.status == InstanceStatus.INCIDENT and (instance.error or {}).get("code") == "dead_letter":
-        message = "This instance stands still until an operator has looked at it. Your task waits; nothing is lost."
+        message = _("This instance stands still until an operator has looked at it. Your task waits; nothing is lost.")
         raise Conflict(message, code="status", status=instance.status)
 
 
@@ -284,8 +283,7 @@ def _checked_answer(
     checked, errors = check_values(task.form or None, with_read_only(task, values))
     errors = errors or tuple(missing_files(task, checked))
     if errors:
-        count = "1 field needs" if len(errors) == 1 else f"{len(errors)} fields need"
-        raise Invalid(f"{count} your attention.", [_within("values", error) for error in errors])
+        raise Invalid(attention_words(len(errors)), [_within("values", error) for error in errors])
     return TaskCompleted(
         token=task.token, outcome=chosen["name"], by=actor.name, values=checked, comment=comment or None
     )
@@ -298,9 +296,10 @@ def _require_checklist(task: Task, outcome: str, ticked: Sequence[str]) -> None:
     done = {*ticked, *task.ticked_ids}
     missing = [point for point in task.checklist if point["required"] and point["id"] not in done]
     if missing:
-        message = "Tick what is done: the checklist is not complete."
+        message = _("Tick what is done: the checklist is not complete.")
         errors = [
-            FieldError(f"checklist.{point['id']}", "unticked", f"Not done yet: {point['title']}") for point in missing
+            FieldError(f"checklist.{point['id']}", "unticked", _("Not done yet: %(title)s") % {"title": point["title"]})
+            for point in missing
         ]
         raise Invalid(message, errors)
 
@@ -310,13 +309,13 @@ def _require_files(task: Task, outcome: str) -> None:
     if not rules.get("required") or (task.outcome_named(outcome) or {}).get("reject"):
         return
     if not task.attachments.exists():
-        message = "Add a file: this answer needs one."
+        message = _("Add a file: this answer needs one.")
         raise Invalid(message, [FieldError("attachments", "required", message)])
 
 
 def _within(field: str, error: FieldError) -> FieldError:
     path = f"{field}.{error.path}" if error.path else field
-    return FieldError(path, error.code, error.message)
+    return replace(error, path=path)
 
 
 def _outcome(task: Task, name: str | None) -> dict[str, Any]:
@@ -326,7 +325,7 @@ def _outcome(task: Task, name: str | None) -> dict[str, Any]:
     found = task.outcome_named(name) if name else None
     if found is None:
         known = ", ".join(outcome["name"] for outcome in task.outcomes)
-        message = f"Choose one of: {known}."
+        message = _("Choose one of: %(known)s.") % {"known": known}
         raise Invalid(message, [FieldError("outcome", "outcome", message)])
     return found
 
@@ -335,5 +334,5 @@ def _require_comment(task: Task, outcome: dict[str, Any], comment: str) -> None:
     rule = outcome.get("comment") or task.comment_rule
     needed = rule == "always" or (rule == "on_reject" and outcome.get("reject"))
     if needed and not comment.strip():
-        message = f"Write a comment: {outcome['title']} needs one."
+        message = _("Write a comment: %(outcome)s needs one.") % {"outcome": outcome["title"]}
         raise Invalid(message, [FieldError("comment", "comment_required", message)], code="comment_required")

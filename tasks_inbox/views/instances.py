@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
@@ -27,6 +28,7 @@ from tasks_inbox.ahead import coming_of, sentences_of, ways_of
 from tasks_inbox.authored import began_with, state_of
 from tasks_inbox.guard import InboxRequest, inbox_page, said
 from tasks_inbox.messages import http_status_of
+from tasks_inbox.templatetags.look import WORD_OF_STATUS
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -119,6 +121,15 @@ def acts_on(actor: Actor, instance: Instance) -> list[str]:
     return [name for name, (statuses, _service, _said) in ACTS.items() if instance.status in statuses]
 
 
+def _wrong(refusal: WorkflowError) -> str:
+    """Say why nothing was done; a case that went on meanwhile is named as it stands now."""
+    status = str(refusal.facts.get("status", ""))
+    if refusal.code != "status" or not status:
+        return refusal.message
+    words = {"status": WORD_OF_STATUS.get(status, status)}
+    return _("This case is in another status by now: %(status)s. Look again before you act.") % words
+
+
 @require_POST
 @inbox_page
 def act(request: InboxRequest, instance_id: UUID, name: str) -> HttpResponse:
@@ -132,6 +143,6 @@ def act(request: InboxRequest, instance_id: UUID, name: str) -> HttpResponse:
     except NotFound:
         raise
     except WorkflowError as refusal:
-        return _page(request, instance, status=http_status_of(refusal), wrong=refusal.message)
+        return _page(request, instance, status=http_status_of(refusal), wrong=_wrong(refusal))
     messages.success(request, str(words))
     return redirect("inbox:instance", instance_id=instance_id)

@@ -1,15 +1,19 @@
 """Pages in another language: every text has its words, none stands bare in a template, and each person reads their own."""
 
+import ast
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from django.test import Client
 
+from engine.models import Task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks
+from tests.workflows import only_task, started
 from workflowplatform import wording
 from workflowplatform.accounts.models import User
 
@@ -123,3 +127,98 @@ def test_authors_and_machines_read_english_whatever_they_wish(cast: Cast, browse
     refused = gwen.get("/api/v1/instances/?limit=x", headers={"accept-language": "de"})
     assert refused.json()["detail"] == "Ask for 1 to 200."
     assert "Anmelden" in Client().get("/accounts/login/", headers={"accept-language": "de"}).content.decode()
+
+
+# What services refuse
+
+TOLD_IN_THE_INBOX = (
+    "engine/access.py",
+    "engine/attachments.py",
+    "engine/holding.py",
+    "engine/task_reasons.py",
+    *(
+        f"engine/services/{name}.py"
+        for name in (
+            "answers", "assigning", "attachments", "bulk", "checklists", "comments", "drafts", "instances", "pausing",
+            "references", "saved_filters", "tasks",
+        )
+    ),
+)  # fmt: skip
+REFUSALS = {"Conflict": 0, "Invalid": 0, "Refused": 0, "FieldError": 2}
+"""What is raised to people, and which argument is its sentence."""
+
+
+def bare_refusals(tree: ast.AST) -> Iterator[int]:
+    """Find the lines in which a sentence for people is written without being translated."""
+    for node in ast.walk(tree):
+        said: list[ast.expr] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in REFUSALS:
+            said = node.args[REFUSALS[node.func.id] :][:1]
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("message", "words"):
+            said = [node.value]
+        if any(isinstance(one, (ast.JoinedStr, ast.Constant)) and _has_words(one) for one in said):
+            yield node.lineno
+
+
+def _has_words(said: ast.expr) -> bool:
+    parts = said.values if isinstance(said, ast.JoinedStr) else [said]
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) and re.search("[a-z]{2}", part.value)
+        for part in parts
+    )
+
+
+@pytest.mark.parametrize("name", TOLD_IN_THE_INBOX)
+def test_what_a_service_refuses_can_be_said_in_every_language(name: str) -> None:
+    assert list(bare_refusals(ast.parse((wording.ROOT / name).read_text(encoding="utf-8")))) == []
+
+
+def test_a_bare_refusal_would_be_found() -> None:
+    source = 'raise Conflict(f"It is {word}")\nmessage = "Not so."\nFieldError("a", "b", "Never.")\nraise Refused(_("Fine."))'
+    assert sorted(bare_refusals(ast.parse(source))) == [1, 2, 3]
+
+
+@pytest.fixture
+def german(cast: Cast, review: str) -> Task:
+    """Give a task that Ada, who reads German, began herself and must not do."""
+    User.objects.filter(username__in=("ada", "gwen")).update(language="de")
+    return only_task(started(cast.actor("ada"), "review", what="lunch", amount=3))
+
+
+def test_why_and_refusals_speak_the_language_of_the_reader(german: Task, browser: SignIn) -> None:
+    ada = browser("ada")
+    why = ada.get(f"/inbox/tasks/{german.pk}/").content.decode()
+    assert "Sie wartet auf eine Antwort." in why
+    assert "Sie verlangt Stufe 4; Sie haben Stufe 4." in why
+    refused = ada.post(f"/inbox/tasks/{german.pk}/claim/")
+    assert refused.status_code == 403
+    assert "Vier Augen: Sie waren hieran schon beteiligt" in refused.content.decode()
+    given = browser("gwen").post(f"/inbox/tasks/{german.pk}/assign/", {"person": "ada"}).content.decode()
+    assert "Vier Augen: Ada war hieran schon beteiligt" in given
+    assert "Four eyes" not in why + refused.content.decode() + given
+
+
+def test_a_schema_speaks_the_language_of_who_fills_it_in(cast: Cast, german: Task, browser: SignIn) -> None:
+    task = only_task(started(cast.actor("uri"), "review", what="tea", amount=3))
+    sent = {"outcome": "approve", "f.granted": "500"}
+    page = browser("ada").post(f"/inbox/tasks/{task.pk}/complete/", sent).content.decode()
+    assert "Geben Sie höchstens 100 ein." in page
+    assert "Dieses Feld wird gebraucht." in page
+
+
+def test_machines_read_the_same_refusals_in_english(cast: Cast, german: Task, browser: SignIn) -> None:
+    ada, address = browser("ada"), f"/api/v1/tasks/{german.pk}"
+    refused = ada.post(f"{address}/claim/", {}, "application/json", headers={"accept-language": "de"}).json()
+    assert refused["code"] == "four_eyes"
+    assert refused["detail"] == "Four eyes: you took part in this before, so someone else must do it."
+    why = browser("gwen").get(f"{address}/why/?person=ada", headers={"accept-language": "de"}).json()["reasons"]
+    assert "Four eyes: Ada took part in this before, so someone else must do it." in [one["text"] for one in why]
+    task = only_task(started(cast.actor("uri"), "review", what="tea", amount=3))
+    body = {"outcome": "approve", "values": {"granted": 500}}
+    wrong = ada.post(f"/api/v1/tasks/{task.pk}/complete/", body, "application/json").json()
+    said = {error["path"]: (error["code"], error["message"]) for error in wrong["errors"]}
+    assert said == {
+        "values.note": ("required", "This field is required."),
+        "values.granted": ("maximum", "Enter 100 or less."),
+    }
+    assert wrong["detail"] == "2 fields need your attention."
