@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
@@ -22,6 +23,7 @@ from engine.admin.sentences import sentence_of, value_words, who_of
 from engine.models import Audit
 from engine.services.auditing import verify_audit
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.models import User
 
 SUBJECTS = ("person", "tenant", "template", "instance")
 COLUMNS = (
@@ -29,6 +31,8 @@ COLUMNS = (
     "iteration", "attempt", "cause", "old", "new", "hash",
 )  # fmt: skip
 MOST_BROKEN = 100
+MOST_SUBJECTS = 200
+"""So many things of one kind a search by name goes through."""
 BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -73,7 +77,7 @@ class AuditAdmin(TenantAdmin):
     list_display = ("when", "who", "level", "what", "subject")
     list_filter = (SubjectFilter, ActionFilter)
     search_fields = ("actor_name", "action", "step", "cause")
-    search_help_text = "Who, an act such as cancel_workflow, a step, or a reason"
+    search_help_text = "Who, a reference or a name, an act such as cancel_workflow, a step, or a reason"
     show_full_result_count = False
     change_list_template = "admin/audit_list.html"
     ordering = ("-id",)
@@ -83,6 +87,14 @@ class AuditAdmin(TenantAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Audit]:
         return with_subject_names(super().get_queryset(request))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Audit], search_term: str
+    ) -> tuple[QuerySet[Audit], bool]:
+        """Search what was done, and to what: an operator knows a case by its reference, not by its acts."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        subjects = _subjects_called(actor_of(request), search_term.strip()) if search_term.strip() else []
+        return (found | queryset.filter(subject_id__in=subjects) if subjects else found), may_repeat
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view
@@ -151,6 +163,16 @@ class AuditAdmin(TenantAdmin):
     @display(description="After")
     def after(self, act: Audit) -> str:
         return value_words(act.new)
+
+
+def _subjects_called(actor: Actor, name: str) -> list[UUID]:
+    """Find what has this reference or name, among what the actor sees."""
+    called = (
+        access.visible_instances(actor).filter(reference__icontains=name),
+        access.visible_templates(actor).filter(Q(name__icontains=name) | Q(title__icontains=name)),
+        User.objects.filter(tenant_id=actor.tenant_id, username__icontains=name),
+    )
+    return [pk for rows in called for pk in rows.order_by().values_list("pk", flat=True)[:MOST_SUBJECTS]]
 
 
 def _record(row: Audit) -> dict[str, Any]:

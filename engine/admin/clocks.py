@@ -24,7 +24,7 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Audit, Schedule, ScheduleFire, Template
 from engine.models.schedule import CATCH_UPS, OVERLAPS
-from engine.services import schedules
+from engine.services import schedules, setup
 from engine.services.rescheduling import run_schedule
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -108,8 +108,8 @@ class ScheduleForm(ServiceForm):
         widget=UnfoldAdminTextInputWidget(),
     )
     timezone = forms.CharField(initial="Europe/Berlin", label="Time zone", widget=UnfoldAdminTextInputWidget())
-    calendar = forms.CharField(
-        required=False, help_text="Only on working days of this calendar.", widget=UnfoldAdminTextInputWidget()
+    calendar = forms.ChoiceField(
+        required=False, help_text="Only on working days of this calendar.", widget=UnfoldAdminSelectWidget()
     )
     overlap = forms.ChoiceField(
         choices=[(word, OVERLAP_WORDS[word]) for word in OVERLAPS],
@@ -129,6 +129,8 @@ class ScheduleForm(ServiceForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["template"].queryset = access.visible_templates(self.actor)  # type: ignore[attr-defined]
+        kept = [(calendar.name, str(calendar)) for calendar in setup.list_calendars(actor=self.actor).order_by("name")]
+        self.fields["calendar"].choices = [("", "on every day"), *kept]  # type: ignore[attr-defined]
 
     def act(self, typed: dict[str, Any]) -> Schedule:
         given = {

@@ -48,7 +48,9 @@ class ServiceForm(forms.ModelForm):
     def refuse(self, refusal: Invalid) -> None:
         """Put each of a service's field errors where the person looks."""
         for error in refusal.errors:
-            self.add_error(error.path if error.path in self.fields else None, error.message)
+            field, _, inside = error.path.partition(".")
+            words = f"{inside}: {error.message}" if inside else error.message
+            self.add_error(field if field in self.fields else None, words)
         if not refusal.errors:
             self.add_error(None, refusal.message)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from engine.forms.values import number_text
 from engine.models import Audit
 from engine.telling import timeline
 
@@ -170,7 +171,7 @@ def value_words(value: Any) -> str:
         return ", ".join(value_words(entry) for entry in value) or "none"
     if isinstance(value, dict):
         return " · ".join(f"{key} {value_words(entry)}" for key, entry in value.items()) or "none"
-    return str(value)
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def rows_of_value(value: Any, path: str = "") -> list[tuple[str, str]]:

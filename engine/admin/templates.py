@@ -135,6 +135,10 @@ class TemplateAdmin(TenantAdmin):
     visible = staticmethod(access.visible_templates)
     list_display = ("words", "in_force", "draft", "changed")
     search_fields = ("name", "title", "description")
+    change_list_template = "admin/template_list.html"
+    show_add_link = False
+    """The list has buttons with words: write, take from the gallery, import."""
+    nothing = "No template yet. Write one, begin from the gallery, or import a file."
     ordering = ("title",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Template]:

@@ -48,8 +48,10 @@ def import_documents(*, actor: Actor, text: str) -> list[TemplateVersion]:
     """Save each document of a file as a draft: of the template it names, or as a new one. All of them or none."""
     access.require_level(actor, TO_AUTHOR, "author templates")
     sources = [piece.strip("\n") + "\n" for piece in _APART.split(text.replace("\r\n", "\n")) if piece.strip()]
-    if not sources or len(sources) > MOST_IMPORTED or len(text) > LONGEST_IMPORT:
-        raise _unfit(f"A file holds one to {MOST_IMPORTED} documents and at most {LONGEST_IMPORT:,} characters.")
+    if not sources:
+        raise _unfit("Choose a file, or paste its text: there is nothing to import yet.")
+    if len(sources) > MOST_IMPORTED or len(text) > LONGEST_IMPORT:
+        raise _unfit(f"A file holds at most {MOST_IMPORTED} documents and {LONGEST_IMPORT:,} characters.")
     return [_imported(actor, place, source) for place, source in enumerate(sources, 1)]
 
 

@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
-from engine.admin.sentences import ACTS
+from engine.admin.sentences import ACTS, rows_of_value
 from engine.audit import database_now
 from engine.models import Audit, DeadLetter, Instance, RetentionRule, Schedule, Signal
 from engine.services.auditing import verify_audit
@@ -21,6 +21,7 @@ from engine.services.instances import cancel_instance
 from engine.services.rescheduling import run_schedule
 from engine.services.retention import preview_retention, set_retention
 from engine.services.schedules import create_schedule
+from engine.services.setup import put_calendar
 from engine.telling import timeline
 from tests.admin.conftest import SignIn, words_of
 from tests.admin.test_operations import page
@@ -132,7 +133,9 @@ def test_the_audit_is_exported_as_the_list_is_narrowed(sign_in: SignIn, case: In
     assert {row["subject_kind"] for row in rows} == {"instance"}
     assert len(rows) == Audit.objects.filter(subject_id=case.pk).count()
     lines = streamed(browser, "/admin/engine/audit/export/?format=json&q=ada").splitlines()
-    assert {json.loads(line)["actor_name"] for line in lines} == {"ada"}
+    told = [json.loads(line) for line in lines]
+    assert {act["actor_name"] for act in told} == {"ada", "operator"}
+    assert all("ada" in f"{act['actor_name']} {act['subject_name']}" for act in told)
 
 
 def test_an_exported_cell_is_never_a_formula(sign_in: SignIn, gwen: Actor, case: Instance) -> None:
@@ -231,3 +234,41 @@ def test_the_page_of_workers_says_that_nobody_works(sign_in: SignIn, cast: Cast)
     shown = words_of(sign_in("zoe").get(reverse("admin:engine_workers")))
     assert "Nobody works" in shown
     assert verify_audit(actor=cast.actor("gwen")).broken == ()
+
+
+def test_the_audit_of_a_case_is_found_by_its_reference_and_by_nobody_else(sign_in: SignIn, case: Instance) -> None:
+    address = f"/admin/engine/audit/?q={case.reference}"
+    found = sign_in("ada").get(address).context["cl"]
+    assert found.result_count == Audit.objects.filter(subject_id=case.pk).count() > 0
+    assert {act.subject_id for act in found.result_list} == {case.pk}
+    rows = list(
+        csv.DictReader(io.StringIO(streamed(sign_in("ada"), f"/admin/engine/audit/export/?q={case.reference}")))
+    )
+    assert {row["subject_id"] for row in rows} == {str(case.pk)}
+    assert sign_in("sam").get(address).context["cl"].result_count == 0
+
+
+def test_a_schedule_without_what_its_template_needs_is_told_which_field_is_missing(
+    sign_in: SignIn, case: Instance
+) -> None:
+    typed = {"template": case.template_id, "cron": "0 9 * * 1", "timezone": "Europe/Berlin", "overlap": "skip"}
+    answer = sign_in("gwen").post("/admin/engine/schedule/add/", {**typed, "catch_up": "last"})
+    assert answer.context["adminform"].form.errors == {"input": ["amount: This field is required."]}
+
+
+def test_a_schedule_is_offered_the_calendars_of_its_own_tenant(gwen: Actor, sign_in: SignIn) -> None:
+    put_calendar(actor=gwen, name="acmes_office", content={"hours": {"mon": "09:00-17:00"}}, title="Acme's office")
+    assert "acmes_office" in words_of(sign_in("ada").get("/admin/engine/schedule/add/"))
+    assert "acmes_office" not in words_of(sign_in("sam").get("/admin/engine/schedule/add/"))
+    typed = {"template": "", "cron": "0 9 * * 1", "timezone": "UTC", "overlap": "skip", "catch_up": "last"}
+    refused = sign_in("sam").post("/admin/engine/schedule/add/", {**typed, "calendar": "acmes_office"})
+    made_up = sign_in("sam").post("/admin/engine/schedule/add/", {**typed, "calendar": "acmes_office2"})
+    errors = [answer.context["adminform"].form.errors["calendar"][0] for answer in (refused, made_up)]
+    assert errors[0].replace("acmes_office", "acmes_office2") == errors[1]
+
+
+def test_amounts_are_shown_without_what_binary_arithmetic_left_behind() -> None:
+    assert rows_of_value({"total": 14 * 1302.86, "parts": [0.1 + 0.2, 2]}) == [
+        ("total", "18240.04"),
+        ("parts", "0.3, 2"),
+    ]

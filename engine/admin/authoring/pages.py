@@ -179,7 +179,7 @@ def from_gallery(page: Any) -> Any:
             raise PermissionDenied
         if request.method == "POST":
             return _begun(request, page, request.POST.get("name", ""))
-        context = {**page.admin_site.each_context(request), "title": "Gallery", "opts": page.opts, "wf_cards": cards()}
+        context = {**page.admin_site.each_context(request), "title": "Gallery", "wf_cards": cards()}
         return TemplateResponse(request, "admin/authoring/gallery.html", context)
 
     return view
@@ -211,7 +211,7 @@ def from_file(page: Any) -> Any:
                 refusal = problem.message
             else:
                 return _imported(request, made)
-        context = {**page.admin_site.each_context(request), "title": "Import", "opts": page.opts}
+        context = {**page.admin_site.each_context(request), "title": "Import"}
         context |= {"wf_text": text, "wf_refusal": refusal}
         return TemplateResponse(request, "admin/authoring/import.html", context, status=400 if refusal else 200)
 

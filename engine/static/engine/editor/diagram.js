@@ -1,6 +1,7 @@
 // The live diagram: elkjs lays out in a worker of this browser, the house draws what it laid out. A step leads to its line,
 // and the line in hand marks its step.
 
+import { bring, toWhereItIs } from "../../js/diagram.js";
 import { ask } from "./asking.js";
 
 class Elk {
@@ -55,6 +56,7 @@ export class Diagram {
       this.panel.dataset.laidOutIn = String(Math.round(performance.now() - began));
       const { svg } = await ask(this.address, { source, graph }, signal);
       this.panel.innerHTML = svg;
+      if (!this.shown) toWhereItIs(this.panel);
       this.shown = flow;
       this.makeLinks();
     }
@@ -87,7 +89,9 @@ export class Diagram {
   follow(line) {
     const here = this.stepAt(line);
     for (const node of this.panel.querySelectorAll("[data-step]")) {
-      node.classList.toggle("wfd-is-chosen", this.idOf(node) === here);
+      const chosen = this.idOf(node) === here;
+      if (chosen && !node.classList.contains("wfd-is-chosen")) bring(this.panel, node);
+      node.classList.toggle("wfd-is-chosen", chosen);
     }
   }
 

@@ -23,7 +23,7 @@ export class Keeper {
 
   keep(text) {
     if (text === this.begun_from) return this.forget();
-    const at = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const at = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
     localStorage.setItem(this.name, JSON.stringify({ text, at, from: this.begun_from }));
     const saved = document.querySelector("[data-saved]");
     if (saved) saved.textContent = `Not saved yet; kept in this browser since ${at}`;

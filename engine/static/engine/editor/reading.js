@@ -1,5 +1,7 @@
 // On the page of a version that is only read: lead from a place in a list, and from a step of the picture, to its line.
 
+import "../../js/diagram.js";
+
 for (const place of document.querySelectorAll("[data-line]")) place.href = `#L${place.dataset.line}`;
 
 const places = JSON.parse(document.getElementById("step-lines")?.textContent ?? "{}");
