@@ -64,6 +64,16 @@ def test_fifty_identical_starts_at_once_are_one(committed_cast: Cast, server: st
     assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == TWINS - 1
     assert [str(pk) for pk in Instance.objects.values_list("pk", flat=True)] == [answers[0].json()["id"]]
     _keeps_its_connections(server)
+    _reads_bodies_in_pieces(server, token)
+
+
+def _reads_bodies_in_pieces(server: str, token: str) -> None:
+    """A body that comes in pieces says no length beforehand, and is no empty one."""
+    pieces = iter((b'{"template": "approval", ', b'"input": {"amount": 8}}'))
+    headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
+    answer = httpx.post(server + "instances/", content=pieces, headers=headers, timeout=PATIENCE)
+    assert answer.request.headers["Transfer-Encoding"] == "chunked"
+    assert (answer.status_code, answer.json()["input"]) == (201, {"amount": 8})
 
 
 def _keeps_its_connections(server: str) -> None:
