@@ -76,7 +76,7 @@ def word(value: Any) -> str:
 
 BY_NAME = (Column("name", word),)
 BY_USERNAME = (Column("username", word),)
-BY_TOKEN = (Column("created", moment, descending=True), Column("digest", word))
+BY_TOKEN = (Column("created", moment, descending=True), Column("token_key", word))
 NEWEST = (Column("id", UUID, descending=True),)
 LAST_WRITTEN = (Column("id", serial, descending=True),)
 URGENT = (Column("priority", whole, descending=True), Column("due_at", moment), Column("id", UUID))

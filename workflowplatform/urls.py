@@ -7,6 +7,7 @@ from django.views.generic import RedirectView
 from engine.api.views.metrics import MetricsView
 from engine.dispatch.watching import queue_pages
 
+handler400 = "engine.api.views.broken.answer_malformed"
 handler404 = "engine.api.views.broken.answer_unknown"
 handler500 = "engine.api.views.broken.answer_defect"
 

@@ -180,6 +180,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "audit/verify/"): Operation(answers.VerdictSerializer),
     ("GET", "secrets/"): listed(serializers.SecretSerializer),
+    ("GET", "secrets/{name}/"): Operation(serializers.SecretSerializer),
     ("PUT", "secrets/{name}/"): Operation(serializers.SecretSerializer, inputs.SecretBody),
     ("DELETE", "secrets/{name}/"): gone(),
     ("GET", "calendars/"): listed(serializers.CalendarSerializer),

@@ -5,6 +5,7 @@ sentence (who won a race, which findings) stands in the answer under its own nam
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
@@ -14,6 +15,7 @@ from rest_framework.response import Response
 
 from engine import errors
 from engine.kernel.forms import FieldError
+from engine.kernel.periods import spell_moment
 from engine.transactions import is_database_away
 
 MEDIA_TYPE = "application/problem+json"
@@ -56,6 +58,11 @@ FRAMEWORK_CODES: Mapping[type[exceptions.APIException], str] = {
     exceptions.Throttled: "throttled",
 }
 
+FRAMEWORK_DETAILS: Mapping[type[exceptions.APIException], str] = {
+    exceptions.NotAuthenticated: "Send your token with the header `Authorization: Token …`.",
+}
+"""Where the framework's own sentence does not say what to do."""
+
 
 class TooLarge(exceptions.APIException):
     """The body is larger than the platform takes."""
@@ -85,9 +92,16 @@ def problem(
     status: int, code: str, detail: str, field_errors: Sequence[FieldError] = (), facts: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Build the body of a refusal."""
-    listed = [{"path": error.path, "code": error.code, "message": error.message} for error in field_errors]
-    body = {"type": "about:blank", "title": TITLES[status], "status": status, "code": code, "detail": detail}
+    listed = [
+        {"path": sendable(error.path), "code": error.code, "message": sendable(error.message)} for error in field_errors
+    ]
+    body = {"type": "about:blank", "title": TITLES[status], "status": status, "code": code, "detail": sendable(detail)}
     return {**(facts or {}), **body, "errors": listed}
+
+
+def sendable(text: str) -> str:
+    """Quote what a stranger wrote so that it can be sent back: half characters cannot."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _answer_refusal(error: errors.WorkflowError) -> Response:
@@ -114,6 +128,8 @@ def _facts_of(error: errors.WorkflowError) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return spell_moment(value)
     return value if isinstance(value, str | int | float | list | None) else str(value)
 
 
@@ -146,7 +162,7 @@ def _answer_framework(error: exceptions.APIException | None) -> Response | None:
         return _answer_refusal(errors.NotFound())
     code = FRAMEWORK_CODES.get(type(error)) or str(error.default_code)
     field_errors = list(_flat(error.detail)) if isinstance(error, exceptions.ValidationError) else []
-    detail = "Some fields do not fit." if field_errors else str(error.detail)
+    detail = "Some fields do not fit." if field_errors else FRAMEWORK_DETAILS.get(type(error)) or str(error.detail)
     return Response(
         problem(error.status_code, code, detail, field_errors),
         status=error.status_code,

@@ -58,6 +58,11 @@ AUDIT: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "since": (moment, lambda at: Q(at__gt=at)),
 }
 
+READABLE: Mapping[Any, str] = {
+    moment: "Write a moment with its zone, such as 2030-01-07T09:00:00Z.",
+    UUID: "Write an id.",
+}
+"""What to write instead of something that cannot be read."""
 
 Known = Mapping[str, tuple[Filter, Callable[[Any], Any]]]
 
@@ -68,9 +73,10 @@ def narrowed(request: Request, rows: QuerySet[Any], known: Known, *others: str) 
 
 
 def conditions(request: Request, known: Known, *others: str) -> list[Any]:
-    """Read the filters of the address."""
+    """Read the filters of the address; the view reads others by itself, unless they end with a dot: those begin a name."""
     asked = [(name, str(text)) for name, text in request.query_params.items() if name not in PAGING]
-    return [_condition(name, text, known, others) for name, text in asked if name not in others]
+    own = {name for name in others if not name.endswith(".")}
+    return [_condition(name, text, known, others) for name, text in asked if name not in own]
 
 
 def _condition(name: str, text: str, known: Known, others: Sequence[str]) -> Any:
@@ -86,14 +92,18 @@ def _condition(name: str, text: str, known: Known, others: Sequence[str]) -> Any
 
 def _in_state(name: str, text: str) -> Q:
     """Match business state by a dotted path."""
-    return state_holds(_read(STATE, name, word).split(".")[1:], _read(name, text, word))
+    path = _read(STATE, name, word).split(".")[1:]
+    if not all(path):
+        _refuse(name, "invalid", "Write a path into the state, such as state.order.total.")
+    return state_holds(path, _read(name, text, word))
 
 
 def _read(name: str, text: str, read: Filter) -> Any:
     try:
         return read(text)
     except ValueError as error:
-        _refuse(name, "invalid", str(error) if str(error).startswith("Use ") else f"{name} cannot be read.")
+        told = str(error) if str(error).startswith("Use ") else READABLE.get(read, f"{name} cannot be read.")
+        _refuse(name, "invalid", told)
 
 
 def _refuse(name: str, code: str, message: str) -> NoReturn:

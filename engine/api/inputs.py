@@ -1,6 +1,6 @@
 """What may be sent: one serializer a body. Unknown fields are refused by name; nothing is guessed from a wrong type."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -91,6 +91,13 @@ class Values(serializers.JSONField):
         return super().to_internal_value(data)
 
 
+class Word(serializers.ChoiceField):
+    """One of a few words; who sends another is told which there are."""
+
+    def __init__(self, choices: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(choices, error_messages={"invalid_choice": f"Use one of {', '.join(choices)}."}, **kwargs)
+
+
 class Body(serializers.Serializer[Any]):
     """A body: an object with the declared fields and no others."""
 
@@ -179,7 +186,7 @@ class NextBody(Body):
 class BulkBody(ReasonBody):
     """One act and the tasks that it is done to."""
 
-    action = serializers.ChoiceField(["claim", "release", "assign"])
+    action = Word(["claim", "release", "assign"])
     ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=200, source="task_ids")
     user = Text(required=False, allow_null=True, max_length=100, source="person")
 
@@ -226,10 +233,10 @@ class ScheduleChangeBody(Body):
     cron = Text(required=False, allow_blank=True, max_length=200)
     once_at = MomentText(required=False, allow_null=True)
     timezone = Text(required=False, max_length=64, source="time_zone")
-    dst = serializers.ChoiceField(list(Dst), required=False)
+    dst = Word(list(Dst), required=False)
     calendar = Text(required=False, max_length=63)
-    overlap = serializers.ChoiceField(OVERLAPS, required=False)
-    catch_up = serializers.ChoiceField(CATCH_UPS, required=False)
+    overlap = Word(OVERLAPS, required=False)
+    catch_up = Word(CATCH_UPS, required=False)
     window = Text(required=False, max_length=40)
     input = Values(required=False)
 
@@ -276,7 +283,7 @@ class NewTokenBody(Body):
 
     name = Text(required=False, allow_blank=True, max_length=100)
     person = Text(required=False, allow_null=True, max_length=100)
-    scopes = serializers.ListField(child=serializers.ChoiceField(list(Scope)), required=False, max_length=len(Scope))
+    scopes = serializers.ListField(child=Word(list(Scope)), required=False, max_length=len(Scope))
     expires_in = DurationText(required=False, allow_null=True)
 
 
@@ -285,9 +292,7 @@ class WebhookChangeBody(Body):
 
     title = Text(required=False, allow_blank=True, max_length=200)
     url = Text(required=False, max_length=2000)
-    events = serializers.ListField(
-        child=serializers.ChoiceField(list(EVENTS)), required=False, min_length=1, max_length=len(EVENTS)
-    )
+    events = serializers.ListField(child=Word(list(EVENTS)), required=False, min_length=1, max_length=len(EVENTS))
     templates = serializers.ListField(
         child=Text(max_length=100), required=False, max_length=200, help_text="Names; none of them means all."
     )
@@ -297,7 +302,7 @@ class WebhookBody(WebhookChangeBody):
     """Whom to tell about what."""
 
     url = Text(max_length=2000)
-    events = serializers.ListField(child=serializers.ChoiceField(list(EVENTS)), min_length=1, max_length=len(EVENTS))
+    events = serializers.ListField(child=Word(list(EVENTS)), min_length=1, max_length=len(EVENTS))
 
 
 class RotateBody(ReasonBody):
@@ -348,6 +353,9 @@ class SimulationBody(Body):
 
 def read_body(request: Request, shape: type[Body]) -> dict[str, Any]:
     """Return what was sent, checked, or refuse it field by field."""
+    if not isinstance(request.data, Mapping):
+        message = "The body must be a JSON object."
+        raise Invalid(message, [FieldError("", "object", message)])
     body = shape(data=request.data)
     body.is_valid(raise_exception=True)
     return dict(body.validated_data)

@@ -7,7 +7,7 @@ It is optional and, where it is sent, honoured: the thing is held by its lock, l
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from engine.transactions import do_in_one_transaction
 
 IF_MATCH, IF_NONE_MATCH, ETAG = "If-Match", "If-None-Match", "ETag"
 ANY = "*"
+READING = frozenset({"GET", "HEAD"})
 
 Handler = Callable[..., Response]
 
@@ -40,14 +41,20 @@ class EditedView(ApiView):
     """Fields that change without anybody editing them."""
     makes: ClassVar[bool] = False
     """Whether its PUT also makes what is not there yet."""
+    answers_whole: ClassVar[bool] = True
+    """Whether a change is answered with what a GET shows, so that the answer itself has the ETag."""
 
     def hold(self, *args: Any, **kwargs: Any) -> object:
         """Lock what is to be changed until the act is over, as the services that change it do."""
         raise NotImplementedError
 
+    def headers_of(self, answer: Any) -> Mapping[str, str]:
+        """Say the ETag of what a change was answered with."""
+        return {ETAG: tag_of(answer, self.passing)} if self.answers_whole else {}
+
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Say what was read; who has read that already gets nothing again."""
-        if request.method == "GET" and response.status_code == status.HTTP_200_OK and isinstance(response, Response):
+        if request.method in READING and response.status_code == status.HTTP_200_OK and isinstance(response, Response):
             tag = tag_of(response.data, self.passing)
             if _names(request.headers.get(IF_NONE_MATCH), tag):
                 response = Response(status=status.HTTP_304_NOT_MODIFIED)
@@ -61,18 +68,19 @@ def matched(handler: Handler) -> Handler:
 
     @wraps(handler)
     def handle(view: EditedView, request: Request, **kwargs: Any) -> Response:
-        if not ({IF_MATCH, IF_NONE_MATCH} & set(request.headers)):
-            return handler(view, request, **kwargs)
         return do_in_one_transaction(lambda: _change(handler, view, request, kwargs))
 
     return handle
 
 
 def _change(handler: Handler, view: EditedView, request: Request, kwargs: dict[str, Any]) -> Response:
-    _refuse_changed(request, _held_tag(view, request, kwargs))
+    if {IF_MATCH, IF_NONE_MATCH} & set(request.headers):
+        _refuse_changed(request, _held_tag(view, request, kwargs))
     response = handler(view, request, **kwargs)
     if response.status_code != status.HTTP_204_NO_CONTENT:
-        response[ETAG] = _current(view, request, kwargs)
+        told = view.headers_of(response.data) or {ETAG: _current(view, request, kwargs)}
+        for name, value in told.items():
+            response[name] = value
     return response
 
 

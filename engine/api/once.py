@@ -63,7 +63,7 @@ def _handle(handler: Handler, view: Any, request: Request, kwargs: dict[str, Any
     key = _key_of(request)
     if key is None:
         return handler(view, request, **kwargs)
-    return _answer(view.actor, request, key, lambda: handler(view, request, **kwargs))
+    return _answer(view, request, key, lambda: handler(view, request, **kwargs))
 
 
 def _key_of(request: Request) -> str | None:
@@ -76,14 +76,16 @@ def _key_of(request: Request) -> str | None:
     return key
 
 
-def _answer(actor: Actor, request: Request, key: str, act: Callable[[], Response]) -> HttpResponseBase:
+def _answer(view: Any, request: Request, key: str, act: Callable[[], Response]) -> HttpResponseBase:
     """Ask whether this was asked before, behind whoever asks the same at this moment; else act, and keep the answer."""
+    actor: Actor = view.actor
     digest = _digest(request.data)
     scope = {"tenant": actor.tenant_id, "actor": actor.person_id, "route": request.path, "key": key}
     for kept_digest, status, text in run_hot(ASK, scope):
         if kept_digest != digest:
             raise KeyUsedBefore
-        return _written(text, status, {"Idempotent-Replayed": "true"})
+        headers = view.headers_of(json.loads(text)) if text else {}
+        return _written(text, status, {**headers, "Idempotent-Replayed": "true"})
     response = act()
     text = JSONRenderer().render(response.data).decode()
     send_hot(KEEP, scope | {"digest": digest, "status": response.status_code, "text": text})

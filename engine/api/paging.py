@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from django.db.models import QuerySet
+from django.utils.crypto import constant_time_compare, salted_hmac
 from rest_framework.request import Request
 
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.keyset import Column, Cursor, Page, page_of, read_cursor
 
+SEALED = "."
 FEWEST, USUAL, MOST = 1, 50, 200
 PageReader = Callable[[Cursor | None, int], Page]
 
@@ -46,26 +48,38 @@ def answer_page(
     shape: Callable[[list[Any]], list[Any]],
 ) -> Mapping[str, Any]:
     """Read `cursor` and `limit`, and answer `{results, next, previous}`; some lists read their pages by themselves."""
-    cursor = _cursor(request.query_params.get("cursor"), columns)
+    cursor = _cursor(request, columns)
     limit = read_limit(request.query_params.get("limit"))
     page = page_of(rows, columns, cursor, limit) if isinstance(rows, QuerySet) else rows(cursor, limit)
     return {
         "results": shape(page.rows),
-        "next": _address(request, page.next),
-        "previous": _address(request, page.previous),
+        "next": _address(request, columns, page.next),
+        "previous": _address(request, columns, page.previous),
     }
 
 
-def _cursor(text: str | None, columns: Sequence[Column]) -> Cursor | None:
+def _cursor(request: Request, columns: Sequence[Column]) -> Cursor | None:
+    """Read where the page begins; only this list in this order takes what it gave out."""
+    given = request.query_params.get("cursor")
+    if not given:
+        return None
+    text, _, seal = given.rpartition(SEALED)
     try:
-        return read_cursor(text, columns) if text else None
+        if constant_time_compare(seal, _seal(request, columns, text)):
+            return read_cursor(text, columns)
     except ValueError:
-        _refuse("cursor", "This cursor is not one of ours. Begin again without it.")
+        pass  # an earlier release gave it out
+    _refuse("cursor", "This cursor was not given out by this list in this order. Begin again without it.")
 
 
-def _address(request: Request, cursor: Cursor | None) -> str | None:
+def _seal(request: Request, columns: Sequence[Column], text: str) -> str:
+    order = [(column.name, column.descending) for column in columns]
+    return salted_hmac(__name__, f"{request.path} {order} {text}", algorithm="sha256").hexdigest()[:16]
+
+
+def _address(request: Request, columns: Sequence[Column], cursor: Cursor | None) -> str | None:
     if cursor is None:
         return None
-    query = request.query_params.copy()
-    query["cursor"] = str(cursor)
+    query, text = request.query_params.copy(), str(cursor)
+    query["cursor"] = f"{text}{SEALED}{_seal(request, columns, text)}"
     return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")

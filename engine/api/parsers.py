@@ -1,16 +1,17 @@
 """Read JSON bodies so that nothing a stranger sends can do more than be refused."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import IO, Any, NoReturn
 
 from django.conf import settings
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 
 from engine.api.errors import TooLarge
 from engine.errors import Invalid
-from engine.kernel.forms import refuse_unsafe_json
+from engine.kernel.forms import FieldError, refuse_unsafe_json
 
 
 class BoundedJSONParser(BaseParser):
@@ -21,10 +22,17 @@ class BoundedJSONParser(BaseParser):
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
+        _refuse_packed(parser_context or {})
         value = _loaded(_read(stream))
         if unsafe := refuse_unsafe_json(value):
             raise Invalid("Some values cannot be kept.", unsafe)
         return value
+
+
+def _refuse_packed(context: Mapping[str, Any]) -> None:
+    packed = context["request"].headers.get("Content-Encoding", "identity") if "request" in context else "identity"
+    if packed.lower() != "identity":
+        raise UnsupportedMediaType(packed, f"Send the body as it is, without Content-Encoding: {packed}.")
 
 
 def _read(stream: IO[bytes]) -> bytes:
@@ -37,13 +45,22 @@ def _read(stream: IO[bytes]) -> bytes:
 
 def _loaded(body: bytes) -> Any:
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        return json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         raise ParseError("The body is not UTF-8.") from error
     except RecursionError as error:
         raise ParseError("The body is nested too deep.") from error
     except ValueError as error:
         raise ParseError("The body is not JSON.") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its members; of two by one name nobody knows which was meant."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise Invalid(f"The name {name} stands twice in one object.", [FieldError(name, "twice", "Say this once.")])
+    return made
 
 
 def _refuse_constant(name: str) -> NoReturn:

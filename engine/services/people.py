@@ -293,14 +293,14 @@ def _to_manage(actor: Actor | None, person: User, *, self_too: bool = False) -> 
         return actor, fresh
     acting = _manager(actor, fresh.tenant)
     if fresh.level > acting.level:
-        raise Refused(f"{fresh.display_name} has a higher level than you.", code="level", level=fresh.level)
+        raise Refused(f"{fresh.display_name} has a higher level than you.", code="level", needed=fresh.level)
     return acting, fresh
 
 
 def _refuse_below(actor: Actor, level: Level, doing: str) -> None:
     if actor.level < level:
         raise Refused(
-            f"Only level {level:d} and above may {doing}; yours is {actor.level}.", code="level", level=int(level)
+            f"Only level {level:d} and above may {doing}; yours is {actor.level}.", code="level", needed=int(level)
         )
 
 
@@ -309,7 +309,7 @@ def _refuse_level_above(actor: Actor, level: int) -> None:
         words = f"There is no level {level}; use 1 to 6."
         raise Invalid(words, [FieldError("level", "unknown", words)])
     if level > actor.level:
-        raise Refused(f"Nobody gives a level above their own, and yours is {actor.level}.", code="level", level=level)
+        raise Refused(f"Nobody gives a level above their own, and yours is {actor.level}.", code="level", needed=level)
 
 
 def _refuse_self(actor: Actor, person: User, doing: str) -> None:

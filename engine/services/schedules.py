@@ -23,6 +23,8 @@ from workflowplatform.accounts.levels import TO_OPERATE
 MOST_PREVIEWED = 100
 WAITING_LOOK = timedelta(seconds=1)
 
+WRONG = {"zone_unknown": "timezone", "calendar_unknown": "calendar"}
+"""Which field to mend; else the cron expression itself."""
 SETTINGS = ("cron", "time_zone", "dst", "calendar", "overlap", "catch_up", "window", "input", "once_at")
 
 
@@ -78,7 +80,7 @@ def _first_slot(schedule: Schedule, now: datetime) -> datetime | None:
     try:
         return next_slot(schedule, now)
     except CronError as error:
-        raise Invalid(str(error), [FieldError("cron", error.code, str(error))]) from error
+        raise Invalid(str(error), [FieldError(WRONG.get(error.code, "cron"), error.code, str(error))]) from error
 
 
 def clock_of(schedule: Schedule) -> CronSchedule:

@@ -32,6 +32,20 @@ def list_secrets(*, actor: Actor) -> QuerySet[Secret]:
     return Secret.objects.filter(tenant_id=actor.tenant_id)
 
 
+def find_secret(*, actor: Actor, name: str) -> Secret:
+    """Return one of the tenant's secrets; whoever shows it shows its name."""
+    secret = list_secrets(actor=actor).filter(name=name).first()
+    if secret is None:
+        raise NotFound
+    return secret
+
+
+def hold_secret(*, actor: Actor, name: str) -> Secret:
+    """Keep a secret as it is until the transaction ends."""
+    found = find_secret(actor=actor, name=name)
+    return Secret.objects.select_for_update(no_key=True).get(pk=found.pk)
+
+
 def list_calendars(*, actor: Actor) -> QuerySet[BusinessCalendar]:
     """Return the tenant's business calendars, for those who schedule by them."""
     access.require_level(actor, TO_OPERATE, "see calendars")

@@ -33,6 +33,9 @@ BODIES = {
     "a number": b"1",
     "unknown field": b'{"surprise": 1}',
     "half a field": b'{"\\ud800": 1}',
+    "a name twice": b'{"template": "approval", "template": "other", "reason": "a", "reason": "a", "source": "", "source": ""}',
+    "half a name twice": b'{"\\ud800": 1, "\\ud800": 2}',
+    "half a name above a large number": b'{"\\ud800": {"amount": 99999999999999999999}}',
     "wrong types": b'{"source": 1, "template": [], "outcome": {}, "values": [], "comment": 5}',
 }
 
@@ -65,6 +68,40 @@ def test_body_of_another_kind_is_refused(call: Callers) -> None:
         "/api/v1/templates/", {"source": "x"}, headers={"Authorization": f"Token {gwen.token}"}
     )  # a form
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+
+
+def test_packed_body_is_refused(call: Callers) -> None:
+    answer = call("gwen")("POST", "templates/validate/", b"\x1f\x8b", **{"Content-Encoding": "gzip"})
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+    assert "Content-Encoding: gzip" in answer.json()["detail"]
+
+
+def test_refusals_say_what_to_send_instead(call: Callers, scene: Scene) -> None:
+    gwen = call("gwen")
+    told = [
+        gwen.get("instances/?started_after=today"),
+        gwen("POST", "instances/", []),
+        gwen.post("tasks/bulk/", {"action": "burn", "ids": [scene.task]}),
+        gwen("GET", "templates"),
+        gwen("POST", f"tasks/{scene.task}/claim"),
+        Caller()("GET", "templates/"),
+    ]
+    words = [
+        answer.json()["errors"][0]["message"] if answer.json()["errors"] else answer.json()["detail"] for answer in told
+    ]
+    assert words == [
+        "Write a moment with its zone, such as 2030-01-07T09:00:00Z.",
+        "The body must be a JSON object.",
+        "Use one of claim, release, assign.",
+        *["There is nothing here: addresses end with a slash."] * 2,
+        "Send your token with the header `Authorization: Token …`.",
+    ]
+
+
+def test_moments_in_refusals_are_written_as_everywhere(call: Callers, scene: Scene) -> None:
+    claimed = call("ada").post(f"tasks/{scene.task}/claim/").json()["claimed_at"]
+    lost = call("gwen").post(f"tasks/{scene.task}/claim/")
+    assert (lost.status_code, lost.json()["claimed_at"]) == (409, claimed)
 
 
 UNKEEPABLE = {"half a character": b'"\\ud800"', "NUL": b'"\\u0000"', "large number": b"90071992547409930"}
@@ -104,7 +141,9 @@ BAD_QUERIES = (
     "instances/?cursor=x", "instances/?cursor=W2ZhbHNlXQ", "instances/?cursor=%00", "tasks/?cursor=W2ZhbHNlLDEsMiwzXQ",
     "instances/?cursor=W2ZhbHNlLCAibm9wZSJd", "templates/?cursor=W2ZhbHNlLCAxXQ",
     "instances/?status=unknown", "instances/?template=%00", "instances/?reference=%00", "instances/?started_after=today",
-    "instances/?started_after=2026-01-01",
+    "instances/?started_after=2026-01-01", "instances/?state.=1", "instances/?state.a.=1", "instances/?state..a=1",
+    "tasks/?column.=x",
+    "instances/?status=running&status=failed", "instances/?limit=1&limit=2", "stats/?x=1&x=2",
     "instances/?started_after=0001-01-01T00:00:00%2B23:59", "instances/?waiting_kind=x", "instances/?surprise=1",
     "tasks/?view=all", "tasks/?view=", "tasks/?sort=", "tasks/?instance=x", "tasks/?template=%00", "tasks/?surprise=1",
     "templates/?surprise=1",
@@ -194,6 +233,16 @@ def test_odd_document_is_answered_with_findings_or_refused(call: Callers, source
         path = f"templates/{saved.json()['name']}/versions/1/"
         assert gwen.post(path + "activate/").status_code in {200, 422}
         assert gwen.get(path + "export/?format=json").status_code in {200, 422}
+
+
+def test_foreign_host_is_a_problem_too(call: Callers) -> None:
+    answer = call("gwen")("GET", "templates/", Host="evil.example")
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+
+
+def test_stream_is_not_asked_for_its_headers_alone(call: Callers) -> None:
+    answer = call("gwen")("HEAD", "stream/")
+    assert (answer.status_code, answer["Allow"]) == (405, "GET, OPTIONS")
 
 
 def test_defect_of_ours_is_a_problem_too(call: Callers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,7 @@ CONTRACT = (
     "GET calendars/{name}/",
     "PUT calendars/{name}/",
     "GET secrets/",
+    "GET secrets/{name}/",
     "PUT secrets/{name}/",
     "DELETE secrets/{name}/",
     "GET stats/",

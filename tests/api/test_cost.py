@@ -83,6 +83,7 @@ READS = {
     "schedules/{schedule_id}/": 2,
     "schedules/{schedule_id}/preview/": 3,
     "secrets/": 2,
+    "secrets/{name}/": 2,
     "stats/": 6,
     "tasks/": 2,
     "tasks/{task_id}/": 2,
@@ -106,7 +107,7 @@ ENDLESS, UNKNOWN = "stream/", "tasks/{task_id}/attachments/{attachment_id}/"
 
 def address_of(route: str, scene: Scene) -> str:
     first = route.partition("/")[0]
-    names = {"people": "uri", "roles": "finance", "calendars": "office", "templates": "approval"}
+    names = {"people": "uri", "roles": "finance", "calendars": "office", "templates": "approval", "secrets": "api_key"}
     known = {
         "instance_id": scene.instance, "task_id": scene.task, "schedule_id": scene.schedule, "webhook_id": scene.webhook,
         "delivery_id": scene.delivery, "number": 1, "name": names.get(first, ""),

@@ -24,6 +24,7 @@ EDITED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "person": ("PUT", "people/uri/", {"full_name": "Uri User"}),
     "role": ("PUT", "roles/finance/", {"title": "Money"}),
     "calendar": ("PUT", "calendars/office/", {"hours": {"tue": ["09:00-17:00"]}}),
+    "secret": ("PUT", "secrets/api_key/", {"value": "other"}),
     "draft": ("POST", "tasks/{task}/draft/", {"values": {"note": "so far"}}),
 }
 
@@ -52,7 +53,9 @@ def test_change_of_what_was_changed_meanwhile_is_refused(call: Callers, scene: S
     assert who.get(address).content == shown.content
     assert first["ETag"] == shown["ETag"] != read
     assert who(method, address, other, **{"If-Match": f'"other", {first["ETag"]}'}).status_code == 200
-    assert who(method, address, other).status_code == 200, "it is optional"
+    unguarded = who(method, address, other)
+    assert unguarded.status_code == 200, "it is optional"
+    assert unguarded["ETag"] == who.get(address)["ETag"] == who("HEAD", address)["ETag"]
 
 
 @pytest.mark.parametrize("what", EDITED)
@@ -84,6 +87,20 @@ def test_only_what_is_not_there_yet_is_made(call: Callers, scene: Scene) -> None
     assert gwen("PUT", "calendars/shop/", body, **{"If-Match": "*"}).status_code == 412
     assert gwen("PUT", "calendars/shop/", body, **{"If-None-Match": "*"}).status_code == 200
     assert gwen("PUT", "calendars/shop/", body, **{"If-Match": "*"}).status_code == 200
+
+
+def test_secret_that_is_there_is_not_overwritten_by_who_makes_a_new_one(call: Callers, scene: Scene) -> None:
+    gwen = call("gwen")
+    assert gwen("PUT", "secrets/api_key/", {"value": "x"}, **{"If-None-Match": "*"}).status_code == 412
+    assert gwen("PUT", "secrets/new_key/", {"value": "x"}, **{"If-None-Match": "*"}).status_code == 200
+    assert gwen("DELETE", "secrets/new_key/", **{"If-Match": '"other"'}).status_code == 412
+
+
+def test_repeat_of_a_draft_says_the_etag_of_its_first_answer(call: Callers, scene: Scene) -> None:
+    ada, address, body = call("ada"), f"tasks/{scene.task}/draft/", {"values": {"note": "so far"}}
+    first, again = (ada.post(address, body, key="d") for _ in range(2))
+    assert (again["Idempotent-Replayed"], again.content) == ("true", first.content)
+    assert again["ETag"] == first["ETag"] == ada.get(address)["ETag"]
 
 
 def test_unseen_thing_answers_as_ever(call: Callers, scene: Scene) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from engine.models import Instance, Task
-from tests.api.conftest import Caller, Callers
+from tests.api.conftest import Caller, Callers, caller_of
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TWO_TASKS, activated, hurried, started
+from workflowplatform.accounts.models import Token
 
 
 @pytest.fixture
@@ -71,6 +74,35 @@ NARROWED = {
     "status=claimed": 0,
     "assignee=ada": 0,
 }
+
+
+def test_cursor_is_taken_only_by_the_list_and_order_that_gave_it_out(call: Callers, seven: list[Instance]) -> None:
+    ada = call("ada")
+    given = {path: ada.get(path, limit="1").json()["next"] for path in ("people/", "instances/", "tasks/?sort=newest")}
+    cursor = {path: parse_qs(urlsplit(address).query)["cursor"][0] for path, address in given.items()}
+    shifted = ("A" if cursor["people/"][0] != "A" else "B") + cursor["people/"][1:]
+    for path, foreign in (
+        ("roles/", cursor["people/"]),
+        ("templates/", cursor["people/"]),
+        ("schedules/", cursor["instances/"]),
+        ("tasks/?sort=oldest", cursor["tasks/?sort=newest"]),
+        ("people/", shifted),
+        ("people/", cursor["people/"].partition(".")[0]),
+    ):
+        answer = ada.get(f"{path}{'&' if '?' in path else '?'}cursor={foreign}")
+        assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "cursor"), path
+    assert ada.get(f"people/?cursor={cursor['people/']}").status_code == 200
+
+
+def test_cursor_of_tokens_tells_nothing_of_how_they_are_stored(call: Callers, cast: Cast) -> None:
+    gwen = call("gwen")
+    caller_of("gwen")
+    address = gwen.get("tokens/", limit="1").json()["next"]
+    text = parse_qs(urlsplit(address).query)["cursor"][0].partition(".")[0]
+    told = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    assert not any(token.digest in told for token in Token.objects.all())
+    (key,) = [row["key"] for row in gwen.get(address).json()["results"][:1]]
+    assert key != gwen.get("tokens/", limit="1").json()["results"][0]["key"]
 
 
 def test_tasks_are_narrowed(call: Callers, seven: list[Instance]) -> None:

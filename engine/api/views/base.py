@@ -1,9 +1,11 @@
 """What every view shares: who acts, how bodies are read, and the answer where nothing is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NoReturn
 
+from django.urls import Resolver404, resolve
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import AllowAny
@@ -12,7 +14,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from engine.api.parsers import BoundedJSONParser
-from engine.errors import NotFound
+from engine.errors import Invalid, NotFound
+from engine.kernel.forms import FieldError
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Token
 
@@ -37,6 +40,21 @@ class ApiView(APIView):
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser,)
     content_negotiation_class = JsonAlways
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse what would be half understood: a body that this server cannot read, a word of the address said twice."""
+        super().initial(request, *args, **kwargs)
+        for name, said in request.query_params.lists():
+            if len(said) > 1:
+                message = f"Say {name} once; where several are taken, part them with commas."
+                raise Invalid(message, [FieldError(name, "twice", message)])
+        if "Transfer-Encoding" in request.headers and not request.META.get("CONTENT_LENGTH"):
+            message = "This server reads no bodies in pieces: say with Content-Length how long it is."
+            raise Invalid(message, [FieldError("Content-Length", "required", message)])
+
+    def headers_of(self, answer: Any) -> Mapping[str, str]:
+        """Say which headers belong to an answer and are said again whenever it is given again."""
+        return {}
+
     @cached_property
     def actor(self) -> Actor:
         """Say who acts. A token acts in its person's own tenant; a session where its person works now."""
@@ -53,5 +71,8 @@ class NothingHere(ApiView):
     http_method_names = ()
 
     def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse whatever the method is."""
+        """Refuse whatever the method is; who only forgot the last slash is told so."""
+        with suppress(Resolver404):
+            if resolve(f"{request.path}/").func.view_class is not NothingHere:  # type: ignore[attr-defined]
+                raise NotFound("There is nothing here: addresses end with a slash.")
         raise NotFound

@@ -8,7 +8,7 @@ import sys
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
-from django.views.defaults import page_not_found, server_error
+from django.views.defaults import bad_request, page_not_found, server_error
 
 from engine.api.errors import MEDIA_TYPE, Unavailable, problem
 from engine.errors import NotFound
@@ -45,6 +45,13 @@ def answer_unknown(request: HttpRequest, exception: Exception) -> HttpResponse:
         nothing = NotFound()
         return _problem(404, nothing.code, nothing.message)
     return page_not_found(request, exception)
+
+
+def answer_malformed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what was refused before any view saw it, such as a host that is not ours."""
+    if request.path.startswith(API):
+        return _problem(400, "invalid", "The request is not well formed, or names a host that is not this one.")
+    return bad_request(request, exception)
 
 
 def _problem(status: int, code: str, detail: str) -> JsonResponse:

@@ -32,12 +32,23 @@ class SecretsView(ApiView):
         return Response(answer_page(request, rows, BY_NAME, shape_secrets))
 
 
-class SecretView(ApiView):
+class SecretView(EditedView):
+    makes = True
+
+    def hold(self, name: str) -> object:
+        return setup.hold_secret(actor=self.actor, name=name)
+
+    def get(self, request: Request, name: str) -> Response:
+        """Show who wrote a secret and when; its value stays hidden."""
+        return Response(SecretSerializer.write(setup.find_secret(actor=self.actor, name=name)))
+
+    @matched
     def put(self, request: Request, name: str) -> Response:
         """Write a secret, new or anew."""
         secret = setup.put_secret(actor=self.actor, name=name, **read_body(request, SecretBody))
         return Response(SecretSerializer.write(secret))
 
+    @matched
     def delete(self, request: Request, name: str) -> Response:
         """Forget a secret."""
         setup.delete_secret(actor=self.actor, name=name)

@@ -36,6 +36,8 @@ class Crowded(exceptions.Throttled):
 
 
 class StreamView(ApiView):
+    http_method_names = ("get", "options")
+
     def get(self, request: Request) -> Response:
         """Tell what happens as server-sent events, from `Last-Event-ID` on, else from now on."""
         ticket = getattr(request._request, "scope", {}).get(TICKET)

@@ -78,6 +78,8 @@ class TemplateView(ApiView):
 
 
 class VersionView(EditedView):
+    answers_whole = False
+
     def hold(self, name: str, number: int) -> object:
         return access.version_to_author(self.actor, name, number)
 
