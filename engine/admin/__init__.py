@@ -3,6 +3,7 @@
 from engine.admin import (
     audit,
     bulk_acts,
+    calendars,
     clocks,
     instances,
     operations,
@@ -18,6 +19,7 @@ from engine.admin import (
 __all__ = [
     "audit",
     "bulk_acts",
+    "calendars",
     "clocks",
     "instances",
     "operations",

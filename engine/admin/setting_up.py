@@ -1,6 +1,5 @@
-"""What a tenant's workflows need: secrets, whose values only go in, and business calendars."""
+"""What a tenant's workflows need: secrets, whose values only go in."""
 
-import json
 from typing import Any
 
 from django import forms
@@ -9,27 +8,38 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from engine.admin.base import TenantAdmin
 from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
-from engine.admin.mending import read_json
 from engine.admin.rights import actor_of
-from engine.models import Audit, BusinessCalendar, Secret
+from engine.models import Audit, Secret
 from engine.services import setup
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
-USUAL_WEEK = {
-    "timezone": "Europe/Berlin",
-    "hours": {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")},
-    "holidays": [],
-}
+
+class NamedSettingForm(ServiceForm):
+    """Write something that has a name: a new one under a name that is free, or one that is there, whose name stays."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.name:
+            self.fields["name"].initial, self.fields["name"].disabled = self.instance.name, True
+
+    def clean_name(self) -> str:
+        """Refuse to write over what somebody made: services write anew what has the name already."""
+        name: str = self.cleaned_data["name"]
+        there = type(self.instance).objects.filter(tenant_id=self.actor.tenant_id, name=name)
+        if not self.instance.name and there.exists():
+            kind = self.instance._meta.verbose_name
+            raise forms.ValidationError(f"There is a {kind} of this name already. Open it in the list to change it.")
+        return name
 
 
-class SecretForm(ServiceForm):
+class SecretForm(NamedSettingForm):
     """Write a secret, new or anew."""
 
     name = forms.CharField(max_length=63, help_text="Calls use it as secret.NAME.", widget=UnfoldAdminTextInputWidget())
@@ -39,11 +49,6 @@ class SecretForm(ServiceForm):
         help_text="It is kept encrypted and never shown again.",
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.instance.name:
-            self.fields["name"].initial, self.fields["name"].disabled = self.instance.name, True
 
     def act(self, typed: dict[str, Any]) -> Secret:
         return setup.put_secret(actor=self.actor, name=typed["name"], value=typed["value"])
@@ -84,52 +89,3 @@ class SecretAdmin(TenantSetting):
     @display(description="Written by", ordering="changed_by_name")
     def who(self, secret: Secret) -> str:
         return secret.changed_by_name.capitalize()
-
-
-class CalendarForm(ServiceForm):
-    """Write a business calendar, new or anew."""
-
-    name = forms.CharField(max_length=63, help_text="Templates name it.", widget=UnfoldAdminTextInputWidget())
-    title = forms.CharField(max_length=200, required=False, widget=UnfoldAdminTextInputWidget())
-    content = forms.CharField(
-        label="Hours and holidays (JSON)",
-        help_text="timezone, hours by day, holidays, half_days.",
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 16, "spellcheck": "false", "class": "wf-code"}),
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        written = self.instance.content or USUAL_WEEK
-        self.fields["content"].initial = json.dumps(written, indent=2, ensure_ascii=False)
-        self.fields["title"].initial = self.instance.title
-        if self.instance.name:
-            self.fields["name"].initial, self.fields["name"].disabled = self.instance.name, True
-
-    def act(self, typed: dict[str, Any]) -> BusinessCalendar:
-        content = read_json(typed["content"], {})
-        return setup.put_calendar(actor=self.actor, name=typed["name"], title=typed["title"], content=content)
-
-
-@admin.register(BusinessCalendar)
-class CalendarAdmin(TenantSetting):
-    nothing = "No calendar yet. Templates and schedules name one to count working hours and days."
-    form = CalendarForm
-    list_display = ("words", "zone", "days", "changed")
-    changed = moment_column("changed_at", "Written")
-    ordering = ("name",)
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return ["name", "title", "content"]
-
-    @display(description="Calendar", header=True, ordering="name")
-    def words(self, calendar: BusinessCalendar) -> list[str]:
-        return [str(calendar), calendar.name]
-
-    @display(description="Time zone")
-    def zone(self, calendar: BusinessCalendar) -> str:
-        return str(calendar.content.get("timezone", ""))
-
-    @display(description="Closed on")
-    def days(self, calendar: BusinessCalendar) -> str:
-        count = len(calendar.content.get("holidays") or ())
-        return f"{count} holidays" if count != 1 else "1 holiday"

@@ -1,6 +1,5 @@
 """Mending in the admin: one instance, many with one cause, schedules, calendars and secrets; strangers reach none of it."""
 
-import json
 import re
 from typing import Any
 from uuid import uuid4
@@ -10,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engine.dispatch.drain import drain
-from engine.models import Audit, BulkAct, BusinessCalendar, Instance, Schedule, Secret
+from engine.models import Audit, BulkAct, Instance, Schedule, Secret
 from engine.secrets import secrets_for_call
 from engine.services.bulk_acts import begin_bulk_act
 from engine.services.operations import incidents_by_cause
@@ -197,18 +196,6 @@ def test_a_secret_goes_in_and_never_comes_out(sign_in: SignIn, cast: Cast) -> No
     assert "hush-hush" not in words_of(browser.get(page(secret)))
     assert sign_in("ada").get(page(secret)).status_code in (403, 404)
     assert "is forgotten" in press(browser, secret, "forget")
-
-
-def test_a_calendar_is_written_and_a_bad_one_refused(sign_in: SignIn, gwen: Actor) -> None:
-    calendar = put_calendar(actor=gwen, name="office", content=OFFICE)
-    browser = sign_in("gwen")
-    bad = words_of(
-        browser.post(page(calendar), {"title": "Office", "content": json.dumps(OFFICE | {"timezone": "Mars/Base"})})
-    )
-    assert "Mars/Base" in bad
-    good = {"timezone": "Europe/Vienna", "hours": {"mon": ["08:00-12:00"]}}
-    browser.post(page(calendar), {"title": "Office", "content": json.dumps(good)})
-    assert BusinessCalendar.objects.get().content["timezone"] == "Europe/Vienna"
 
 
 def test_strangers_find_no_schedule_secret_or_calendar(sign_in: SignIn, gwen: Actor, schedule: Schedule) -> None:

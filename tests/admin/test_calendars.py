@@ -1,0 +1,118 @@
+"""Calendars in the admin: a form that a person can fill, findings in sentences, and nobody's but one's own."""
+
+from typing import Any
+
+import pytest
+
+from engine.admin.calendars import read_hours
+from engine.models import Audit, BusinessCalendar
+from engine.services.setup import put_calendar
+from tests.admin.conftest import SignIn, sight_of
+from tests.admin.test_operations import page
+from workflowplatform.accounts.actor import Actor
+
+ADD = "/admin/engine/businesscalendar/add/"
+WEEKDAYS = dict.fromkeys(("mon", "tue", "wed", "thu"), "9-12, 13:00–17:30")
+TYPED = {"name": "office", "title": "The office", "timezone": "Europe/Berlin", **WEEKDAYS, "fri": "closed"}
+DIFFERING = {"holidays": "2030-05-30\r\n12-25\r\n", "half_days": "12-24 9.00-12.00\r\n12-31 9-11 and 12-13"}
+
+
+def errors_in(answer: Any) -> dict[str, list[str]]:
+    assert answer.status_code == 200
+    return dict(answer.context["adminform"].form.errors)
+
+
+@pytest.fixture
+def office(gwen: Actor) -> BusinessCalendar:
+    """Give Acme a calendar."""
+    content = {"timezone": "Europe/Vienna", "hours": {"mon-fri": ["09:00-17:00"]}, "holidays": ["12-25"]}
+    return put_calendar(actor=gwen, name="office", content=content, title="Acmes office")
+
+
+def test_a_calendar_is_typed_as_people_write_hours_and_dates(sign_in: SignIn) -> None:
+    answer = sign_in("gwen").post(ADD, TYPED | DIFFERING)
+    assert answer.status_code == 302
+    assert BusinessCalendar.objects.get(name="office").content == {
+        "timezone": "Europe/Berlin",
+        "hours": {key: ["09:00-12:00", "13:00-17:30"] for key in WEEKDAYS},
+        "holidays": ["12-25", "2030-05-30"],
+        "half_days": {"12-24": ["09:00-12:00"], "12-31": ["09:00-11:00", "12:00-13:00"]},
+    }
+
+
+def test_what_a_page_shows_can_be_saved_as_it_is(sign_in: SignIn, gwen: Actor) -> None:
+    sign_in("gwen").post(ADD, TYPED | DIFFERING)
+    kept = BusinessCalendar.objects.get(name="office")
+    form = sign_in("gwen").get(page(kept)).context["adminform"].form
+    shown = {name: form[name].value() or "" for name in form.fields}
+    assert sign_in("gwen").post(page(kept), shown).status_code == 302
+    assert BusinessCalendar.objects.get(name="office").content == kept.content
+
+
+@pytest.mark.parametrize(
+    ("typed", "errors"),
+    [
+        ({"timezone": "Mars/Base"}, {"timezone": "Mars/Base"}),
+        ({"mon": "nine to five"}, {"mon": "“nine to five” is no list of intervals such as 09:00-17:00"}),
+        ({"sat": "9-12, 11-14"}, {"sat": "“9-12, 11-14” has intervals that overlap."}),
+        (dict.fromkeys(WEEKDAYS, ""), {"__all__": "The week has no open hour."}),
+        ({"holidays": "31-12"}, {"holidays": "31-12 is no date (2030-12-24, or 12-24 for every year)."}),
+        ({"half_days": "12-24"}, {"half_days": "“12-24” needs its hours, such as 12-24 09:00-12:00."}),
+        ({"half_days": "12-24 9-11\n12-24 12-14"}, {"half_days": "12-24 stands there twice."}),
+        ({"half_days": "12-24 late"}, {"half_days": "“12-24 late” is no list of intervals"}),
+        ({"holidays": "12-24", "half_days": "12-24 9-12"}, {"half_days": "“12-24 9-12” is a holiday, too."}),
+        ({"name": "The Office"}, {"name": "Use small letters, digits and _, beginning with a letter."}),
+    ],
+)
+def test_what_cannot_be_kept_is_said_at_its_field_and_stays_typed(
+    sign_in: SignIn, typed: dict[str, str], errors: dict[str, str]
+) -> None:
+    answer = sign_in("gwen").post(ADD, TYPED | typed)
+    found = errors_in(answer)
+    assert found.keys() == errors.keys()
+    assert all(words in found[field][0] for field, words in errors.items())
+    form = answer.context["adminform"].form
+    assert {name: form[name].value() for name in typed} == typed
+    assert not BusinessCalendar.objects.exists()
+
+
+def test_hours_that_nobody_can_read_stay_as_they_were_typed() -> None:
+    assert read_hours("9-17") == ["09:00-17:00"]
+    assert read_hours("8.30 – 12; 13:15-24:00") == ["08:30-12:00", "13:15-24:00"]
+    assert read_hours("9-17 o'clock") == ["9-17 o'clock"]
+    assert read_hours("Closed") == read_hours("  ") == []
+
+
+def test_a_new_calendar_never_writes_over_one_that_is_there(sign_in: SignIn, office: BusinessCalendar) -> None:
+    errors = errors_in(sign_in("gwen").post(ADD, TYPED))
+    assert errors == {"name": ["There is a calendar of this name already. Open it in the list to change it."]}
+    office.refresh_from_db()
+    assert office.content["timezone"] == "Europe/Vienna"
+
+
+def test_a_name_that_another_tenant_uses_is_free(sign_in: SignIn, office: BusinessCalendar) -> None:
+    assert sign_in("sam").post(ADD, TYPED).status_code == 302
+    assert BusinessCalendar.objects.filter(name="office").count() == 2
+
+
+def test_level_four_reads_a_calendar_and_writes_none(sign_in: SignIn, office: BusinessCalendar) -> None:
+    ada = sign_in("ada")
+    answer = ada.get(page(office))
+    said = sight_of(answer)
+    assert "The next two weeks" in said
+    assert "Monday" in said
+    assert "12-25" in said
+    assert 'name="mon"' not in answer.content.decode()
+    acts = Audit.objects.count()
+    assert ada.post(page(office), TYPED).status_code == 403
+    assert ada.get(ADD).status_code == 403
+    assert ada.post(ADD, TYPED | {"name": "other"}).status_code == 403
+    assert Audit.objects.count() == acts
+
+
+def test_another_tenants_god_finds_no_calendar_of_ours(sign_in: SignIn, office: BusinessCalendar) -> None:
+    sam = sign_in("sam")
+    made_up = page(office).replace(str(office.pk), "00000000-0000-7000-8000-000000000000")
+    assert sam.get(page(office)).status_code == sam.get(made_up).status_code == 404
+    assert sam.post(page(office), TYPED).status_code == sam.post(made_up, TYPED).status_code == 404
+    assert "Acmes office" not in sight_of(sam.get("/admin/engine/businesscalendar/"))
