@@ -36,6 +36,7 @@ from engine.models import (
 from engine.models.instance import InstanceQuerySet
 from engine.models.task import TaskQuerySet
 from engine.models.template import VersionQuerySet
+from engine.status_words import status_word
 from engine.task_reasons import Reason as Reason
 from engine.task_reasons import either, principals
 from engine.task_reasons import explain_task as explain_task
@@ -57,13 +58,6 @@ def require_level(actor: Actor, level: int, act: str) -> None:
 
 
 # Templates
-
-RESTING = {
-    VersionStatus.DRAFT: gettext_noop("a draft"),
-    VersionStatus.PAUSED: gettext_noop("paused"),
-    VersionStatus.ARCHIVED: gettext_noop("archived"),
-}
-"""How a version that nobody can start now is."""
 
 
 def visible_templates(actor: Actor) -> QuerySet[Template]:
@@ -144,7 +138,7 @@ def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[st
     if refusal is not None:
         raise refusal if actor.level >= TO_SEE_TENANT or version.status == VersionStatus.ACTIVE else NotFound()
     if version.status != VersionStatus.ACTIVE:
-        words = {"number": version.number, "status": gettext(RESTING[VersionStatus(version.status)])}
+        words = {"number": version.number, "status": status_word(version.status)}
         message = gettext("Version %(number)s is %(status)s; only an active one can be started.") % words
         raise Conflict(message, code="status")
     if version.unavailable:

@@ -34,6 +34,7 @@ MODULES = (
     "engine/kernel/forms.py",
     "engine/kernel/unsafe_json.py",
     "engine/services",
+    "engine/status_words.py",
     "engine/task_reasons.py",
     "engine/telling",
     "workflowplatform/accounts",

@@ -21,6 +21,7 @@ from engine.models import Instance, RuntimeState, Task, TemplateVersion, Wait
 from engine.objects import fill, link, make_written, read_along
 from engine.projection import NEVER, Delivery
 from engine.services.references import hold_reference
+from engine.status_words import status_word
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
@@ -149,7 +150,8 @@ def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance
     coordinator.lock([instance.pk])
     instance.refresh_from_db()
     if instance.is_over:
-        raise Conflict(_("This instance has ended already."), code="status", status=instance.status)
+        message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
+        raise Conflict(message, code="status", status=instance.status)
     if instance.status == InstanceStatus.QUEUED:
         return _cancel_queued(actor, instance, reason)
     delivery = Delivery(CancelCase(reason=reason), None, uuid7(), actor, queued=False)

@@ -16,6 +16,7 @@ from engine.models import Task
 from engine.projection import Delivery
 from engine.services.instances import instance_now, next_tasks
 from engine.services.tasks import CompletedTask, claim_instance, hold_active, note_act, refuse_act, refuse_standstill
+from engine.status_words import status_word
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -30,7 +31,7 @@ def suspend_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     task = claim_instance(actor, task_id)
     access.require_level(actor, TO_OPERATE, gettext_noop("suspend a task"))
     if task.status not in CAN_BE_SUSPENDED:
-        message = _("This task is suspended or over already; it cannot be suspended.")
+        message = _("This task is %(status)s; it cannot be suspended.") % {"status": status_word(task.status)}
         raise Conflict(message, code="status", status=task.status)
     return _move(actor, task, TaskStatus.SUSPENDED, "suspended", reason)
 
@@ -41,7 +42,8 @@ def resume_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     task = claim_instance(actor, task_id)
     access.require_level(actor, TO_OPERATE, gettext_noop("resume a task"))
     if task.status != TaskStatus.SUSPENDED:
-        message = _("This task is not suspended; only a suspended one can be resumed.")
+        words = {"status": status_word(task.status)}
+        message = _("This task is %(status)s; only a suspended one can be resumed.") % words
         raise Conflict(message, code="status", status=task.status)
     held = task.assignee_id is not None and task.claimed_at is not None
     return _move(actor, task, TaskStatus.CLAIMED if held else TaskStatus.OPEN, "resumed", reason)

@@ -28,6 +28,7 @@ from engine.projection import Delivery, Loaded
 from engine.projection.tasks import task_event
 from engine.services.answers import missing_files, with_read_only
 from engine.services.instances import attention_words, instance_after, tasks_after
+from engine.status_words import status_word
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -116,7 +117,8 @@ def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Give a claimed task back to all who may take it: one's own, or from level 4 on anybody's."""
     task = claim_instance(actor, task_id)
     if task.status != TaskStatus.CLAIMED:
-        message = _("Nobody holds this task any more; only a claimed one can be released.")
+        words = {"status": status_word(task.status)}
+        message = _("This task is %(status)s; only a claimed one can be released.") % words
         raise Conflict(message, code="status", status=task.status)
     if task.assignee_id != actor.person_id:
         access.require_level(actor, TO_OPERATE, gettext_noop("release somebody else's task"))
