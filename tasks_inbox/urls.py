@@ -43,6 +43,7 @@ urlpatterns = [
     path("start/<slug:name>/", start.form, name="start_form"),
     path("next/", bulk.take_next, name="next"),
     path("bulk/", bulk.act, name="bulk"),
+    path("together/", bulk.together, name="together"),
     path("filters/", filters.save, name="save_filter"),
     path("filters/<uuid:filter_id>/remove/", filters.remove, name="remove_filter"),
     path("filters/<uuid:filter_id>/restore/", filters.restore, name="restore_filter"),

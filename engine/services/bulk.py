@@ -1,7 +1,8 @@
 """Do one act to many tasks, with a result for each: what can be done is done, what cannot says why."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from engine.kernel.forms import FieldError
 from engine.models import Task
 from engine.services.assigning import assign_task
 from engine.services.tasks import claim_task, hold_active, release_task
+from engine.services.together import answer_alike, refuse_mixed
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
@@ -27,49 +29,85 @@ class BulkResult:
     task: Task | None = None
     code: str = ""
     message: str = ""
+    holder: str = ""
+    """Whose it was before, empty for nobody's: an Undo gives it back there."""
 
     @property
     def ok(self) -> bool:
         return self.task is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be done to each: `person` for assign, `holders` for give_back, `outcome` and `comment` for complete."""
+
+    action: str
+    person: str | None = None
+    reason: str = ""
+    outcome: str = ""
+    comment: str = ""
+    holders: Mapping[UUID, str] = field(default_factory=dict)
+
+
 @in_one_transaction
-def act_on_tasks(
-    *, actor: Actor, action: str, task_ids: Sequence[UUID], person: str | None = None, reason: str = ""
-) -> list[BulkResult]:
-    """Claim, release or assign many tasks; each by its own rules, as if it were the only one."""
-    act = _act(actor, action, person, reason)
-    wanted = list(dict.fromkeys(task_ids))
-    if not 0 < len(wanted) <= MOST_TASKS:
+def act_on_tasks(*, actor: Actor, task_ids: Sequence[UUID], action: str, **words: Any) -> list[BulkResult]:
+    """Do one act of ACTS to many tasks, each by its own rules, as if it were the only one. `words` are those of Wanted."""
+    wanted = Wanted(action, **words)
+    if action not in ACTS:
+        _refuse("action", "invalid", _("Use one of %(known)s.") % {"known": ", ".join(ACTS)})
+    if action == "assign" and wanted.person is None:
+        _refuse("user", "required", _("Say to whom."))
+    chosen = list(dict.fromkeys(task_ids))
+    if not 0 < len(chosen) <= MOST_TASKS:
         _refuse("ids", "length", _("Choose 1 to %(most)s tasks.") % {"most": MOST_TASKS})
     hold_active(actor)
-    seen = access.visible_tasks(actor).filter(pk__in=wanted)
+    seen = access.visible_tasks(actor).filter(pk__in=chosen)
     coordinator.lock(seen.order_by("instance_id").values_list("instance_id", flat=True))
-    return [_one(act, task_id) for task_id in wanted]
+    if action == "complete":
+        refuse_mixed(seen)
+    holders = dict(seen.values_list("pk", "assignee__username"))
+    return [_one(actor, wanted, task_id, holders.get(task_id) or "") for task_id in chosen]
 
 
-Act = Callable[[UUID], Task]
-
-
-def _act(actor: Actor, action: str, person: str | None, reason: str) -> Act:
-    acts: Mapping[str, Act] = {
-        "claim": lambda task_id: claim_task(actor=actor, task_id=task_id),
-        "release": lambda task_id: release_task(actor=actor, task_id=task_id, reason=reason),
-        "assign": lambda task_id: assign_task(actor=actor, task_id=task_id, person=person, reason=reason),
-    }
-    if action not in acts:
-        _refuse("action", "invalid", _("Use one of %(known)s.") % {"known": ", ".join(acts)})
-    if action == "assign" and person is None:
-        _refuse("user", "required", _("Say to whom."))
-    return acts[action]
-
-
-def _one(act: Act, task_id: UUID) -> BulkResult:
+def _one(actor: Actor, wanted: Wanted, task_id: UUID, holder: str) -> BulkResult:
     try:
         with transaction.atomic():
-            return BulkResult(task_id, act(task_id))
+            return BulkResult(task_id, ACTS[wanted.action](actor, wanted, task_id), holder=holder)
     except WorkflowError as refusal:
-        return BulkResult(task_id, None, refusal.code, refusal.message)
+        return BulkResult(task_id, None, refusal.code, refusal.message, holder)
+
+
+def _claim(actor: Actor, _wanted: Wanted, task_id: UUID) -> Task:
+    return claim_task(actor=actor, task_id=task_id)
+
+
+def _release(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:
+    return release_task(actor=actor, task_id=task_id, reason=wanted.reason)
+
+
+def _assign(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:
+    return assign_task(actor=actor, task_id=task_id, person=wanted.person, reason=wanted.reason)
+
+
+def _complete(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:
+    return answer_alike(actor=actor, task_id=task_id, outcome=wanted.outcome, comment=wanted.comment)
+
+
+def _give_back(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:
+    """Give a task back to who had it before; one's own is claimed again, which needs no level."""
+    holder = wanted.holders.get(task_id) or None
+    if holder == actor.name and access.task_of(actor, task_id).assignee_id is None:
+        return claim_task(actor=actor, task_id=task_id)
+    return assign_task(actor=actor, task_id=task_id, person=holder, reason=wanted.reason)
+
+
+ACTS: Mapping[str, Callable[[Actor, Wanted, UUID], Task]] = {
+    "claim": _claim,
+    "release": _release,
+    "assign": _assign,
+    "complete": _complete,
+    "give_back": _give_back,
+}
 
 
 def _refuse(field: str, code: str, message: str) -> None:

@@ -2,6 +2,17 @@
    Without this module the acts always show. */
 const boxes = () => [...document.querySelectorAll("[data-choose]")];
 
+/* Rows of one step can be answered together; of several they cannot, and the bar says so. */
+function sayTogether(head, chosen) {
+  const button = head.querySelector("[data-together]");
+  if (!button || !chosen.length) return;
+  const mixed = new Set(chosen.map((box) => box.dataset.step)).size > 1;
+  const why = head.querySelector("[data-bulk-why]");
+  button.disabled = mixed;
+  why.toggleAttribute("data-wrong", mixed);
+  why.textContent = mixed ? why.dataset.mixed : `${why.dataset.same} ${chosen[0].dataset.stepWord}`;
+}
+
 function show() {
   const head = document.querySelector("[data-bulk]");
   if (!head) return;
@@ -10,6 +21,7 @@ function show() {
   const words = head.querySelector("[data-bulk-count]");
   words.textContent = `${chosen} ${words.dataset.word}`;
   head.querySelector("[data-bulk-acts]").hidden = chosen === 0;
+  sayTogether(head, all.filter((box) => box.checked));
   head.querySelector("[data-bulk-names]").hidden = chosen > 0;
   head.querySelector("[data-choose-none]").hidden = false;
   const every = head.querySelector("[data-choose-all]");

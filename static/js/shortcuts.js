@@ -43,8 +43,29 @@ function open(row, mark) {
 
 const FIRST_FIELD = "#answer input:not([type=hidden]), #answer select, #answer textarea";
 
+/* On a phone the parts of a page are tabs, beside the form comments and history are: show the part before its field is meant. */
+function showPart(name) {
+  press(`[data-shows="${name}"]`);
+}
+
+function comment() {
+  showPart("comments");
+  press('[data-tab="comments-tab"]');
+  document.querySelector("[data-comment]")?.focus();
+}
+
+function why() {
+  const box = document.querySelector("[data-why]");
+  const wasHidden = box && !box.checkVisibility();
+  showPart("where");
+  if (wasHidden) box.open = true;
+  else press("[data-why] > summary");
+}
+
 function answer() {
+  if (document.querySelector("[data-choose]:checked")) return press("[data-together]");
   if (focusedRow()) return open(focusedRow(), "[data-first-outcome]");
+  showPart("task");
   (document.querySelector(FIRST_FIELD) ?? document.querySelector("[data-first-outcome]"))?.focus();
 }
 
@@ -63,12 +84,12 @@ const ACTS = {
   r: () => pressHere("[data-release]"),
   x: () => focusedRow()?.querySelector("[data-choose]")?.click(),
   e: answer,
-  m: () => document.querySelector("[data-comment]")?.focus(),
+  m: comment,
   a: () => openActs("#person"),
   z: () => openActs("[data-snooze] button"),
   n: () => press("[data-next]"),
   u: () => press("[data-back]"),
-  w: () => press("[data-why] > summary"),
+  w: why,
   "/": () => document.querySelector("[data-search]")?.focus(),
   "?": () => dialog?.showModal(),
 };

@@ -1,5 +1,6 @@
 """Act on many tasks of a list at once, and take the next one without choosing."""
 
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -13,8 +14,11 @@ from django.views.decorators.http import require_POST
 
 from engine import access
 from engine.errors import Invalid
+from engine.forms.building import comment_rule
+from engine.models import Task
 from engine.services.assigning import take_next_task
 from engine.services.bulk import BulkResult, act_on_tasks
+from engine.services.together import look_together
 from tasks_inbox.guard import InboxRequest, inbox_page, said
 from tasks_inbox.toasts import undoable
 
@@ -22,45 +26,94 @@ ALL_DONE = {
     "claim": gettext_lazy("%(done)d claimed."),
     "release": gettext_lazy("%(done)d released."),
     "assign": gettext_lazy("%(done)d given."),
+    "complete": gettext_lazy("%(done)d answered."),
+    "give_back": gettext_lazy("%(done)d given back."),
 }
 SOME_DONE = {
     "claim": gettext_lazy("%(done)d claimed, %(left)d not"),
     "release": gettext_lazy("%(done)d released, %(left)d not"),
     "assign": gettext_lazy("%(done)d given, %(left)d not"),
+    "complete": gettext_lazy("%(done)d answered, %(left)d not"),
+    "give_back": gettext_lazy("%(done)d given back, %(left)d not"),
 }
 
 
 @require_POST
 @inbox_page
 def act(request: InboxRequest) -> HttpResponse:
-    """Claim, release or give away all chosen tasks; where some were refused, a page says which and why."""
+    """Do one act to all chosen tasks; where some were refused, a page says which and why."""
     sent = request.POST if "action" in request.POST else request.GET
     action = sent.get("action", "")
     try:
-        results = act_on_tasks(
-            actor=request.actor,
-            action=action,
-            task_ids=_chosen(sent),
-            person=sent.get("person") or None,
-            reason=said(request, "reason"),
-        )
+        results = act_on_tasks(actor=request.actor, task_ids=_chosen(sent), action=action, **_words(request, sent))
     except Invalid as refusal:
         messages.error(request, refusal.message)
         return redirect(_list_address(sent))
+    if results[0].code == "comment_required":
+        return _together_page(request, sent, wrong=results[0].message, status=400)
     if not all(result.ok for result in results):
         return _results_page(request, sent, action, results)
     _say_all_done(request, sent, action, results)
     return redirect(_list_address(sent))
 
 
+def _words(request: InboxRequest, sent: QueryDict) -> dict[str, Any]:
+    """Read what the act needs beside the tasks."""
+    return {
+        "person": sent.get("person") or None,
+        "reason": said(request, "reason"),
+        "outcome": sent.get("outcome", ""),
+        "comment": request.POST.get("comment", ""),
+        "holders": dict(zip(_chosen(sent), sent.getlist("holder"), strict=False)),
+    }
+
+
 def _say_all_done(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> None:
-    """Say how many; what was claimed can be given back, what was released or given away had holders of its own."""
+    """Say how many, with a way back: what was claimed is released, what was released or given away returns to its holders."""
     words = str(ALL_DONE[action]) % {"done": len(results)}
-    if action != "claim":
+    undo: dict[str, Any] = {"task": [result.task_id for result in results], "back": sent.get("back", "")}
+    if action == "claim":
+        undo["action"] = "release"
+    elif action in ("release", "assign"):
+        undo |= {"action": "give_back", "holder": [result.holder for result in results]}
+    else:
         messages.success(request, words)
         return
-    undo = {"action": "release", "task": [result.task_id for result in results], "back": sent.get("back", "")}
     undoable(request, words, f"{reverse('inbox:bulk')}?{urlencode(undo, doseq=True)}")
+
+
+@require_POST
+@inbox_page
+def together(request: InboxRequest) -> HttpResponse:
+    """Ask for the one answer that all chosen tasks are given, and say which of them cannot be answered as they stand."""
+    try:
+        return _together_page(request, request.POST)
+    except Invalid as refusal:
+        messages.error(request, refusal.message)
+        return redirect(_list_address(request.POST))
+
+
+def _together_page(request: InboxRequest, sent: QueryDict, *, wrong: str = "", status: int = 200) -> HttpResponse:
+    found = look_together(actor=request.actor, task_ids=_chosen(sent))
+    ready = [one.task for one in found if one.refusal is None]
+    context = {
+        "place": QueryDict(sent.get("back", "")).get("view", "mine"),
+        "back": _list_address(sent),
+        "list_address": sent.get("back", ""),
+        "ready": ready,
+        "left": [one for one in found if one.refusal is not None],
+        "outcomes": _common_outcomes(ready),
+        "comment": comment_rule(_common_outcomes(ready), ready[0].comment_rule) if ready else None,
+        "typed": request.POST.get("comment", ""),
+        "wrong": wrong,
+    }
+    return render(request, "inbox/together.html", context, status=status)
+
+
+def _common_outcomes(tasks: list[Task]) -> list[dict[str, Any]]:
+    """List the outcomes that every task offers: other versions of a workflow may have others."""
+    shared = set.intersection(*({outcome["name"] for outcome in task.outcomes} for task in tasks)) if tasks else set()
+    return [outcome for outcome in tasks[0].outcomes if outcome["name"] in shared] if tasks else []
 
 
 def _chosen(sent: QueryDict) -> list[UUID]:

@@ -34,6 +34,8 @@ BULK_ACTS = {
     "later": ("release",),
 }
 """What makes sense for many rows of a list at once; giving them away does wherever the person operates."""
+ANSWERED_TOGETHER = ("mine", "available", "team", "overdue")
+"""The lists whose rows can be answered together."""
 
 
 @require_GET
@@ -125,6 +127,7 @@ def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
         "people": people if operates and chosen.name != "done" else (),
         "asked_roles": asked.chosen("role"),
         "bulk": BULK_ACTS.get(chosen.name, ()),
+        "together": chosen.name in ANSWERED_TOGETHER,
         "may_share": actor.level >= TO_SEE_TENANT,
     }
 

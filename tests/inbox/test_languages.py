@@ -140,7 +140,7 @@ TOLD_IN_THE_INBOX = (
         f"engine/services/{name}.py"
         for name in (
             "answers", "assigning", "attachments", "bulk", "checklists", "comments", "drafts", "instances", "pausing",
-            "references", "saved_filters", "tasks",
+            "references", "saved_filters", "tasks", "together",
         )
     ),
 )  # fmt: skip
