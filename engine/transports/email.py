@@ -2,7 +2,7 @@
 
 from email.utils import make_msgid
 
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMessage, get_connection
 
 from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 
@@ -18,6 +18,7 @@ def send_email(call: Call) -> CallResult:
         body=str(call.request.get("text") or ""),
         to=receivers,
         headers={"Message-ID": make_msgid(), "X-Idempotency-Key": call.key},
+        connection=get_connection(timeout=call.timeout_seconds),
     )
     try:
         letter.send()

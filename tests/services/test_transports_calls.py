@@ -1,5 +1,6 @@
 """What becomes of a call: every answer, and every absence of one, is one of a closed set of outcomes."""
 
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -223,3 +224,13 @@ def test_unknown_transport_is_an_outcome_too() -> None:
 @pytest.mark.parametrize("name", sorted(TRANSPORTS))
 def test_every_transport_survives_an_empty_request(name: str) -> None:
     assert isinstance(make_call(name, {}, key="k", timeout_seconds=1), Failed)
+
+
+def test_mail_server_that_says_nothing_costs_no_more_than_the_time_allowed(settings: Any) -> None:
+    settings.EMAIL_BACKEND, settings.EMAIL_TIMEOUT = "django.core.mail.backends.smtp.EmailBackend", 20
+    began = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings.EMAIL_HOST, settings.EMAIL_PORT = silent.getsockname()
+        letter = {"to": "ada@acme.example", "subject": "s", "text": "t"}
+        assert ended(make_call("email", letter, key="k", timeout_seconds=0.2)) == ("transport", "no_answer")
+    assert time.monotonic() - began < 15
