@@ -7,11 +7,12 @@ import django_rq
 
 from engine.dispatch.drain import Drained, _take
 from engine.dispatch.rq import QUEUE, DrainWorker, make_worker
+from engine.dispatch.under_way import CallsUnderWay
 
 
 def apply_one(instance_id: str) -> None:
     """Apply what is due for one instance in a commit of its own."""
-    _take(1, only=UUID(instance_id))
+    _take(1, CallsUnderWay(), only=UUID(instance_id))
 
 
 def enqueue_each(instance_ids: list[UUID]) -> None:
@@ -24,5 +25,5 @@ def enqueue_each(instance_ids: list[UUID]) -> None:
 def work_off() -> None:
     """Run all jobs on the product's own worker class, which here does not drain by itself."""
     worker: DrainWorker = make_worker("bench")
-    with patch("engine.dispatch.rq.look", Drained):
+    with patch("engine.dispatch.rq.look", lambda *lent: Drained()):
         worker.work(burst=True, logging_level="ERROR")

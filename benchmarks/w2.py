@@ -8,6 +8,7 @@ from benchmarks.measuring import Lap, interleave, lap
 from benchmarks.recording import Recording, connect, play, recorded, recording_of
 from benchmarks.report import Report, at_least
 from engine.dispatch.drain import Drained, drain_once
+from engine.dispatch.under_way import CallsUnderWay
 from engine.models import Instance
 
 OURS, RAW = "drained", "raw psycopg, the same commits"
@@ -34,9 +35,9 @@ def run(short: bool) -> Report:
 
 def _cases(house: House, cases: int) -> int:
     born = give_birth(house, "w2", cases)
-    done = Drained()
+    done, calls = Drained(), CallsUnderWay()
     while Instance.objects.filter(pk__in=born).exclude(status="completed").exists():
-        if not drain_once(done):
+        if not drain_once(done, calls):
             time.sleep(0.005)
     return cases
 

@@ -16,6 +16,7 @@ from benchmarks.recording import Recording, connect, play, recorded, recording_o
 from benchmarks.report import Report, at_least
 from engine.definitions import definition_of
 from engine.dispatch.drain import Drained, drain_once
+from engine.dispatch.under_way import CallsUnderWay
 
 FIFTY, ONE, RAW_FIFTY, RAW_ONE, JOBS = (
     "drain of 50", "drain of 1", "raw psycopg, 50 in one statement", "raw psycopg, one by one", "one RQ job a signal",
@@ -68,8 +69,8 @@ def _record(house: House, count: int) -> Recording:
 def drain_all(batch: int) -> int:
     """Apply everything due, so many instances a commit; return how many signals that was."""
     settings.WORKFLOW_DRAIN_BATCH = batch
-    done = Drained()
-    while drain_once(done):
+    done, calls = Drained(), CallsUnderWay()
+    while drain_once(done, calls):
         pass
     return done.signals
 
@@ -152,8 +153,8 @@ def _fork(ready: int, go: int) -> int:
     pending()
     os.write(ready, b"r")
     os.read(go, 1)
-    done = Drained()
-    while drain_once(done) or pending():
+    done, calls = Drained(), CallsUnderWay()
+    while drain_once(done, calls) or pending():
         pass
     connection.close()
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Make the calls that fell due.
+"""Take on the calls that fell due, and deliver what came of them; engine.dispatch.under_way makes them side by side.
 
 A call's signal is first pushed behind the call's deadline and that is committed; then the call is made with no transaction open;
 then its result is delivered under the token. A worker that dies in between leaves a signal that is due again after the deadline,
@@ -7,8 +7,7 @@ with the same key for the outside. What is taken on together is one statement, a
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -34,11 +33,10 @@ from engine.transactional import run_transactional
 from engine.transactions import in_one_transaction, is_connection_lost
 from engine.transports.base import CallResult, Failed, Succeeded, make_call
 from workflowplatform.accounts.actor import engine_actor
-from workflowplatform.accounts.models import Tenant
 
 log = structlog.get_logger(__name__)
 
-CALLS_AT_ONCE = 8
+CALLS_AT_ONCE = 16
 CALL_GRACE_SECONDS = 5.0
 ANSWER = "answer"
 """Where a call's signal keeps a result that could not be delivered yet."""
@@ -87,25 +85,15 @@ SELECT * FROM made
 
 def take_on_calls(due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Intent]:
     """Push each call's signal behind its deadline, so that it comes again if this process dies; drop stale ones."""
-    chosen = _side_by_side(due)
-    if not chosen:
+    if not due:
         return []
-    taken = {row[0]: row[1:] for row in run_hot(TAKE_ON, _columns(chosen))}
-    for signal in chosen:
+    taken = {row[0]: row[1:] for row in run_hot(TAKE_ON, _columns(due))}
+    for signal in due:
         if signal.id not in taken:
             _drop_stale(signal, loaded[signal.instance_id].tenant_id)
     return [
-        _intent(signal, loaded[signal.instance_id].tenant_id, taken[signal.id])
-        for signal in chosen
-        if signal.id in taken
+        _intent(signal, loaded[signal.instance_id].tenant_id, taken[signal.id]) for signal in due if signal.id in taken
     ]
-
-
-def _side_by_side(due: Sequence[Due]) -> Sequence[Due]:
-    """Choose calls to make together; one from which a worker did not come back is made alone."""
-    if due and due[0].attempts:
-        return due[:1]
-    return [signal for signal in due if not signal.attempts][:CALLS_AT_ONCE]
 
 
 def _columns(due: Sequence[Due]) -> dict[str, Any]:
@@ -133,23 +121,9 @@ def _drop_stale(signal: Due, tenant_id: UUID) -> None:
     )  # fmt: skip
 
 
-def make_calls(intents: Sequence[Intent]) -> None:
-    """Make the calls side by side; deliver each result as soon as it is there, however long others take."""
-    intents = _without_transactional(_without_deadly(_without_answered(intents)))
-    if not intents:
-        return
-    reached(Boundary.BEFORE_CALL)
-    allow = dict(Tenant.objects.filter(pk__in={intent.tenant_id for intent in intents}).values_list("id", "http_allow"))
-    with ThreadPoolExecutor(max_workers=len(intents)) as pool:
-        made = {pool.submit(_make_call, intent, allow[intent.tenant_id]): intent for intent in intents}
-        while made:
-            ended = wait(made, return_when=FIRST_COMPLETED).done
-            reached(Boundary.AFTER_CALL)
-            _deliver_results(_taken_out(made, ended))
-
-
-def _taken_out(made: dict[Future[CallResult], Intent], ended: Iterable[Future[CallResult]]) -> list[Answered]:
-    return [(made.pop(call), call.result()) for call in list(made) if call in ended]
+def perform_at_once(intents: Sequence[Intent]) -> list[Intent]:
+    """Settle what needs no call to the outside; return the rest."""
+    return _without_transactional(_without_deadly(_without_answered(intents)))
 
 
 def _without_answered(intents: Sequence[Intent]) -> list[Intent]:
@@ -212,7 +186,7 @@ def _is_wanted(intent: Intent) -> bool:
     return Effect.objects.filter(instance_id=intent.instance_id, token=intent.token, status="intended").exists()
 
 
-def _make_call(intent: Intent, allow: list[str] | None) -> CallResult:
+def make_one(intent: Intent, allow: list[str] | None) -> CallResult:
     """Make one call; a registered function may have used this thread's own database connection."""
     try:
         request = fill_secrets(intent.request, secrets_for_call(intent.tenant_id, intent.secrets))
@@ -225,8 +199,11 @@ def _make_call(intent: Intent, allow: list[str] | None) -> CallResult:
         connection.close()
 
 
-def _deliver_results(answered: Sequence[Answered]) -> None:
-    """Deliver what is there together in one commit; if that fails one by one, so that a bad result stops no neighbour."""
+def deliver_results(answered: Sequence[Answered]) -> None:
+    """Deliver what is there together in one commit; if that fails one by one, so that a bad result stops no neighbour.
+
+    What was delivered before is stale when it comes again.
+    """
     if len(answered) > 1:
         try:
             _commit_results(answered)

@@ -18,6 +18,25 @@ LONGEST_SECONDS = 1.0
 """How long a worker fires before it looks after signals: nobody waits for schedules that have days to make up."""
 
 
+EVERY = 1.0
+"""Seconds between looks at the clock while a drain has other things to do."""
+
+
+class ClockHand:
+    """One drain's share in firing schedules."""
+
+    def __init__(self) -> None:
+        self._next_look = 0.0
+
+    def take_turn(self) -> int:
+        """Fire what is due, if it is time; return how many instances that started."""
+        if time.monotonic() < self._next_look:
+            return 0
+        started = fire_schedules()
+        self._next_look = time.monotonic() + EVERY
+        return started
+
+
 def fire_schedules() -> int:
     """Settle due slots, schedule after schedule, for a while; return how many instances that started."""
     started, stop_at = 0, time.monotonic() + LONGEST_SECONDS

@@ -5,16 +5,18 @@ skipped, and a dead process holds nothing. One pass takes up to a batch of insta
 of each as one slice; the whole batch is one commit. If that fails, the same instances are taken one by one, so that one bad
 signal never stops its neighbours: a signal whose attempts are used up becomes a dead letter and its instance an incident.
 
-A call that falls due is not told to the kernel: engine.dispatch.calls makes it after the commit that took it on. Between batches
-a drain does its share of what operators asked for many rows at once (engine.dispatch.bulk_acts).
+A call that falls due is not told to the kernel: engine.dispatch.under_way makes it after the commit that took it on, beside the
+drain. Between batches a drain fires schedules (engine.dispatch.clock) and does its share of what operators asked for many rows at
+once (engine.dispatch.bulk_acts).
 """
 
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -27,10 +29,11 @@ from engine.commit import run_hot, run_hot_together
 from engine.coordinator import Advanced
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.bulk_acts import BulkHand
-from engine.dispatch.calls import Intent, make_calls, take_on_calls
-from engine.dispatch.clock import fire_schedules
+from engine.dispatch.calls import Intent, take_on_calls
+from engine.dispatch.clock import ClockHand
 from engine.dispatch.due import Due, happening_of
 from engine.dispatch.poison import caution, count_attempt, count_beforehand
+from engine.dispatch.under_way import CallsUnderWay
 from engine.kernel.signals import SignalType
 from engine.models import Signal
 from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
@@ -43,6 +46,8 @@ MAX_SECONDS = 30.0
 MAX_SIGNALS = 2_000
 SIGNALS_A_SLICE = 50
 NEAREST_LOOK, FARTHEST_LOOK = 0.02, 5.0
+WHILE_CALLING = 0.05
+"""Seconds between looks while calls are under way; the first result ends the pause."""
 
 CLAIM = """
 WITH turns AS (
@@ -60,6 +65,12 @@ LIMIT %(batch)s
 """The time is asked in a query of its own, once: compared with the clock itself, an index would be read through all that lies in
 the future. The lock is taken inside, row by row, so that whatever the planner knows of the tables it looks up and locks no more
 rows than a batch."""
+
+CLAIM_BESIDE = CLAIM.replace(
+    "ORDER BY due_at LIMIT",
+    "AND (type <> 'CallDue' OR %(room)s AND tenant_id <> ALL(%(full)s::uuid[]))\n      ORDER BY due_at LIMIT",
+)
+"""The same without the calls for which there is no room now: nothing else may wait behind them."""
 
 DUE = """
 SELECT id, instance_id, type, coalesce(waiting_token, 0), payload, attempts FROM (
@@ -84,42 +95,74 @@ class Drained:
     has_more: bool = False
     """Whether it stopped because it had done enough for once, not because nothing was left."""
 
+    @property
+    def done(self) -> int:
+        """Say how much was done in all."""
+        return self.signals + self.calls + self.rows
 
-def drain() -> Drained:
-    """Apply everything due; return after a while even if more is left, so that the caller can look around."""
-    drained = Drained(started=fire_schedules())
+
+def never() -> bool:
+    """Go on: nobody asked to stop."""
+    return False
+
+
+def drain(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never) -> Drained:
+    """Apply everything due; return after a while even if more is left, so that the caller can look around.
+
+    A worker lends its `calls`, which go on after this returns; those of anybody else are awaited here.
+    """
+    if calls is None:
+        calls = CallsUnderWay()
+        drained = _drain(calls, stop, awaiting=True)
+        calls.settle_all()
+        return drained
+    return _drain(calls, stop, awaiting=False)
+
+
+def _drain(calls: CallsUnderWay, stop: Callable[[], bool], *, awaiting: bool) -> Drained:
+    drained = Drained()
     stop_at = time.monotonic() + MAX_SECONDS
-    hand = BulkHand()
-    while time.monotonic() < stop_at and drained.signals + drained.calls + drained.rows < MAX_SIGNALS:
+    clock, hand = ClockHand(), BulkHand()
+    while time.monotonic() < stop_at and drained.done < MAX_SIGNALS and not stop():
+        drained.started += clock.take_turn()
         rows = hand.take_turn()
         drained.rows += rows
-        if not drain_once(drained) and not rows:
+        if drain_once(drained, calls) or rows:
+            continue
+        if not (awaiting and calls.count):
             return drained
+        calls.wait(WHILE_CALLING)
     drained.has_more = True
     return drained
 
 
-def drain_once(drained: Drained) -> bool:
-    """Take one batch; tell whether there was anything to do."""
+def drain_once(drained: Drained, calls: CallsUnderWay) -> bool:
+    """Deliver what calls brought and take one batch; tell whether there was anything to do."""
+    settled = calls.settle()
     drained.looked_at = time.monotonic()
+    cautious = bool(caution.left)
     try:
-        intents, count = _take_cautiously(drained) if caution.left else _take(settings.WORKFLOW_DRAIN_BATCH)
+        intents, count = _take_cautiously(drained, calls) if cautious else _take(settings.WORKFLOW_DRAIN_BATCH, calls)
     except Exception:
         if is_connection_lost():
             raise
         log.exception("batch failed, taking its instances one by one")
-        intents, count = _take_one_by_one(drained)
+        intents, count = _take_one_by_one(drained, calls)
         count = max(count, 1)
     drained.signals += count
     drained.calls += len(intents)
-    make_calls(intents)
-    return bool(count or intents)
+    if intents:
+        calls.begin(intents)
+        calls.wait(WHILE_CALLING)  # most are quick
+    if cautious:
+        calls.settle_all()
+    return bool(count or intents or settled)
 
 
 @in_one_transaction
-def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
+def _take(batch: int, calls: CallsUnderWay, only: UUID | None = None) -> tuple[list[Intent], int]:
     """Claim, apply and commit one batch; return the calls that it took on and the number of other signals settled."""
-    claimed = _claim(batch) if only is None else coordinator.lock([only])
+    claimed = _claim(batch, calls) if only is None else coordinator.lock([only])
     if not claimed:
         return [], 0
     reached(Boundary.CLAIMED)
@@ -127,14 +170,23 @@ def _take(batch: int, only: UUID | None = None) -> tuple[list[Intent], int]:
     found, loaded = _load(claimed)
     reached(Boundary.LOADED)
     due = _hold_still(found, loaded)
-    intents = take_on_calls([signal for signal in due if signal.type == SignalType.CALL_DUE], loaded)
+    asked = _in_turn([signal for signal in due if signal.type == SignalType.CALL_DUE], claimed)
+    chosen = calls.choose(asked, loaded)
+    intents = take_on_calls(chosen, loaded)
     told = [signal for signal in due if signal.type != SignalType.CALL_DUE]
     for advanced in coordinator.deliver_batch(_by_instance(told, loaded)):
         reached_steps(advanced.began)
         if not all(advanced.applied):
             _tell_stale(advanced, told)
     reached(Boundary.BEFORE_COMMIT)
-    return intents, len(found) - len(intents)
+    left = len(asked) - len(chosen)
+    return intents, len(found) - left - len(intents)
+
+
+def _in_turn(asked: list[Due], claimed: Sequence[UUID]) -> list[Due]:
+    """Put calls into the order of the claim: tenants in turn, who waits longest first."""
+    place = {instance_id: number for number, instance_id in enumerate(claimed)}
+    return sorted(asked, key=lambda signal: place[signal.instance_id])
 
 
 def _tell_stale(advanced: Advanced, told: Iterable[Due]) -> None:
@@ -145,8 +197,12 @@ def _tell_stale(advanced: Advanced, told: Iterable[Due]) -> None:
             log.info("a signal was stale", instance=str(signal.instance_id), signal=str(signal.id), type=signal.type)
 
 
-def _claim(batch: int) -> list[UUID]:
-    return [row[0] for row in run_hot(CLAIM, {"batch": batch, "scan": batch * 4})]
+def _claim(batch: int, calls: CallsUnderWay) -> list[UUID]:
+    values: dict[str, Any] = {"batch": batch, "scan": batch * 4}
+    full = calls.full_tenants()
+    if full or not calls.has_room:
+        return [row[0] for row in run_hot(CLAIM_BESIDE, values | {"room": calls.has_room, "full": full})]
+    return [row[0] for row in run_hot(CLAIM, values)]
 
 
 def _load(claimed: Sequence[UUID]) -> tuple[list[Due], dict[UUID, Loaded]]:
@@ -180,30 +236,30 @@ def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
     )
 
 
-def _take_cautiously(drained: Drained) -> tuple[list[Intent], int]:
+def _take_cautiously(drained: Drained, calls: CallsUnderWay) -> tuple[list[Intent], int]:
     """Take one instance after the other, each attempt counted beforehand and each call made before the next is taken."""
     with transaction.atomic():
-        claimed = _claim(1)
+        claimed = _claim(1, calls)
     for instance_id in claimed:
         caution.left -= 1
         count_beforehand(instance_id)
-    intents, count = _take_each(claimed, drained)
+    intents, count = _take_each(claimed, drained, calls)
     return intents, max(count, len(claimed))
 
 
-def _take_one_by_one(drained: Drained) -> tuple[list[Intent], int]:
+def _take_one_by_one(drained: Drained, calls: CallsUnderWay) -> tuple[list[Intent], int]:
     """Redo a failed batch instance by instance; count the attempt of each that fails by itself."""
     with transaction.atomic():
-        claimed = _claim(settings.WORKFLOW_DRAIN_BATCH)
-    return _take_each(claimed, drained)
+        claimed = _claim(settings.WORKFLOW_DRAIN_BATCH, calls)
+    return _take_each(claimed, drained, calls)
 
 
-def _take_each(claimed: Iterable[UUID], drained: Drained) -> tuple[list[Intent], int]:
+def _take_each(claimed: Iterable[UUID], drained: Drained, calls: CallsUnderWay) -> tuple[list[Intent], int]:
     intents: list[Intent] = []
     count = 0
     for instance_id in claimed:
         try:
-            taken, applied = _take(1, only=instance_id)
+            taken, applied = _take(1, calls, only=instance_id)
         except Exception as error:
             if is_connection_lost():
                 raise

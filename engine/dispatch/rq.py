@@ -5,8 +5,9 @@ with a fresh id: jobs never pile up, however long workers are busy. The drain de
 signal committed later sets it again. A lost job or an emptied Redis costs one look's distance, never work.
 
 `DrainWorker` is what both `manage.py rqworker` and `manage.py worker` run: no fork per job, JSON only, and awake at the next
-due moment without any job. It works by the clock alone while Redis is away, refuses it or has forgotten it, from the start too,
-and waits for a database that is away.
+due moment without any job. It drains as soon as it has taken a job, so that the job itself finds nothing left to do, and makes
+calls beside its looks. It works by the clock alone while Redis is away, refuses it or has forgotten it, from the start too, and
+waits for a database that is away.
 """
 
 import random
@@ -27,7 +28,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
-from rq import SimpleWorker, worker_registration
+from rq import SimpleWorker, get_current_job, worker_registration
 from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.queue import Queue
@@ -37,7 +38,8 @@ from rq.worker import WorkerStatus
 
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
-from engine.dispatch.drain import Drained, drain, seconds_to_next_look
+from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
+from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
 from engine.outbox import TOLD
 
@@ -57,6 +59,10 @@ PATIENCE_SECONDS = 2.0
 LOST = (RedisError, OSError)
 TOLD_EVERY = 0.2
 """How often a process rings for streams: a ring is a round trip that somebody waits for."""
+BEGUN = "begun"
+"""Noted at a job, in this process only, for which its worker has drained already."""
+FINISHING_SECONDS = 30.0
+"""How long a worker that is told to stop waits for the calls under way; what is left is due again after its deadline."""
 AWAY = (OperationalError, InterfaceError, InternalError)
 """How a database says that it cannot serve now; the last is what a server says that became read-only."""
 
@@ -123,28 +129,31 @@ dispatcher = RqDispatcher()
 
 
 def drain_job() -> None:
-    """Empty the queue; the one job that is ever enqueued."""
-    _lower_flag(client(settings.REDIS_URL))
-    drained = look()
-    if drained.signals or drained.calls or drained.rows:
-        log.info("drained", signals=drained.signals, calls=drained.calls, rows=drained.rows, started=drained.started)
+    """Empty the queue, unless a worker did so when it took this job; the one job that is ever enqueued."""
+    job = get_current_job()
+    if job is None or not job.meta.get(BEGUN):
+        _lower_flag(client(settings.REDIS_URL))
+        look()
 
 
 def _lower_flag(redis: Redis) -> None:
     redis.delete(FLAG)
 
 
-def look() -> Drained:
+def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never) -> Drained:
     """Drain what is due, whether or not anybody announced it; outlive a database that is away for a while."""
     connection.close_at = None  # a worker keeps its connection, and with it the plans of its statements
     close_old_connections()
     try:
-        return drain()
+        drained = drain(calls, stop)
     except AWAY as error:
         log.warning("the database did not answer, looking again", error=type(error).__name__)
         connection.close()
         time.sleep(random.uniform(0.05, LOOK_WITHOUT_DATABASE))  # noqa: S311  spreads workers, keeps no secret
         return Drained()
+    if drained.done:
+        log.info("drained", signals=drained.signals, calls=drained.calls, rows=drained.rows, started=drained.started)
+    return drained
 
 
 def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
@@ -181,6 +190,7 @@ class DrainWorker(SimpleWorker):
         self.log_job_description = False
         self._hand = Draughtsman()
         self._messenger = Messenger()
+        self._calls = CallsUnderWay()
 
     def _set_connection(self, connection: Redis) -> Redis:
         """Ask Redis for no longer than the longest look, where RQ would wait for minutes."""
@@ -269,26 +279,32 @@ class DrainWorker(SimpleWorker):
         """Wait for a job or for the next due moment, whichever comes first; drain at each due moment."""
         idle_since = time.monotonic()
         self.set_state(WorkerStatus.IDLE)
+        lasting = timeout is not None
         while not self._stop_requested:
-            drained = look()
+            drained = self._look(lasting=lasting)
             self._do_beside()
             found = self._next_job(timeout, drained)
             if found is not None:
-                self._begin_at_once(found[0])
+                self._begin_at_once(found[0], lasting=lasting)
             if found is not None or timeout is None:
                 return found
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
                 return None
         raise StopRequested
 
-    def _begin_at_once(self, job: Job) -> None:
+    def _look(self, *, lasting: bool) -> Drained:
+        """Drain; calls go on beside a lasting worker, one that ends with the queue waits for them."""
+        return look(self._calls if lasting else None, lambda: bool(self._stop_requested))
+
+    def _begin_at_once(self, job: Job, *, lasting: bool) -> None:
         """Drain on being woken, before RQ has taken its notes of the job: they take longer than a transition."""
         if job.func_name == DRAIN_JOB:
             try:
                 _lower_flag(self.connection)
             except LOST as error:
                 self.miss_redis(error)
-            look()
+            self._look(lasting=lasting)
+            job.meta[BEGUN] = True
 
     def _do_beside(self) -> None:
         """Tell webhooks and lay out diagrams on the side; a database that is away is waited for at the next look for work."""
@@ -310,6 +326,9 @@ class DrainWorker(SimpleWorker):
             if self._misses_redis:
                 time.sleep(min(ahead, LOOK_WITHOUT_REDIS))
                 return None
+            if self._calls.count:
+                self._calls.wait(ahead)
+                return self._pop(None)
             found = self._pop(ahead - SLEEP_AHEAD if timeout is not None else None)
             while found is None and timeout is not None and (left := until - time.monotonic()) > 0:
                 time.sleep(min(left, ASK_EVERY))
@@ -325,6 +344,8 @@ class DrainWorker(SimpleWorker):
     def _seconds_ahead(self, drained: Drained) -> float:
         if drained.has_more:
             return 0.0
+        if self._calls.count:
+            return WHILE_CALLING
         try:
             nearest = min(self._messenger.every, settings.WORKFLOW_WAKE_SECONDS)
             return min(seconds_to_next_look(drained.looked_at), nearest)
@@ -348,7 +369,11 @@ class DrainWorker(SimpleWorker):
             return None
 
     def teardown(self) -> None:
-        """Leave nothing open."""
+        """Wait for calls under way, as far as that can be asked, and leave nothing open."""
+        try:
+            self._calls.settle_all(FINISHING_SECONDS)
+        except AWAY:
+            log.warning("the database did not answer, calls under way are made again later", calls=self._calls.count)
         super().teardown()
         connection.close()
 

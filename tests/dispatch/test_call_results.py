@@ -7,8 +7,9 @@ import pytest
 from django.db import connection
 
 from engine.audit import database_now
-from engine.dispatch.calls import Intent, _deliver_results, make_calls
+from engine.dispatch.calls import Intent, deliver_results
 from engine.dispatch.drain import _take, drain
+from engine.dispatch.under_way import CallsUnderWay, make_calls
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, Wait
 from engine.services.operations import resume_instance, suspend_instance
 from engine.transports.base import Failed, Succeeded
@@ -29,7 +30,7 @@ def two(committed_cast: Cast, valkey: object, settings: Any) -> tuple[Instance, 
 
 
 def taken_on() -> list[Intent]:
-    intents, _ = _take(50)
+    intents, _ = _take(50, CallsUnderWay())
     return intents
 
 
@@ -93,7 +94,7 @@ def writers(instances: tuple[Instance, Instance]) -> int:
 
 def test_results_that_are_there_together_are_one_commit(two: tuple[Instance, Instance]) -> None:
     intents = taken_on()
-    _deliver_results([(intent, Succeeded({"word": "both"})) for intent in intents])
+    deliver_results([(intent, Succeeded({"word": "both"})) for intent in intents])
     for instance in two:
         instance.refresh_from_db()
     assert [instance.state for instance in two] == [{"heard": "both"}] * 2
@@ -104,7 +105,7 @@ def test_results_of_which_one_is_bad_are_applied_one_by_one(two: tuple[Instance,
     bad, good = two
     intents = taken_on()
     RuntimeState.objects.filter(instance=bad).update(snapshot={"engineSchemaVersion": 999})
-    _deliver_results([(intent, Succeeded({"word": "both"})) for intent in intents])
+    deliver_results([(intent, Succeeded({"word": "both"})) for intent in intents])
     bad.refresh_from_db()
     good.refresh_from_db()
     assert (bad.status, good.state, writers(two)) == ("incident", {"heard": "both"}, 2)

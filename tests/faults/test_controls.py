@@ -23,6 +23,7 @@ from engine.audit import database_now
 from engine.dispatch import calls, rq
 from engine.dispatch import drain as draining
 from engine.dispatch.boundaries import Boundary
+from engine.dispatch.under_way import CallsUnderWay
 from engine.kernel import interpreter
 from engine.models import Instance, Signal, SignalReceipt, Wait
 from engine.services.instances import start_instance
@@ -212,7 +213,7 @@ def taken_on(instance: Instance) -> calls.Intent:
     give_up = time.monotonic() + PATIENCE
     while not intents and time.monotonic() < give_up:
         until_due(instance)
-        intents, _ = draining._take(50)
+        intents, _ = draining._take(50, CallsUnderWay())
     return intents[0]
 
 

@@ -14,7 +14,7 @@ from django.db import connection
 
 from engine import access, coordinator
 from engine.admission import Limits
-from engine.dispatch import drain, due
+from engine.dispatch import clock, due
 from engine.kernel import finishing
 from engine.kernel.effects import Closing
 from engine.kernel.signals import Continue, SignalType
@@ -116,7 +116,7 @@ def _slot_without_a_word(patch: pytest.MonkeyPatch) -> None:
 
 
 def _clock_asleep(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(drain, "fire_schedules", lambda: 0)
+    patch.setattr(clock, "fire_schedules", lambda: 0)
 
 
 def _retry_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,167 @@
+"""Keep calls under way while a drain goes on: each in a thread of its own, results delivered when they are there.
+
+A call may take its time, or never end. Meanwhile the drain applies whatever else falls due, and one tenant's calls never take the
+room of all others. A call that does not come back in its time is given up, as if nobody had answered; what its thread still
+brings is dropped. The threads hold nothing that counts: ended with their worker, their calls are due again under the same key.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from threading import Thread
+from uuid import UUID
+
+import structlog
+
+from engine.dispatch.boundaries import Boundary, reached
+from engine.dispatch.calls import CALLS_AT_ONCE, Answered, Intent, deliver_results, make_one, perform_at_once
+from engine.dispatch.due import Due
+from engine.projection import Loaded
+from engine.transports.base import CallResult, Failed
+from workflowplatform.accounts.models import Tenant
+
+log = structlog.get_logger(__name__)
+
+CALLS_A_TENANT = CALLS_AT_ONCE // 2
+"""How many calls of one tenant a worker makes side by side: the rest of its room is for the others."""
+GIVE_UP_AFTER = 2.0
+"""Seconds beyond a call's time after which nobody waits for it any more; its signal is due again later than that."""
+ALONE_SECONDS = 5.0
+"""How long a call from which a worker did not come back keeps others away: what kills a worker mostly does so at once."""
+TOGETHER = 0.002
+"""Seconds for which the first result waits for others, so that they are one commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """One call that is being made, by this process's own steady clock."""
+
+    intent: Intent
+    result: Future[CallResult]
+    begun_at: float
+
+    @property
+    def is_late(self) -> bool:
+        """Tell whether its time is over and it has not come back."""
+        over = self.begun_at + self.intent.timeout_seconds + GIVE_UP_AFTER
+        return time.monotonic() > over and not self.result.done()
+
+    @property
+    def wants_alone(self) -> bool:
+        """Tell whether nothing should be begun beside it."""
+        return bool(self.intent.attempts) and time.monotonic() < self.begun_at + ALONE_SECONDS
+
+
+class CallsUnderWay:
+    """The calls that one worker has taken on and not yet delivered."""
+
+    def __init__(self) -> None:
+        self._calls: list[UnderWay] = []
+
+    @property
+    def count(self) -> int:
+        """Say how many there are."""
+        return len(self._calls)
+
+    @property
+    def has_room(self) -> bool:
+        """Tell whether any call can be begun now."""
+        return self.count < CALLS_AT_ONCE and not any(call.wants_alone for call in self._calls)
+
+    def full_tenants(self) -> list[UUID]:
+        """Return whose calls have all the room that they may have."""
+        return [tenant_id for tenant_id, count in self._by_tenant().items() if count >= CALLS_A_TENANT]
+
+    def choose(self, due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
+        """Choose what to begin of the calls that fell due, in their order; a doubtful one is made alone.
+
+        Doubtful is one from which a worker did not come back.
+        """
+        if not self.has_room:
+            return []
+        doubtful = [signal for signal in due if signal.attempts]
+        if doubtful and not self._calls:
+            return doubtful[:1]
+        chosen, taken = [], self._by_tenant()
+        for signal in due:
+            tenant_id = loaded[signal.instance_id].tenant_id
+            if not signal.attempts and taken.total() < CALLS_AT_ONCE and taken[tenant_id] < CALLS_A_TENANT:
+                chosen.append(signal)
+                taken[tenant_id] += 1
+        return chosen
+
+    def _by_tenant(self) -> Counter[UUID]:
+        return Counter(call.intent.tenant_id for call in self._calls)
+
+    def begin(self, intents: Sequence[Intent]) -> None:
+        """Make calls that were taken on; what needs no outside is settled here and now."""
+        intents = perform_at_once(intents)
+        if not intents:
+            return
+        reached(Boundary.BEFORE_CALL)
+        tenants = Tenant.objects.filter(pk__in={intent.tenant_id for intent in intents})
+        allow = dict(tenants.values_list("id", "http_allow"))
+        self._calls += [_begin(intent, allow[intent.tenant_id]) for intent in intents]
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the first result, and a moment for those that come with it."""
+        results = [call.result for call in self._calls]
+        if wait(results, seconds, return_when=FIRST_COMPLETED).done:
+            wait(results, TOGETHER)
+
+    def settle(self) -> int:
+        """Deliver what is there; give up what does not come back. Return how many calls that were."""
+        ended = [call for call in self._calls if call.result.done() or call.is_late]
+        if not ended:
+            return 0
+        reached(Boundary.AFTER_CALL)
+        answered = [answer for call in ended if (answer := self._answer(call)) is not None]
+        deliver_results(answered)  # where the database is away they stay, and are delivered when it is back
+        self._calls = [call for call in self._calls if call not in ended]
+        return len(ended)
+
+    def settle_all(self, seconds: float = float("inf")) -> None:
+        """Wait until every call has ended or was given up, or for so long."""
+        until = time.monotonic() + seconds
+        while self._calls and time.monotonic() < until:
+            self.wait(0.1)
+            self.settle()
+
+    def _answer(self, call: UnderWay) -> Answered | None:
+        """Say what came of a call; one that this house itself failed to make is due again after its deadline."""
+        names = {"instance": str(call.intent.instance_id), "signal": str(call.intent.signal_id)}
+        if not call.result.done():
+            log.error("a call did not come back in its time and was given up", transport=call.intent.transport, **names)
+            patience = f"{call.intent.timeout_seconds:g} seconds"
+            return call.intent, Failed("transport", "no_answer", f"It did not come back within {patience}.")
+        error = call.result.exception()
+        if error is None:
+            return call.intent, call.result.result()
+        self._calls.remove(call)
+        if not isinstance(error, Exception):
+            raise error
+        log.error("a call could not be made, it is due again later", error=type(error).__name__, **names)
+        return None
+
+
+def _begin(intent: Intent, allow: list[str] | None) -> UnderWay:
+    """Let a thread make one call; nobody ever waits for the thread itself."""
+    result: Future[CallResult] = Future()
+    Thread(target=_make, args=(result, intent, allow), name="call", daemon=True).start()
+    return UnderWay(intent, result, time.monotonic())
+
+
+def _make(result: Future[CallResult], intent: Intent, allow: list[str] | None) -> None:
+    try:
+        result.set_result(make_one(intent, allow))
+    except BaseException as error:  # noqa: BLE001  told to whoever waits for the result
+        result.set_exception(error)
+
+
+def make_calls(intents: Sequence[Intent]) -> None:
+    """Make calls side by side and wait until each has ended."""
+    calls = CallsUnderWay()
+    calls.begin(intents)
+    calls.settle_all()

@@ -1,0 +1,172 @@
+"""A call that takes its time, or never ends, keeps nobody waiting but its own step."""
+
+import time
+from collections.abc import Callable, Iterator
+from threading import Event, Thread, Timer
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from engine import functions
+from engine.dispatch import rq
+from engine.dispatch.drain import Drained, _take, drain
+from engine.dispatch.rq import look, make_worker
+from engine.dispatch.under_way import CALLS_A_TENANT, CallsUnderWay
+from engine.models import Effect, Instance, Signal
+from tests.cast import Cast
+from tests.workflows import CALL, TIMER, activated, fall_due, started
+
+PATIENCE = 60.0
+SLOW = CALL.replace("workflow: call", "workflow: slow").replace("echo", "test_held")
+
+Hold = Callable[[Callable[[], bool]], None]
+
+
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
+    """Give a function that says how long calls of `slow` take: until something is so. It answers whether it came to be."""
+    released = Event()
+    asked: list[Callable[[], bool]] = []
+
+    def held(*, word: str) -> dict[str, str]:
+        give_up = time.monotonic() + PATIENCE
+        while not (seen := asked[0]()) and time.monotonic() < give_up and not released.wait(0.02):
+            pass
+        return {"word": "in time" if seen else "too late"}
+
+    monkeypatch.setattr(functions, "_registered", dict(functions._registered))
+    functions.workflow_function("test_held")(held)
+    yield asked.append
+    released.set()
+
+
+@pytest.fixture
+def house(committed_cast: Cast, hold: Hold, valkey: object, settings: Any) -> Cast:
+    """Give two tenants with the same workflows, and nobody who drains."""
+    settings.WORKFLOW_DISPATCHER = "rq"
+    for author in ("gwen", "sam"):
+        for source in (CALL, SLOW, TIMER):
+            activated(committed_cast.actor(author), source)
+    return committed_cast
+
+
+def heard(instance: Instance) -> Any:
+    instance.refresh_from_db()
+    return instance.state.get("heard")
+
+
+def test_what_falls_due_while_a_call_is_under_way_is_drained(house: Cast, hold: Hold) -> None:
+    slow = started(house.actor("ada"), "slow", word="x")
+    later: list[Instance] = []
+
+    def timer_ended() -> bool:
+        if not later:
+            later.append(fall_due(started(house.actor("ada"), "timer")))
+        return Instance.objects.filter(pk=later[0].pk, status="completed").exists()
+
+    hold(timer_ended)
+    drain()
+    assert heard(slow) == "in time"
+
+
+def test_as_many_slow_calls_as_a_tenant_may_have_leave_room_for_the_next_tenant(house: Cast, hold: Hold) -> None:
+    slow = [started(house.actor("ada"), "slow", word="x") for _ in range(CALLS_A_TENANT + 3)]
+    other = started(house.actor("stan"), "call", word="quick")
+    hold(Instance.objects.filter(pk=other.pk, status="completed").exists)
+    drain()
+    assert [heard(one) for one in slow] == ["in time"] * len(slow)
+
+
+def test_calls_are_taken_on_tenants_in_turn(house: Cast) -> None:
+    for _ in range(2 * CALLS_A_TENANT):
+        started(house.actor("ada"), "call", word="many")
+    last = started(house.actor("stan"), "call", word="one")
+    intents, settled = _take(50, CallsUnderWay())
+    assert last.pk in {intent.instance_id for intent in intents}
+    assert (len(intents), settled) == (CALLS_A_TENANT + 1, 0)
+
+
+def test_a_function_that_never_ends_fails_its_step_in_time(house: Cast, hold: Hold) -> None:
+    instance = started(house.actor("ada"), "slow", word="x")
+    Effect.objects.filter(instance=instance).update(timeout_seconds=0.1)
+    hold(lambda: False)
+    drain()
+    instance.refresh_from_db()
+    assert (instance.status, instance.error["class"], instance.error["code"]) == ("incident", "transport", "no_answer")
+    assert Effect.objects.get(instance=instance).status == "failed"
+
+
+def test_calls_that_a_worker_lends_go_on_after_the_drain(house: Cast, hold: Hold) -> None:
+    slow = started(house.actor("ada"), "slow", word="x")
+    calls, open_ = CallsUnderWay(), Event()
+    hold(open_.is_set)
+    drain(calls)
+    assert (calls.count, heard(slow)) == (1, None)
+    open_.set()
+    calls.wait(PATIENCE)
+    drain(calls)
+    assert (calls.count, heard(slow)) == (0, "in time")
+
+
+def cut_off() -> None:
+    """End this thread's connection to the database, as a server that restarts does."""
+
+    def end(backend: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
+        connection.close()
+
+    elsewhere = Thread(target=end, args=[connection.connection.info.backend_pid])
+    elsewhere.start()
+    elsewhere.join()
+
+
+def test_results_wait_for_a_database_that_is_away(house: Cast, hold: Hold) -> None:
+    slow = started(house.actor("ada"), "slow", word="x")
+    calls, open_ = CallsUnderWay(), Event()
+    hold(open_.is_set)
+    look(calls)
+    cut_off()
+    open_.set()
+    calls.wait(PATIENCE)
+    look(calls)
+    assert calls.count == 1
+    look(calls)
+    assert (calls.count, heard(slow), Effect.objects.get(instance=slow).made) == (0, "in time", 1)
+
+
+def test_a_call_from_which_a_worker_did_not_come_back_is_made_alone(house: Cast) -> None:
+    doubtful, *others = (started(house.actor("ada"), "call", word=word) for word in ("doubtful", "one", "two"))
+    Signal.objects.filter(instance=doubtful).update(attempts=1)
+    calls = CallsUnderWay()
+    assert [intent.instance_id for intent in _take(50, calls)[0]] == [doubtful.pk]
+    assert {intent.instance_id for intent in _take(50, calls)[0]} == {other.pk for other in others}
+
+
+def test_a_worker_that_is_told_to_stop_takes_nothing_more(house: Cast) -> None:
+    timer = fall_due(started(house.actor("ada"), "timer"))
+    assert drain(stop=lambda: True).done == 0
+    timer.refresh_from_db()
+    assert timer.status == "running"
+
+
+def test_a_worker_that_ends_delivers_what_its_calls_bring(house: Cast, hold: Hold) -> None:
+    slow = started(house.actor("ada"), "slow", word="x")
+    worker, open_ = make_worker("ending"), Event()
+    hold(open_.is_set)
+    worker._look(lasting=True)
+    assert heard(slow) is None
+    Timer(0.2, open_.set).start()
+    worker.teardown()
+    assert heard(slow) == "in time"
+
+
+def test_a_job_for_which_its_worker_has_drained_looks_no_second_time(
+    house: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Drained] = []
+    monkeypatch.setattr(rq, "look", lambda *lent: looks.append(look(*lent)) or looks[-1])
+    started(house.actor("ada"), "call", word="x")
+    make_worker("once").work(burst=True)
+    assert len(looks) == 3  # before it waits, when it is woken, and before it waits again
