@@ -70,7 +70,7 @@ UNFOLD = {
     "STYLES": [
         file_at(name) for name in ("css/tokens.css", "engine/admin.css", "engine/operating.css", "css/diagram.css")
     ],
-    "SCRIPTS": [file_at("engine/scheme.js")],
+    "SCRIPTS": [file_at("engine/scheme.js"), file_at("engine/reach.js")],
     "DASHBOARD_CALLBACK": "engine.admin.overview.overview",
     "SIDEBAR": {
         "show_search": False,

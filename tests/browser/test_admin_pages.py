@@ -154,6 +154,28 @@ def test_a_page_turns_dark_when_the_machine_does(signed_in: SignedIn) -> None:
     expect(gwen.locator("html")).not_to_have_class("dark")
 
 
+HEARD = """() => [...document.querySelectorAll('.material-symbols-outlined')]
+  .filter(icon => !icon.ariaLabel && !icon.closest('[aria-hidden=true]')).map(icon => icon.textContent.trim())"""
+
+
+def test_what_unfold_draws_for_the_mouse_is_reached_by_keyboard_and_its_icons_keep_silent(signed_in: SignedIn) -> None:
+    gwen = signed_in("gwen", viewport={"width": 360, "height": 740})
+    gwen.goto("/admin/engine/instance/")
+    navigation = gwen.get_by_role("link", name="Dead letters", exact=True)
+    expect(navigation).not_to_be_visible()
+    gwen.get_by_role("button", name="Show or hide the navigation").press("Enter")
+    expect(navigation).to_be_visible()
+    gwen.get_by_role("button", name=re.compile("Gwen")).press("Enter")
+    expect(gwen.get_by_role("button", name="Log out", exact=True)).to_be_visible()
+    gwen.get_by_role("button", name="Close", exact=True).first.press(" ")
+    expect(navigation).not_to_be_visible()
+    expect(gwen.get_by_role("button", name="Search", exact=True)).to_be_visible()
+    gwen.get_by_role("button", name="Filters", exact=True).press("Enter")
+    expect(gwen.get_by_role("link", name="incident", exact=True)).to_be_visible()
+    assert gwen.evaluate(HEARD) == []
+    assert faults_in(gwen, (DARK,)) == []
+
+
 def test_a_template_is_written_without_scripts(signed_in: SignedIn, new_context: NewContext, product: Product) -> None:
     kept = signed_in("gwen").context.storage_state()
     page = new_context(product.address, storage_state=kept, java_script_enabled=False).new_page()
