@@ -260,8 +260,9 @@ class WebhookAdmin(TenantAdmin):
 
 @admin.register(WebhookDelivery)
 class DeliveryAdmin(TenantAdmin):
+    nothing = "No webhook has told anything yet. What they send stands here, with every try."
     visible = staticmethod(access.visible_deliveries)
-    list_display = ("what", "webhook", "state_label", "attempts", "made", "next_try")
+    list_display = ("what", "to_whom", "state_label", "tries", "made", "next_try")
     list_filter = ("status", "webhook")
     list_select_related = ("webhook",)
     ordering = ("-id",)
@@ -304,6 +305,16 @@ class DeliveryAdmin(TenantAdmin):
     def state_label(self, delivery: WebhookDelivery) -> str:
         return delivery.status
 
+    @display(description="Webhook", ordering="webhook__title")
+    def to_whom(self, delivery: WebhookDelivery) -> str:
+        return str(delivery.webhook)
+
+    @display(description="Tries", ordering="attempts")
+    def tries(self, delivery: WebhookDelivery) -> int:
+        return delivery.attempts
+
     @display(description="Next try", ordering="due_at")
     def next_try(self, delivery: WebhookDelivery) -> str:
-        return moment_words(delivery.due_at) if delivery.status == "pending" else "–"
+        if delivery.status != "pending":
+            return "–"
+        return moment_words(delivery.due_at) if delivery.webhook.status == "active" else "when it is resumed"

@@ -18,10 +18,12 @@ from engine.demo.stories import acme_stories, globex_stories, last_acme_stories,
 from engine.demo.telling import tell
 from engine.errors import Conflict
 from engine.gallery import gallery
-from engine.models import Instance, Template
+from engine.horizon import horizon
+from engine.models import Instance, Template, Webhook
+from engine.services.deliveries import collect
 from engine.services.people import create_person, create_role, create_tenant
 from engine.services.templates import activate_version, save_draft
-from engine.services.webhooks import create_webhook, list_webhooks
+from engine.services.webhooks import create_webhook, list_webhooks, pause_webhook
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Role, Tenant, User
 from workflowplatform.services.demo_people import PEOPLE
@@ -48,7 +50,7 @@ LEDGER: Mapping[str, Any] = {
     "url": "https://ledger.acme.example/hooks",
     "events": ["instance.started", "instance.incident", "task.completed"],
 }
-"""A webhook whose address cannot exist: it needs no network, and every try says why it failed."""
+"""A webhook that is paused, for its address cannot exist: what it would tell can be looked at, and nothing fails."""
 HASHERS = 2
 """Passwords hashed side by side: hashing is most of the work, and it leaves Python free."""
 
@@ -69,8 +71,9 @@ def _furnish_with(people: "People") -> None:
     _make_templates(people.actor("sam"), {name: gallery()[name] for name in GLOBEX_TEMPLATES})
     tell(globex_stories(), people.actor)
     people.wait_for_all()
-    _make_webhook(people.actor("gwen"))
+    since = horizon().xid
     tell(last_acme_stories(), people.actor, finish=False)
+    _make_webhook(people.actor("gwen"), since)
     tell([mark_story()], people.actor, finish=False)
 
 
@@ -188,10 +191,15 @@ def _make_versions(actor: Actor, name: str, source: str) -> None:
         save_draft(actor=actor, source=text)
 
 
-def _make_webhook(author: Actor) -> None:
-    """Tell an address that nobody has about what comes last: what is to be told, tried and tried again can be looked at."""
-    if not list_webhooks(actor=author).exists():
-        create_webhook(actor=author, **LEDGER)
+@transaction.atomic
+def _make_webhook(author: Actor, since: int) -> None:
+    """Leave what happened last to be told to an address that nobody has: no worker ever sees the webhook but paused."""
+    if list_webhooks(actor=author).exists():
+        return
+    webhook, _ = create_webhook(actor=author, **LEDGER)
+    Webhook.objects.filter(pk=webhook.pk).update(after_xid=since)
+    collect()
+    pause_webhook(actor=author, webhook_id=webhook.pk)
 
 
 def _changed(source: str, change: tuple[str, str] | None) -> list[str]:
