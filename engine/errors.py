@@ -28,8 +28,11 @@ class NotFound(WorkflowError):
 
     code = "not_found"
 
-    def __init__(self, message: str = "There is nothing here under this name or id.") -> None:
+    def __init__(
+        self, message: str = "There is nothing here under this name or id.", errors: Sequence[FieldError] = ()
+    ) -> None:
         super().__init__(message)
+        self.errors = tuple(errors)
 
 
 class Refused(WorkflowError):

@@ -117,7 +117,7 @@ def _status_of(error: errors.WorkflowError) -> int:
 def _errors_of(error: errors.WorkflowError) -> Sequence[FieldError]:
     if isinstance(error, errors.Unprocessable):
         return [FieldError(finding.path, finding.code, finding.message) for finding in error.findings]
-    return error.errors if isinstance(error, errors.Invalid) else ()
+    return error.errors if isinstance(error, errors.Invalid | errors.NotFound) else ()
 
 
 def _facts_of(error: errors.WorkflowError) -> dict[str, Any]:

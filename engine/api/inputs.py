@@ -1,6 +1,7 @@
 """What may be sent: one serializer a body. Unknown fields are refused by name; nothing is guessed from a wrong type."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from engine.errors import Invalid
+from engine.errors import Invalid, NotFound
 from engine.kernel.cron import Dst
 from engine.kernel.forms import FieldError
 from engine.kernel.periods import parse_period
@@ -359,3 +360,13 @@ def read_body(request: Request, shape: type[Body]) -> dict[str, Any]:
     body = shape(data=request.data)
     body.is_valid(raise_exception=True)
     return dict(body.validated_data)
+
+
+@contextmanager
+def naming(field: str) -> Iterator[None]:
+    """Say which field names what is not there, so that nobody looks for the mistake in the address."""
+    try:
+        yield
+    except NotFound as nothing:
+        message = f"There is nothing for you under what `{field}` names."
+        raise NotFound(message, [FieldError(field, "not_found", message)]) from nothing

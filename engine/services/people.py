@@ -367,18 +367,23 @@ def _insert(row: models.Model) -> None:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError as refusal:
-        raise _invalid(ValidationError({"name": ["This name is taken."]})) from refusal
+        raise _invalid(ValidationError({"name": ValidationError("", code="unique")})) from refusal
 
 
 def _invalid(refusal: ValidationError) -> Invalid:
     """Say Django's field errors in the platform's own form, under the names that the verbs use."""
-    fields = refusal.message_dict
     errors = [
-        FieldError("name" if field in {"username", "__all__"} else field, "invalid", message)
-        for field, messages in fields.items()
-        for message in messages
+        FieldError("name" if field in {"username", "__all__"} else field, *_said(each))
+        for field, found in refusal.error_dict.items()
+        for each in found
     ]
     return Invalid(" ".join(error.message for error in errors), errors)
+
+
+def _said(error: ValidationError) -> tuple[str, str]:
+    if error.code in {"unique", "unique_together"}:
+        return "taken", "This name already exists."
+    return "invalid", " ".join(error.messages)
 
 
 def person_named(name: str) -> User:

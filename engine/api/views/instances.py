@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from engine import access
 from engine.api import filters
-from engine.api.inputs import ReasonBody, StartBody, read_body
+from engine.api.inputs import ReasonBody, StartBody, naming, read_body
 from engine.api.once import once
 from engine.api.paging import answer_page
 from engine.api.serializers import HistorySerializer, InstanceSerializer, StepRunSerializer
@@ -62,7 +62,9 @@ class InstancesView(ApiView):
     @once
     def post(self, request: Request) -> Response:
         """Start an instance and run it to its first wait."""
-        started = self._start(read_body(request, StartBody))
+        body = read_body(request, StartBody)
+        with naming("template"):
+            started = self._start(body)
         return Response(shape_instance(self.actor, started.instance, started.tasks), status=201)
 
     def _start(self, body: dict[str, Any]) -> instances.StartedInstance:

@@ -14,6 +14,7 @@ from engine.api.inputs import (
     NewTokenBody,
     PersonBody,
     RoleBody,
+    naming,
     read_body,
 )
 from engine.api.matching import EditedView, matched
@@ -108,7 +109,8 @@ class TokensView(ApiView):
         """Make a token; its text is answered this once, so that no answer is kept for a repeat."""
         refuse_key(request, "A new token's text")
         body = read_body(request, NewTokenBody)
-        person = directory.find_person(actor=self.actor, name=body.pop("person", None) or self.actor.name)
+        with naming("person"):
+            person = directory.find_person(actor=self.actor, name=body.pop("person", None) or self.actor.name)
         token, plain = people.create_token(actor=self.actor, person=person, **body)
         token.token = plain  # type: ignore[attr-defined]
         return Response(NewTokenSerializer.write(token), status=201)

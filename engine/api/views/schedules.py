@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from engine import access
 from engine.api import filters
-from engine.api.inputs import NoBody, ScheduleBody, ScheduleChangeBody, read_body
+from engine.api.inputs import NoBody, ScheduleBody, ScheduleChangeBody, naming, read_body
 from engine.api.matching import EditedView, matched
 from engine.api.once import once
 from engine.api.paging import answer_page, read_count
@@ -36,7 +36,9 @@ class SchedulesView(ApiView):
     @once
     def post(self, request: Request) -> Response:
         """Let the clock start a template."""
-        schedule = schedules.create_schedule(actor=self.actor, **read_body(request, ScheduleBody))
+        body = read_body(request, ScheduleBody)
+        with naming("template"):
+            schedule = schedules.create_schedule(actor=self.actor, **body)
         return Response(ScheduleSerializer.write(schedule), status=201)
 
 
