@@ -18,6 +18,7 @@ from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
 from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
 from engine.projection import Loaded
+from engine.references import hold_reference
 from engine.routing import queue_signal
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.accounts.models import Tenant
@@ -93,7 +94,7 @@ def _admit(instance: Instance, now: datetime) -> None:
 
 
 def queue_newborn(born: Loaded, *, actor: Actor) -> Instance:
-    """Let an instance that another one started wait for its turn."""
+    """Let an instance wait for its turn: nothing of it has run yet."""
     instance = Instance(
         id=born.instance_id,
         tenant_id=born.tenant_id,
@@ -109,11 +110,6 @@ def queue_newborn(born: Loaded, *, actor: Actor) -> Instance:
         parent_id=born.parent_id,
         depth=born.depth,
     )
-    return queue_instance(instance, actor=actor)
-
-
-def queue_instance(instance: Instance, *, actor: Actor) -> Instance:
-    """Write an instance that waits for its turn: nothing of it has run yet."""
     instance.status = InstanceStatus.QUEUED
     instance.save(force_insert=True)
     RuntimeState.objects.create(
@@ -127,5 +123,6 @@ def queue_instance(instance: Instance, *, actor: Actor) -> Instance:
         updated_at=instance.started_at,
     )
     record(instance, Act("start_workflow", new={"input": instance.input, "queued": True}), actor=actor)
+    hold_reference(born, instance.reference)
     tell_queued()
     return instance

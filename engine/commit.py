@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter
 from typing import Any, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
@@ -113,6 +114,8 @@ class Batch:
 
     rows: dict[str, list[Row]] = field(default_factory=lambda: {part: [] for part in PARTS})
     began_at: float = field(default_factory=perf_counter)
+    references: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
+    """Which references of a template are to be held by instances born here, where they may be in use only once."""
 
     def add(self, part: str, row: Row) -> None:
         self.rows[part].append(row)

@@ -11,7 +11,7 @@ Everybody takes locks in one order: runtime rows by instance id, then what hangs
 import json
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -29,7 +29,7 @@ from engine.definitions import definition_of
 from engine.errors import Invalid, NotFound
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
-from engine.kernel.interpreter import advance
+from engine.kernel.interpreter import advance, reference_at_start
 from engine.kernel.json_text import read_json
 from engine.kernel.signals import CancelCase, Continue, Happening, InstanceFacts, Lent, Started, TaskCompleted
 from engine.kernel.snapshot import Snapshot
@@ -37,9 +37,10 @@ from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_batch
 from engine.models import TemplateVersion
 from engine.outbox import announce_on_commit
-from engine.outward import addresses_of, children_of, newborn, send_outward
+from engine.outward import addresses_of, births_of, newborn, send_outward
 from engine.projection import Delivery, Loaded, Stage, project
 from engine.rates import admitting
+from engine.references import hold_reference, holder_of, in_use, is_unique
 from engine.routing import hold_addresses
 from engine.task_effects import carry_out_task_effects
 from engine.transactional import Performer
@@ -208,14 +209,38 @@ def _run(
     if begins:
         result = _without_start(result, len(deliveries))
     stage = Stage(loaded, result, deliveries, actor, node(), batch)
+    births = list(_births(stage))
     project(stage)
     stages = [stage]
-    for child in children_of(stage):
-        if child.limited:
-            stage.waiting.append(child)
+    for born in births:
+        if born.limited:
+            stage.waiting.append(born)
         else:
-            stages += _run(batch, child, (), actor, alone=alone)
+            stages += _run(batch, born, (), actor, alone=alone)
     return stages
+
+
+def _births(stage: Stage) -> Iterator[Loaded]:
+    """Give what a slice starts; one whose reference another one has is refused as the first of these would be."""
+    held = stage.batch.references
+    for birth in births_of(stage):
+        born = with_reference(birth.born)
+        if is_unique(born.version_id) and (reference := born.facts.reference) is not None:
+            place = (born.template_id, reference)
+            holder = held.get(place) or holder_of(*place)
+            if holder is not None:
+                birth.refuse(stage, "reference", in_use(reference, holder))
+                continue
+            held[place] = born.instance_id
+        yield born
+
+
+def with_reference(born: Loaded) -> Loaded:
+    """Give what is about to be born, or to wait for that, the reference that it will have, where only one may have it."""
+    if not is_unique(born.version_id):
+        return born
+    reference = reference_at_start(definition_of(born.version_id), born.facts, born.input, lend(born))
+    return replace(born, facts=replace(born.facts, reference=reference))
 
 
 def _begins(loaded: Loaded, happenings: Sequence[Happening]) -> bool:
@@ -240,6 +265,9 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     """Write the batch, bring signals to other instances, and announce everything when the transaction commits."""
     hold_addresses(addresses_of(stages))
     write(batch)
+    for stage in stages:
+        if stage.is_birth:
+            hold_reference(stage.loaded, stage.reference)
     sent = carry_out_task_effects(stages) + send_outward(stages)
     waiting = _queue_waiting(stages)
     sent += sum(admit_next(*slot, stages[0].now) for slot in sorted(_freed(stages) | waiting))
@@ -316,8 +344,10 @@ def start(
     """Bring an instance to life and run it to its first wait. Call inside a transaction."""
     now = now or database_now()
     born = newborn(version, template, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
-    loaded = replace(born, facts=replace(born.facts, reference=reference))
+    loaded = with_reference(replace(born, facts=replace(born.facts, reference=reference)))
     batch = Batch()
+    if loaded.facts.reference is not None:
+        batch.references[loaded.template_id, loaded.facts.reference] = loaded.instance_id
     return _commit(batch, _run(batch, loaded, (), actor))[0]
 
 

@@ -5,13 +5,13 @@ else that concerns another instance is a signal to it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from engine import routing
-from engine.audit import Chain
+from engine.audit import Act, Chain
 from engine.definitions import definition_of
 from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
 from engine.kernel.errors import error_names
@@ -57,15 +57,32 @@ def newborn(
     )
 
 
-def children_of(stage: Stage) -> Iterator[Loaded]:
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """An instance that a slice starts, and what of the slice wants it."""
+
+    born: Loaded
+    effect: StartChild | Emit
+
+    def refuse(self, stage: Stage, code: str, message: str) -> None:
+        """Let it not be born: its parent's wait is answered, or the refusal stands in the history of who wanted it."""
+        if isinstance(self.effect, StartChild):
+            _refuse(stage, self.effect, "business", code, message)
+        else:
+            new = {"workflow": self.born.facts.template, "event": self.effect.name}
+            stage.refusals.append(Act("refuse_start", cause=message, new=new))
+
+
+def births_of(stage: Stage) -> Iterator[Birth]:
     """Give the instances that this slice starts; one that cannot be started answers its parent at once."""
     for effect in stage.result.effects:
         if isinstance(effect, StartChild):
             child = _child(stage, effect)
             if child is not None:
-                yield child
+                yield Birth(child, effect)
         elif isinstance(effect, Emit) and effect.kind == "event":
-            yield from _started_by_event(stage, effect)
+            for born in _started_by_event(stage, effect):
+                yield Birth(born, effect)
 
 
 def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
@@ -136,8 +153,9 @@ def _version(stage: Stage, effect: StartChild) -> TemplateVersion | None:
 
 
 def _refuse(stage: Stage, effect: StartChild, error_class: str, code: str, message: str) -> None:
-    """Answer the parent's wait as a child that failed would."""
+    """Answer the parent's wait as a child that failed would; where nobody waits, let the history say it."""
     if effect.token is None:
+        stage.refusals.append(Act("refuse_start", step=effect.step, cause=message, new={"workflow": effect.name}))
         return
     error = error_names(ErrorRecord(error_class, code, message, effect.step))
     payload = {"status": "failed", "outcome": None, "output": None, "error": error, "instance": ""}

@@ -7,6 +7,7 @@ name. What an author or a person can cause never raises here: it becomes the err
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import engine.kernel.steps.calls
@@ -16,7 +17,7 @@ import engine.kernel.steps.lines
 import engine.kernel.steps.tasks  # noqa: F401
 from engine.kernel.editing import edit
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
-from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, error_names, error_record
+from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, StepError, error_names, error_record
 from engine.kernel.finishing import finish, try_again
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
@@ -34,6 +35,7 @@ from engine.kernel.signals import (
     Continue,
     Happening,
     InstanceFacts,
+    Json,
     Lent,
     NamedSignal,
     RetryDue,
@@ -208,6 +210,11 @@ def _start(machine: Machine, happening: Started) -> bool:
 
 
 def _begin_case(machine: Machine, root: Frame) -> None:
+    _read_head(machine, root)
+    begin(machine, root, machine.definition.root)
+
+
+def _read_head(machine: Machine, root: Frame) -> None:
     head = machine.definition.head
     names = machine.names(root)
     if "state" in head:
@@ -215,7 +222,18 @@ def _begin_case(machine: Machine, root: Frame) -> None:
         machine.touch()
     if machine.reference is None and "reference" in head:
         set_reference(machine, head["reference"], machine.names(root))
-    begin(machine, root, machine.definition.root)
+
+
+def reference_at_start(definition: Definition, facts: InstanceFacts, values: Json, lent: Lent) -> str | None:
+    """Say under which reference a case would begin; None where it would have none, or fail before."""
+    machine = Machine(definition, _before_the_first(facts, lent), facts, lent, RULES)
+    root = machine.new(0)
+    root.step = ROOT
+    machine.start = copied(values)
+    with suppress(StepError):
+        _read_head(machine, root)
+    machine.forget_names()
+    return machine.reference
 
 
 def _leaf(machine: Machine, token: int, kind: WaitKind) -> Frame | None:

@@ -79,6 +79,7 @@ def acts(stage: Stage) -> Iterator[Act]:
     yield from _closed_tasks(stage)
     for entry in stage.result.trace:
         yield _step_act(stage, entry)
+    yield from stage.refusals
     for wait in stage.result.opened:
         if wait.task:
             yield _task_created(wait, wait.task)

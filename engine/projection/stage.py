@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from engine.audit import Chain
+from engine.audit import Act, Chain
 from engine.commit import Batch
 from engine.kernel.effects import Slice
 from engine.kernel.signals import Happening, InstanceFacts, SignalType
@@ -71,6 +71,8 @@ class Stage:
     batch: Batch
     waiting: list[Loaded] = field(default_factory=list)
     """What this slice starts under a limit: it waits for its turn instead of running here."""
+    refusals: list[Act] = field(default_factory=list)
+    """What this slice wanted to start, without waiting for it, and could not."""
 
     @property
     def instance_id(self) -> str:

@@ -16,7 +16,6 @@ from engine.kernel.triggers import EventStart
 from engine.models import Event, TemplateVersion
 from engine.outward import listeners
 from engine.services.instances import queue_start
-from engine.services.references import hold_reference
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -75,7 +74,6 @@ def _start(actor: Actor, version: TemplateVersion, given: EventStart) -> UUID:
     advanced = coordinator.start(
         actor=actor, version=version, template=name, values=given.input, reference=given.reference
     )
-    hold_reference(version, advanced.instance_id, advanced.written["reference"])
     return advanced.instance_id
 
 

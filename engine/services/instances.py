@@ -1,6 +1,6 @@
 """Start instances and end them by hand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine import access, coordinator
-from engine.admission import hold_limits, is_limited, queue_instance
+from engine.admission import hold_limits, is_limited, queue_newborn
 from engine.audit import Act, database_now, record
 from engine.coordinator import Advanced
 from engine.definitions import definition_of
@@ -19,8 +19,8 @@ from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus, Result
 from engine.models import Instance, RuntimeState, Task, TemplateVersion, Wait
 from engine.objects import fill, link, make_written, read_along
+from engine.outward import newborn
 from engine.projection import NEVER, Delivery
-from engine.services.references import hold_reference
 from engine.status_words import status_word
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -58,7 +58,6 @@ def start_instance(
     advanced = coordinator.start(
         actor=actor, version=chosen, template=template, values=values, reference=reference, now=found.now
     )
-    hold_reference(chosen, advanced.instance_id, advanced.written["reference"])
     born = with_waits(make_written(Instance, advanced.written), advanced)
     link(born, template=chosen.template, version=chosen, tenant=chosen.tenant)
     return StartedInstance(born, tasks_after(actor, born, advanced))
@@ -93,23 +92,11 @@ def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, referenc
     limits = (version.canonical or {}).get("limits") or {}
     if limits.get("at_limit") == "refuse":
         raise Conflict(_("As many instances run as are allowed at once. Try again later."), code="limit")
-    now = database_now()
-    instance = Instance(
-        id=uuid7(),
-        tenant_id=version.tenant_id,
-        template_id=version.template_id,
-        version=version,
-        reference=reference,
-        result=Result.IN_PROGRESS,
-        input=values,
-        started_by_id=actor.person_id,
-        started_by_name=actor.name,
-        started_at=now,
-        updated_at=now,
-    )
-    queue_instance(instance, actor=actor)
-    hold_reference(version, instance.pk, reference)
-    return instance_now(instance.pk)
+    name, now = version.template.name, database_now()
+    born = newborn(version, name, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
+    given = replace(born, facts=replace(born.facts, reference=reference))
+    queue_newborn(coordinator.with_reference(given), actor=actor)
+    return instance_now(born.instance_id)
 
 
 def _reference_errors(reference: str | None) -> tuple[FieldError, ...]:

@@ -135,6 +135,9 @@ _SAYINGS: Mapping[str, _Saying] = {
     "expire_workflow": _Saying(
         gettext_lazy("saw its time run out"), gettext_lazy("Its time ran out"), "clock", "danger"
     ),
+    "refuse_start": _Saying(
+        gettext_lazy("could not start another case"), gettext_lazy("Another case was not started"), "ban", "warning"
+    ),
     "raise_incident": _Saying(
         gettext_lazy("saw it stop"), gettext_lazy("It stopped and needs help"), "alert-triangle", "danger"
     ),
@@ -260,6 +263,7 @@ def _is_machine(action: str) -> bool:
         "fail_workflow",
         "expire_workflow",
         "raise_incident",
+        "refuse_start",
     }
 
 

@@ -135,12 +135,13 @@ TOLD_IN_THE_INBOX = (
     "engine/access.py",
     "engine/attachments.py",
     "engine/holding.py",
+    "engine/references.py",
     "engine/task_reasons.py",
     *(
         f"engine/services/{name}.py"
         for name in (
             "answers", "assigning", "attachments", "bulk", "checklists", "comments", "drafts", "instances", "pausing",
-            "references", "saved_filters", "tasks", "together",
+            "saved_filters", "tasks", "together",
         )
     ),
 )  # fmt: skip
