@@ -7,8 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import FEW_LOOKS, faults_in
 from tests.browser.conftest import SignedIn
-from tests.browser.errands import Errands, send
+from tests.browser.errands import Errands, activate, send
 from tests.browser.pages import identity_in
 from tests.browser.pictures import picture
 
@@ -41,6 +42,46 @@ def test_rows_claimed_together_say_of_each_what_became_of_it(signed_in: SignedIn
     picture(ada, "bulk_result")
     ada.get_by_role("link", name="Back to the list").click()
     expect(ada).to_have_url(re.compile("view=available&template=errand"))
+
+
+CHORE = """\
+workflow: chore
+title: Chore
+starters: {min_level: 2}
+input: {type: object, required: [what], properties: {what: {type: string}}}
+steps:
+  - id: do
+    task:
+      title: "${start.what}"
+      users: [ada, adam]
+      outcomes: {done: {title: Done}, refused: {title: Refuse, reject: true}}
+      comment: on_reject
+"""
+
+
+def test_rows_of_one_step_are_completed_together_by_keys(signed_in: SignedIn, errands: Errands) -> None:
+    activate(errands.page, CHORE)
+    for what in ("Dust the shelf", "Dust the lamp"):
+        send(errands.page, "instances/", {"template": "chore", "input": {"what": what}})
+    errands.run("Dust the piano")
+    ada = signed_in("ada")
+    ada.goto("/inbox/?view=available&q=dust")
+    ada.locator("[data-choose-all]").check()
+    expect(ada.locator("[data-together]")).to_be_disabled()
+    expect(head_of(ada)).to_contain_text("rows of one step")
+    ada.get_by_role("checkbox", name="Select Dust the piano").uncheck()
+    expect(head_of(ada)).to_contain_text("Same step: Chore")
+    ada.locator("#results").press("e")
+    expect(ada.get_by_role("heading", level=1)).to_have_text("Complete 2 tasks together")
+    picture(ada, "together")
+    assert faults_in(ada, FEW_LOOKS) == []
+    ada.get_by_role("button", name="Refuse (2)").first.click()
+    expect(ada.get_by_text("Write a comment: Refuse needs one.")).to_be_visible()
+    expect(ada.get_by_label("Comment")).to_be_focused()
+    ada.keyboard.type("Clean already.")
+    ada.get_by_role("button", name="Done (2)").click()
+    expect(ada.get_by_role("status").filter(has_text="2 answered.")).to_be_visible()
+    expect(ada.locator("[data-row]")).to_have_count(1)
 
 
 def test_a_saved_filter_is_found_in_another_browser_and_can_be_called_back(signed_in: SignedIn) -> None:

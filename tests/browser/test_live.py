@@ -46,6 +46,23 @@ def test_an_open_list_and_an_open_task_hear_what_others_do(signed_in: SignedIn, 
     expect(ada.locator("[data-live-task]")).to_contain_text("Adam has this task now", timeout=HEARD)
 
 
+def test_a_phone_tells_the_news_of_a_task_from_each_of_its_parts(signed_in: SignedIn, errands: Errands) -> None:
+    task = errands.run("Shear the sheep")
+    page = signed_in("ada", viewport={"width": 360, "height": 740})
+    page.goto(task)
+    history, comment = page.get_by_role("tab", name="History").first, page.get_by_label("Write a comment")
+    history.click()
+    expect(comment).to_be_hidden()
+    claim(signed_in("adam"), task)
+    expect(page.get_by_text("Adam has this task now")).to_be_visible(timeout=HEARD)
+    expect(history).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("m")
+    expect(comment).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("w")
+    expect(page.get_by_text("It is offered to Ada or Adam, and that includes you.")).to_be_visible()
+
+
 def test_a_task_is_found_claimed_and_answered_by_keys_alone(signed_in: SignedIn, errands: Errands) -> None:
     errands.run("Tune the harpsichord")
     page = signed_in("ada")

@@ -106,6 +106,22 @@ def test_bulk_claims_of_the_same_tasks_share_them_without_a_deadlock(committed_c
     assert Counter(row.code for row in rows) == {"": 4, "claimed": 8}
 
 
+def test_the_same_tasks_completed_together_by_several_are_answered_once_each(
+    committed_cast: Cast, crowd: list[str]
+) -> None:
+    gwen = committed_cast.actor("gwen")
+    activated(gwen, TWO_TASKS)
+    ids = [only_task(started(gwen, "two")).pk for _ in range(4)]
+    orders = [ids, ids[::-1], ids[2:] + ids[:2]]
+    acts = [
+        partial(act_on_tasks, actor=committed_cast.actor(name), action="complete", task_ids=order, outcome="done")
+        for name, order in zip(crowd, orders, strict=False)
+    ]
+    rows = [row for result in at_once(acts) for row in result]
+    assert Counter(row.code for row in rows) == {"": 4, "closed": 8}
+    assert TaskEvent.objects.filter(kind="completed").count() == 4
+
+
 def test_a_reassignment_and_an_answer_at_once_leave_one_truth(committed_cast: Cast) -> None:
     gwen, ada = committed_cast.actor("gwen"), committed_cast.actor("ada")
     activated(gwen, TWO_TASKS)
