@@ -7,6 +7,7 @@ environment.
 import os
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
 from workflowplatform.logs import logging_settings
@@ -206,6 +207,7 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": "/api/v1"}],
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SCHEMA_PATH_PREFIX_TRIM": True,
+    "PATH_CONVERTER_OVERRIDES": {"id": UUID},
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": ["engine.api.openapi.complete_document"],
 }

@@ -1,6 +1,7 @@
 """The routes under `/api/v1/`; what is not listed here does not exist yet."""
 
-from django.urls import include, path
+from django.urls import include, path, register_converter
+from django.urls.converters import UUIDConverter
 
 from engine.api.views import (
     arrivals,
@@ -23,6 +24,15 @@ from engine.api.views.document import DocsView, SchemaView
 from engine.api.views.health import HealthView
 
 app_name = "api"
+
+
+class IdConverter(UUIDConverter):
+    """An id as it was given, or in capitals, as some databases give it back."""
+
+    regex = UUIDConverter.regex.replace("a-f", "a-fA-F")
+
+
+register_converter(IdConverter, "id")
 
 version_routes = [
     path("", templates.VersionView.as_view(), name="version"),
@@ -57,7 +67,7 @@ task_routes = [
     path("assign/", task_acts.AssignView.as_view(), name="assign"),
     path("draft/", task_acts.DraftView.as_view(), name="draft"),
     path("attachments/", attachments.AttachmentsView.as_view(), name="attachments"),
-    path("attachments/<uuid:attachment_id>/", attachments.AttachmentView.as_view(), name="attachment"),
+    path("attachments/<id:attachment_id>/", attachments.AttachmentView.as_view(), name="attachment"),
     path("tick/", task_acts.TickView.as_view(), name="tick"),
     path("comment/", task_acts.CommentView.as_view(), name="comment"),
     path("suspend/", task_acts.SuspendView.as_view(), name="suspend-task"),
@@ -89,23 +99,23 @@ urlpatterns = [
     path("templates/<slug:name>/", templates.TemplateView.as_view(), name="template"),
     path("templates/<slug:name>/versions/<int:number>/", include(version_routes)),
     path("instances/", instances.InstancesView.as_view(), name="instances"),
-    path("instances/<uuid:instance_id>/", include(instance_routes)),
+    path("instances/<id:instance_id>/", include(instance_routes)),
     path("tasks/", tasks.TasksView.as_view(), name="tasks"),
     path("tasks/next/", task_acts.NextView.as_view(), name="next"),
     path("tasks/bulk/", task_acts.BulkView.as_view(), name="bulk"),
-    path("tasks/<uuid:task_id>/", include(task_routes)),
+    path("tasks/<id:task_id>/", include(task_routes)),
     path("signals/", arrivals.SignalsView.as_view(), name="signals"),
     path("events/", arrivals.EventsView.as_view(), name="events"),
     path("schedules/", schedules.SchedulesView.as_view(), name="schedules"),
-    path("schedules/<uuid:schedule_id>/", include(schedule_routes)),
+    path("schedules/<id:schedule_id>/", include(schedule_routes)),
     path("dead-letters/", operations.DeadLettersView.as_view(), name="dead-letters"),
-    path("dead-letters/<uuid:letter_id>/replay/", operations.ReplayView.as_view(), name="replay"),
-    path("dead-letters/<uuid:letter_id>/discard/", operations.DiscardView.as_view(), name="discard"),
+    path("dead-letters/<id:letter_id>/replay/", operations.ReplayView.as_view(), name="replay"),
+    path("dead-letters/<id:letter_id>/discard/", operations.DiscardView.as_view(), name="discard"),
     path("webhooks/", webhooks.WebhooksView.as_view(), name="webhooks"),
-    path("webhooks/<uuid:webhook_id>/", include(webhook_routes)),
+    path("webhooks/<id:webhook_id>/", include(webhook_routes)),
     path("deliveries/", webhooks.DeliveriesView.as_view(), name="deliveries"),
-    path("deliveries/<uuid:delivery_id>/", webhooks.DeliveryView.as_view(), name="delivery"),
-    path("deliveries/<uuid:delivery_id>/replay/", webhooks.ReplayView.as_view(), name="replay-delivery"),
+    path("deliveries/<id:delivery_id>/", webhooks.DeliveryView.as_view(), name="delivery"),
+    path("deliveries/<id:delivery_id>/replay/", webhooks.ReplayView.as_view(), name="replay-delivery"),
     path("audit/", auditing.AuditView.as_view(), name="audit"),
     path("audit/verify/", auditing.VerifyView.as_view(), name="verify"),
     path("secrets/", setup.SecretsView.as_view(), name="secrets"),
