@@ -145,7 +145,15 @@ class PersonAdmin(TenantAdmin):
     buttons = (
         Button("invite", "Send an invitation", invite, TO_MANAGE_PEOPLE, is_active),
         Button("reactivate", "Reactivate", reactivate, TO_MANAGE_PEOPLE, is_inactive),
-        Button("deactivate", "Deactivate", deactivate, TO_MANAGE_PEOPLE, is_active_other, danger=True),
+        Button(
+            "deactivate",
+            "Deactivate",
+            deactivate,
+            TO_MANAGE_PEOPLE,
+            is_active_other,
+            danger=True,
+            preview="They are signed out at once, their tokens are revoked, and tasks they claimed go back to all who may.",
+        ),
     )
     readonly_for_viewers = ("username", "full_name", "email", "level_words", "role_words", "state")
 

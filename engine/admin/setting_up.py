@@ -78,7 +78,16 @@ class SecretAdmin(TenantSetting):
     changed = moment_column("changed_at", "Written")
     search_fields = ("name",)
     ordering = ("name",)
-    buttons = (Button("forget", "Forget it", forget, TO_AUTHOR, danger=True),)
+    buttons = (
+        Button(
+            "forget",
+            "Forget it",
+            forget,
+            TO_AUTHOR,
+            danger=True,
+            preview="Its value is gone for good. One that a version in force or a running instance needs is not forgotten.",
+        ),
+    )
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return ["name", "value"]

@@ -75,7 +75,16 @@ class TokenAdmin(TenantAdmin):
     search_fields = ("name", "user__username")
     ordering = ("-created",)
     list_filter = ("user",)
-    buttons = (Button("revoke", "Revoke", revoke, TO_OPERATE, danger=True),)
+    buttons = (
+        Button(
+            "revoke",
+            "Revoke",
+            revoke,
+            TO_OPERATE,
+            danger=True,
+            preview="The program that uses it is refused from now on. It cannot be brought back; make a new one.",
+        ),
+    )
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         return super().get_form(request, obj, change=change, **kwargs | ({} if obj else {"form": TokenForm}))

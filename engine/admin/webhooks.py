@@ -176,7 +176,14 @@ class WebhookAdmin(TenantAdmin):
     ordering = ("-id",)
     change_form_template = "admin/webhook_page.html"
     buttons = (
-        Button("delete-webhook", "Delete", forget, TO_MANAGE_WEBHOOKS, danger=True),
+        Button(
+            "delete-webhook",
+            "Delete",
+            forget,
+            TO_MANAGE_WEBHOOKS,
+            danger=True,
+            preview="Nothing is told to this address any more, and its deliveries are forgotten. Pause it to hold it.",
+        ),
         Button("replay", "Send failed ones again", replay_failed, TO_OPERATE),
         Button(
             "rotate",

@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from engine.models import Audit, Template, TemplateVersion
-from engine.services.templates import save_draft
-from tests.admin.conftest import EXPENSE, SignIn, words_of
+from engine.models import Audit, Instance, Template, TemplateVersion
+from engine.services.templates import activate_version, save_draft
+from tests.admin.conftest import EXPENSE, SignIn, sight_of, words_of
 from workflowplatform.accounts.actor import Actor
 
 ADD = "/admin/engine/templateversion/add/"
@@ -124,6 +124,17 @@ def test_a_deleted_draft_leads_back_to_the_list(sign_in: SignIn, gwen: Actor) ->
 def test_wrong_move_is_told_in_a_sentence(sign_in: SignIn, expense: TemplateVersion) -> None:
     answer = sign_in("gwen").post(reverse("admin:engine_templateversion_resume", args=[expense.pk]), follow=True)
     assert "Version 1 is active; it cannot be resumed." in words_of(answer)
+
+
+def test_leaving_force_is_told_with_the_instances_it_meets(sign_in: SignIn, gwen: Actor, case: Instance) -> None:
+    version = case.version
+    shown = sight_of(sign_in("gwen").get(page(version)))
+    assert "Version 1 leaves force" in shown
+    assert "1 instance runs on it and goes on to its end." in shown
+    save_draft(actor=gwen, source=EXPENSE + "# next\n")
+    activate_version(actor=gwen, name="expense", number=2)
+    shown = sight_of(sign_in("gwen").get(page(version)))
+    assert "Version 2 is archived. Nothing runs on it." in shown
 
 
 def test_buttons_answer_posts_only(sign_in: SignIn, expense: TemplateVersion) -> None:

@@ -40,6 +40,14 @@ def comparable(answer: Any, key: object) -> tuple[int, str]:
     return answer.status_code, words
 
 
+def test_what_cannot_be_undone_is_told_before_it_is_done() -> None:
+    dangers = [
+        (model, button) for model, page in admin.site._registry.items() for button in page.buttons if button.danger
+    ]
+    assert len(dangers) > 6
+    assert [(model, button.name) for model, button in dangers if not button.preview] == []
+
+
 def test_every_page_derives_from_tenant_admin() -> None:
     assert PAGES
     for model, page in admin.site._registry.items():

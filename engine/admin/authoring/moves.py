@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from engine import access
 from engine.admin.buttons import Button
 from engine.admin.rights import actor_of
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
@@ -94,13 +95,59 @@ def is_archived(actor: Actor, version: TemplateVersion) -> bool:
     return version.status == VersionStatus.ARCHIVED and version.activated_at is not None
 
 
+def running_on(actor: Actor, version: TemplateVersion) -> str:
+    """Say what becomes of the instances on a version when it leaves force."""
+    count = access.visible_instances(actor).filter(version=version).live().count()
+    if not count:
+        return "Nothing runs on it."
+    return (
+        f"{count} instances run on it and go on to their end."
+        if count > 1
+        else "1 instance runs on it and goes on to its end."
+    )
+
+
+def after_archiving(actor: Actor, version: TemplateVersion) -> str:
+    """Tell what archiving does before it is done."""
+    stops = "nothing starts by this template until another version is active, and its schedules end."
+    return f"Version {version.number} leaves force: {stops} {running_on(actor, version)}"
+
+
+def after_pausing(actor: Actor, version: TemplateVersion) -> str:
+    """Tell what pausing does before it is done."""
+    return f"Nothing new starts, and schedules wait until it is resumed. {running_on(actor, version)}"
+
+
+def after_rolling_back(actor: Actor, version: TemplateVersion) -> str:
+    """Tell what rolling back does before it is done."""
+    now = access.visible_versions(actor).filter(template=version.template_id).active().first()
+    then = f"A new version that says what version {version.number} said is in force at once."
+    return f"{then} Version {now.number} is archived. {running_on(actor, now)}" if now else then
+
+
 BUTTONS = (
     Button("begin", "New version from this one", begin, TO_AUTHOR, is_no_draft),
-    Button("rollback", "Roll back to this version", roll_back, TO_AUTHOR, is_archived),
-    Button("pause", "Pause", pause, TO_AUTHOR, can_move_to(VersionStatus.PAUSED)),
+    Button("rollback", "Roll back to this version", roll_back, TO_AUTHOR, is_archived, preview=after_rolling_back),
+    Button("pause", "Pause", pause, TO_AUTHOR, can_move_to(VersionStatus.PAUSED), preview=after_pausing),
     Button("resume", "Resume", resume, TO_AUTHOR, is_paused),
-    Button("archive", "Archive", archive, TO_AUTHOR, can_move_to(VersionStatus.ARCHIVED), danger=True),
-    Button("discard", "Delete draft", delete, TO_AUTHOR, is_draft, danger=True),
+    Button(
+        "archive",
+        "Archive",
+        archive,
+        TO_AUTHOR,
+        can_move_to(VersionStatus.ARCHIVED),
+        danger=True,
+        preview=after_archiving,
+    ),
+    Button(
+        "discard",
+        "Delete draft",
+        delete,
+        TO_AUTHOR,
+        is_draft,
+        danger=True,
+        preview="Its text is gone for good; what is in force stays as it is.",
+    ),
     Button("activate", "Activate", activate, TO_AUTHOR, is_draft),
     Button("duplicate", "Duplicate", duplicate, TO_AUTHOR),
 )
