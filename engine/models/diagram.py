@@ -15,7 +15,7 @@ class Diagram(TenantRow):
     sha256 = models.CharField(max_length=64)
     made_with = models.CharField(max_length=60)
     geometry = OrderedJSONField(null=True)
-    """Empty where the layout failed: it is not tried again until the definition or the drawer changes."""
+    """Empty where the layout failed: it is tried again after a while, or when the definition or the drawer changes."""
     made_at = models.DateTimeField(auto_now=True)
 
     class Meta:

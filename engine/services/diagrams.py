@@ -21,6 +21,8 @@ from workflowplatform.accounts.actor import Actor
 CLAIMED = "claimed"
 CLAIM = timedelta(minutes=2)
 """How long a worker may take before another tries the same versions."""
+AGAIN = timedelta(hours=1)
+"""After what time a layout that failed is tried again: what was in its way may be gone."""
 
 
 def version_diagram(*, actor: Actor, name: str, number: int) -> str:
@@ -64,7 +66,9 @@ def geometry_of(version: TemplateVersion) -> Geometry | None:
 @in_one_transaction
 def claim_undrawn(limit: int) -> list[TemplateVersion]:
     """Take versions that nobody has laid out; others leave them alone for a while."""
-    fresh = Q(made_with=MADE_WITH) | Q(made_with=CLAIMED, made_at__gt=database_now() - CLAIM)
+    now = database_now()
+    fresh = Q(made_with=MADE_WITH, geometry__isnull=False) | Q(made_with=MADE_WITH, made_at__gt=now - AGAIN)
+    fresh |= Q(made_with=CLAIMED, made_at__gt=now - CLAIM)
     drawn = Diagram.objects.filter(fresh, version=OuterRef("pk"), sha256=OuterRef("sha256"))
     undrawn = TemplateVersion.objects.filter(~Exists(drawn), canonical__isnull=False).order_by("-updated_at")
     versions = list(undrawn.select_for_update(skip_locked=True, no_key=True)[:limit])

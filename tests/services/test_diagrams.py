@@ -3,22 +3,24 @@
 import itertools
 import re
 import time
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from engine.diagram.drawing import draw
 from engine.diagram.flow import END, START, Flow, flow_of
-from engine.diagram.layout import lay_out
+from engine.diagram.layout import MADE_WITH, lay_out
 from engine.diagram.naming import kind_of
 from engine.dispatch.diagrams import Draughtsman
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.bodies import bodies
 from engine.kernel.normalizer import normalize
 from engine.models import Diagram, TemplateVersion
-from engine.services.diagrams import CLAIMED, claim_undrawn, instance_diagram, version_diagram
+from engine.services.diagrams import AGAIN, CLAIMED, claim_undrawn, instance_diagram, keep_geometry, version_diagram
 from engine.services.tasks import complete_task
 from engine.services.templates import delete_draft, save_draft
 from tests.cast import Cast
@@ -175,6 +177,17 @@ def test_two_workers_do_not_draw_the_same(gwen: Actor) -> None:
     assert claim_undrawn(8) == [version]
     assert claim_undrawn(8) == []
     assert Diagram.objects.get(version=version).made_with == CLAIMED
+
+
+def test_a_layout_that_failed_is_tried_again_after_a_while(gwen: Actor) -> None:
+    version = activated(gwen, APPROVAL)
+    keep_geometry([(version, None)], made_with=MADE_WITH)
+    assert claim_undrawn(8) == []
+    Diagram.objects.update(made_at=timezone.now() - AGAIN - timedelta(minutes=1))
+    assert claim_undrawn(8) == [version]
+    keep_geometry([(version, {"nodes": []})], made_with=MADE_WITH)
+    Diagram.objects.update(made_at=timezone.now() - AGAIN - timedelta(minutes=1))
+    assert claim_undrawn(8) == []
 
 
 def test_a_changed_draft_is_drawn_anew(gwen: Actor) -> None:
