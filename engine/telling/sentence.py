@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from engine.diagram.naming import label_of, outcome_text
 from engine.models import Instance, Task, Wait
@@ -48,17 +49,19 @@ def _wait_sentence(wait: Wait, tasks: list[Task], steps: Mapping[str, Step], rea
     return WAITS[wait.kind](wait, step)
 
 
+TASK_WAITS = {
+    (True, True): gettext_lazy("Waits for you to answer “%(task)s”, claimed %(since)s."),
+    (True, False): gettext_lazy("Waits for you to take “%(task)s”, since %(since)s."),
+    (False, True): gettext_lazy("Waits for %(who)s to answer “%(task)s”, claimed %(since)s."),
+    (False, False): gettext_lazy("Waits for %(who)s to take “%(task)s”, since %(since)s."),
+}
+"""What a task waits for: whether it is the reader's own, and whether it is claimed."""
+
+
 def _task_sentence(task: Task, reader: UUID | None) -> Sentence:
     since = moment_words(task.claimed_at or task.created_at, timezone.now())
-    words = {
-        "task": task.title,
-        "who": _("you") if reader and task.assignee_id == reader else who_of(task),
-        "since": since,
-    }
-    if task.assignee and task.status == "claimed":
-        first = _("Waits for %(who)s to answer “%(task)s”, claimed %(since)s.") % words
-    else:
-        first = _("Waits for %(who)s to take “%(task)s”, since %(since)s.") % words
+    is_own, is_claimed = task.assignee_id is not None and task.assignee_id == reader, task.status == "claimed"
+    first = str(TASK_WAITS[is_own, is_claimed]) % {"task": task.title, "who": who_of(task), "since": since}
     more = _("Due %(when)s.") % {"when": moment_words(task.due_at, timezone.now())} if task.due_at else ""
     return Sentence(first, more, "accent", "user")
 

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from engine.models import Task
+from engine.services.tasks import claim_task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks
@@ -205,6 +206,13 @@ def test_a_schema_speaks_the_language_of_who_fills_it_in(cast: Cast, german: Tas
     page = browser("ada").post(f"/inbox/tasks/{task.pk}/complete/", sent).content.decode()
     assert "Geben Sie höchstens 100 ein." in page
     assert "Dieses Feld wird gebraucht." in page
+
+
+def test_a_case_that_waits_for_the_reader_says_so_in_whole_sentences(cast: Cast, german: Task, browser: SignIn) -> None:
+    task = only_task(started(cast.actor("uri"), "review", what="tea", amount=3))
+    claim_task(actor=cast.actor("ada"), task_id=task.pk)
+    page = browser("ada").get(f"/inbox/instances/{task.instance_id}/").content.decode()
+    assert "Wartet, dass Sie „Review tea“ beantworten" in page
 
 
 def test_machines_read_the_same_refusals_in_english(cast: Cast, german: Task, browser: SignIn) -> None:
