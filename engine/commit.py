@@ -105,6 +105,8 @@ WANTED = "wanted"
 ALL_MOVED = f"SELECT wf_require_moved(%({WANTED})s::bigint, (SELECT count(*) FROM runtimes))"
 """The statement's one question, which the database answers by refusing the whole."""
 
+SILENCED = "('TimerDue', 'RetryDue', 'CallDue')"
+"""What nobody waits for any more goes with its wait; whatever else came for it is still told that it is stale."""
 HELD_UNTIL = "'9999-01-01 00:00:00+00'::timestamptz"
 
 
@@ -233,7 +235,7 @@ SPECIAL: dict[str, str] = {
     "AND coalesce(t.waiting_token, 0) <> ALL (s.except_tokens)",
     "signals_freed": "UPDATE wf_signals t SET due_at = t.held_due_at, held_due_at = NULL FROM {records} "
     "WHERE t.instance_id = s.instance_id AND t.held_due_at IS NOT NULL AND t.id <> ALL (s.except_ids) "
-    "AND coalesce(t.waiting_token, 0) <> ALL (s.except_tokens)",
+    f"AND NOT (t.type IN {SILENCED} AND coalesce(t.waiting_token, 0) = ANY (s.except_tokens))",
     "receipts": f"INSERT INTO wf_signal_receipts ({_listed(PARTS['receipts'])}) SELECT {_listed(PARTS['receipts'])} "
     "FROM {records} ON CONFLICT (id) DO NOTHING",
     "ended_effects": "UPDATE wf_effects t SET status = s.status, result = s.result, ended_at = s.ended_at FROM {records} "
@@ -253,7 +255,7 @@ FOLLOWERS: dict[str, tuple[str, str]] = {
         "closed_waits",
         (
             "DELETE FROM wf_signals t USING closed_waits c WHERE t.instance_id = c.instance_id "
-            "AND t.waiting_token = c.token AND t.type IN ('TimerDue', 'RetryDue', 'CallDue')"
+            f"AND t.waiting_token = c.token AND t.type IN {SILENCED}"
         ),
     ),
 }

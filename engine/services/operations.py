@@ -21,7 +21,7 @@ from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.editing import can_be_edited
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkipped
-from engine.kernel.transitions import InstanceStatus
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
 from engine.outbox import announce_on_commit
 from engine.projection import NEVER, Delivery
@@ -158,11 +158,14 @@ def _repair(actor: Actor, instance: Instance, happening: Happening) -> Instance:
 
 def letter_of(actor: Actor, letter_id: UUID) -> DeadLetter:
     """Return a dead letter of an instance that the actor operates, claimed."""
+    _claimed(actor, _visible_letter(actor, letter_id).instance_id)
+    return _visible_letter(actor, letter_id)  # another may have acted on it while this one waited
+
+
+def _visible_letter(actor: Actor, letter_id: UUID) -> DeadLetter:
     letter = access.visible_dead_letters(actor).filter(pk=letter_id).first()
     if letter is None:
         raise NotFound
-    _claimed(actor, letter.instance_id)
-    letter.refresh_from_db()
     return letter
 
 
@@ -171,6 +174,8 @@ def replay_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> In
     """Put a dead letter back into the queue, with fresh attempts; its instance goes on."""
     letter = letter_of(actor, letter_id)
     instance = Instance.objects.get(pk=letter.instance_id)
+    if instance.status in TERMINAL_INSTANCE:
+        raise Conflict(f"This instance is {instance.status}: its dead letter can only be discarded.", code="status")
     _requeue(letter)
     letter.delete()
     record(instance, Act("replay_dead_letter", cause=reason, old={"reason": letter.reason}), actor=actor)

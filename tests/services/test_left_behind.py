@@ -1,0 +1,81 @@
+"""Nothing stays behind in the queue of a case that is over, and an act on a dead letter happens once."""
+
+from functools import partial
+
+import pytest
+
+from engine.dispatch.drain import drain
+from engine.errors import Conflict, NotFound
+from engine.models import DeadLetter, Instance, RuntimeState, Signal
+from engine.services import operations
+from engine.services.instances import cancel_instance
+from engine.services.signals import send_keyed_signal, send_signal
+from tests.cast import Cast
+from tests.races.crowd import at_once
+from tests.workflows import TIMER, activated, fall_due, started
+
+LISTENER = """
+workflow: listener
+title: Listener
+steps:
+  - {id: hear, signal: {name: word, key: one}}
+"""
+
+
+@pytest.fixture
+def dead(committed_cast: Cast) -> DeadLetter:
+    """Give the dead letter of an instance whose snapshot was broken for a while."""
+    activated(committed_cast.actor("gwen"), TIMER)
+    instance = fall_due(started(committed_cast.actor("ada"), "timer"))
+    snapshot = RuntimeState.objects.get(instance=instance).snapshot
+    RuntimeState.objects.filter(instance=instance).update(snapshot={"engineSchemaVersion": 999})
+    drain()
+    RuntimeState.objects.filter(instance=instance).update(snapshot=snapshot)
+    return DeadLetter.objects.get(instance=instance)
+
+
+def test_cancelling_a_suspended_case_empties_its_queue(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), LISTENER)
+    instance = started(ada, "listener")
+    operations.suspend_instance(actor=ada, instance_id=instance.pk)
+    send_signal(actor=ada, instance_id=instance.pk, name="word")
+    send_keyed_signal(actor=ada, name="word", key="one")
+    drain()
+    cancel_instance(actor=ada, instance_id=instance.pk, reason="over")
+    drain()
+    assert not Signal.objects.filter(instance=instance).exists()
+
+
+def test_cancelling_an_incident_empties_its_queue(committed_cast: Cast, dead: DeadLetter) -> None:
+    ada = committed_cast.actor("ada")
+    send_signal(actor=ada, instance_id=dead.instance_id, name="word")
+    cancel_instance(actor=ada, instance_id=dead.instance_id, reason="over")
+    drain()
+    assert not Signal.objects.filter(instance_id=dead.instance_id).exists()
+
+
+def test_a_letter_of_a_case_that_is_over_is_not_replayed(committed_cast: Cast, dead: DeadLetter) -> None:
+    ada = committed_cast.actor("ada")
+    cancel_instance(actor=ada, instance_id=dead.instance_id, reason="over")
+    with pytest.raises(Conflict):
+        operations.replay_dead_letter(actor=ada, letter_id=dead.pk)
+    assert not Signal.objects.filter(instance_id=dead.instance_id).exists()
+    operations.discard_dead_letter(actor=ada, letter_id=dead.pk, reason="over")
+    assert not DeadLetter.objects.exists()
+
+
+def test_of_replays_at_the_same_moment_one_counts(committed_cast: Cast, dead: DeadLetter) -> None:
+    ada = committed_cast.actor("ada")
+    answers = at_once([partial(operations.replay_dead_letter, actor=ada, letter_id=dead.pk)] * 4)
+    assert sorted(type(one) is Instance for one in answers) == [False, False, False, True]
+    assert {type(one) for one in answers} == {Instance, NotFound}
+    drain()
+    assert Instance.objects.get(pk=dead.instance_id).status == "completed"
+
+
+def test_a_replay_and_a_discard_at_the_same_moment_do_not_both_happen(committed_cast: Cast, dead: DeadLetter) -> None:
+    ada = committed_cast.actor("ada")
+    acts = [operations.replay_dead_letter, operations.discard_dead_letter]
+    answers = at_once([partial(act, actor=ada, letter_id=dead.pk, reason="now") for act in acts])
+    assert {type(one) for one in answers} == {Instance, NotFound}
