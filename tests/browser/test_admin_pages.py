@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.addresses import ADMIN, PLACE, routes_of
 from tests.browser.axe import DARK, FEW_LOOKS, LOOKS, faults_in
-from tests.browser.conftest import DESK, NewContext, SignedIn
+from tests.browser.conftest import DESK, PAGE_MILLISECONDS, NewContext, SignedIn
 from tests.browser.errands import Errands, activate, send
 from tests.browser.product import Product
 from tests.browser.test_axe import _is_page
@@ -56,8 +57,9 @@ def furnished(signed_in: SignedIn, errands: Errands, product: Product) -> Page:
         gwen, "webhooks/", {"title": "Ledger", "url": "https://ledger.example/in", "events": ["task.opened"]}
     )
     send(gwen, f"webhooks/{webhook['id']}/ping/", {})
-    fill(gwen, "/admin/engine/businesscalendar/add/", Name="office")
-    fill(gwen, "/admin/engine/secret/add/", Name="bank", Value="a secret")
+    free = uuid4().hex  # a name that is taken is refused, and each test furnishes anew
+    fill(gwen, "/admin/engine/businesscalendar/add/", Name=f"office_{free}")
+    fill(gwen, "/admin/engine/secret/add/", Name=f"bank_{free}", Value="a secret")
     fill(gwen, "/admin/engine/retentionrule/add/", **{"Completed, failed and expired instances": "P9Y"})
     fill(gwen, "/admin/accounts/token/add/", **{"What it is for": "the ledger"})
     retry_all(gwen)
@@ -70,7 +72,7 @@ def fill(page: Page, address: str, **fields: str) -> None:
     for label, value in fields.items():
         page.get_by_label(label).fill(value)
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    expect(page.get_by_role("button", name="Save")).to_have_count(0, timeout=PAGE_MILLISECONDS)
 
 
 def retry_all(page: Page) -> None:
