@@ -167,6 +167,6 @@ if (dialog && opener) {
   choice.addEventListener("change", () => {
     const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? cookie("csrftoken");
     const body = new URLSearchParams({ on: choice.checked ? "1" : "0", csrfmiddlewaretoken: token });
-    fetch(choice.dataset.shortcutsOn, { method: "POST", body });
+    fetch(choice.dataset.shortcutsOn, { method: "POST", body, keepalive: true });
   });
 }

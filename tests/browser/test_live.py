@@ -96,14 +96,16 @@ def test_the_cheat_sheet_lists_what_works_here_and_keys_can_be_switched_off(
     page.keyboard.press("?")
     expect(dialog.get_by_text("Comment", exact=True)).to_be_visible()
     expect(dialog.get_by_text("Next, previous task")).to_be_hidden()
-    dialog.get_by_label("Use single-key shortcuts").uncheck()
+    with page.expect_response("**/keys/"):
+        dialog.get_by_label("Use single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     page.reload()
     page.keyboard.press("?")
     expect(dialog).to_be_hidden()
     page.get_by_role("button", name="Shortcuts").click()
-    dialog.get_by_label("Use single-key shortcuts").check()
+    with page.expect_response("**/keys/"):
+        dialog.get_by_label("Use single-key shortcuts").check()
     page.keyboard.press("Escape")
     page.keyboard.press("w")
     expect(page.locator("[data-why]")).to_have_attribute("open", "")
