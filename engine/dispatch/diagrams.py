@@ -19,6 +19,8 @@ log = structlog.get_logger(__name__)
 
 AT_ONCE = 8
 EVERY = 4.0
+WHILE_DRAWING = 0.5
+"""Seconds between looks while a layout is under way: somebody may be waiting for the picture."""
 
 
 class Draughtsman:
@@ -29,17 +31,22 @@ class Draughtsman:
         self._layout: Layout | None = None
         self._next_look = time.monotonic() + EVERY
 
+    @property
+    def every(self) -> float:
+        """Say how soon to look again."""
+        return WHILE_DRAWING if self._layout is not None else EVERY
+
     def look(self) -> None:
         """Go on with what is begun, or begin when it is time."""
-        if self._layout is not None:
-            if self._layout.is_over():
-                self._keep(self._layout)
-        elif settings.WORKFLOW_DIAGRAMS and time.monotonic() >= self._next_look:
+        if self._layout is not None and self._layout.is_over():
+            self._keep(self._layout)
+        if self._layout is None and settings.WORKFLOW_DIAGRAMS and time.monotonic() >= self._next_look:
             self._begin()
 
     def _begin(self) -> None:
-        self._next_look = time.monotonic() + EVERY
         self._versions = claim_undrawn(AT_ONCE)
+        # A full hand means that more may wait: then the next look begins at once.
+        self._next_look = time.monotonic() + (0.0 if len(self._versions) == AT_ONCE else EVERY)
         if self._versions:
             self._layout = Layout([flow_of(version.canonical) for version in self._versions])
 

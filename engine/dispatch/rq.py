@@ -347,7 +347,7 @@ class DrainWorker(SimpleWorker):
         if self._calls.count:
             return WHILE_CALLING
         try:
-            nearest = min(self._messenger.every, settings.WORKFLOW_WAKE_SECONDS)
+            nearest = min(self._messenger.every, self._hand.every, settings.WORKFLOW_WAKE_SECONDS)
             return min(seconds_to_next_look(drained.looked_at), nearest)
         except AWAY:
             connection.close()

@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import faults_of
 from tests.browser.chromium import Chromium
 from tests.browser.conftest import DESK, SignedIn
+from tests.browser.pages import Inbox
 from tests.browser.pictures import picture
 from tests.browser.product import Product, a_product
 
@@ -50,6 +51,8 @@ def where(page: Page) -> None:
 def case(page: Page) -> None:
     task(page)
     page.get_by_role("link", name="Whole case").click()
+    expect(page.get_by_role("tab", name="As text")).to_be_visible()
+    Inbox(page).reload_until(page.get_by_role("tab", name="Diagram").is_visible, "the diagram")
     page.get_by_role("tab", name="As text").click()
     expect(page.get_by_text("Manager approval").last).to_be_visible()
     page.get_by_role("tab", name="Diagram").click()

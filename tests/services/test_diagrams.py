@@ -15,7 +15,7 @@ from engine.diagram.drawing import draw
 from engine.diagram.flow import END, START, Flow, flow_of
 from engine.diagram.layout import MADE_WITH, lay_out
 from engine.diagram.naming import kind_of
-from engine.dispatch.diagrams import Draughtsman
+from engine.dispatch.diagrams import WHILE_DRAWING, Draughtsman
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.bodies import bodies
 from engine.kernel.normalizer import normalize
@@ -177,6 +177,27 @@ def test_two_workers_do_not_draw_the_same(gwen: Actor) -> None:
     assert claim_undrawn(8) == [version]
     assert claim_undrawn(8) == []
     assert Diagram.objects.get(version=version).made_with == CLAIMED
+
+
+def test_a_full_hand_is_followed_by_the_next_at_once(gwen: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.dispatch.diagrams.AT_ONCE", 1)
+    for name in ("one", "two"):
+        save_draft(actor=gwen, source=APPROVAL.replace("workflow: approval", f"workflow: {name}"))
+    hand = Draughtsman()
+    hand._next_look = 0.0
+    look_until_drawn(hand, 1)
+    followed, every = Diagram.objects.filter(made_with=CLAIMED).count(), hand.every
+    look_until_drawn(hand, 2)
+    assert (followed, every) == (1, WHILE_DRAWING)
+
+
+def look_until_drawn(hand: Draughtsman, count: int) -> None:
+    """Let a hand look until so many pictures are there; it begins nothing more when it waits for its time."""
+    until = time.monotonic() + 60
+    while Diagram.objects.filter(made_with=MADE_WITH).count() < count:
+        assert time.monotonic() < until
+        hand.look()
+        time.sleep(0.05)
 
 
 def test_a_layout_that_failed_is_tried_again_after_a_while(gwen: Actor) -> None:
