@@ -1,6 +1,7 @@
 """Start instances and end them by hand."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -53,10 +54,13 @@ def start_instance(
     definition = definition_of(chosen.pk)
     values, errors = check_values(definition.input_schema, {} if input is None else input)
     _refuse_errors((*errors, *_reference_errors(reference)))
-    if is_limited(chosen) and not hold_limits(chosen.tenant_id, chosen.template_id).has_room:
-        return StartedInstance(queue_start(actor=actor, version=chosen, values=values, reference=reference), ())
+    now: datetime | None = found.now
+    if is_limited(chosen):
+        if not hold_limits(chosen.tenant_id, chosen.template_id).has_room:
+            return StartedInstance(queue_start(actor=actor, version=chosen, values=values, reference=reference), ())
+        now = None  # it may have waited for its place: it begins now, not before what made room ended
     advanced = coordinator.start(
-        actor=actor, version=chosen, template=template, values=values, reference=reference, now=found.now
+        actor=actor, version=chosen, template=template, values=values, reference=reference, now=now
     )
     born = with_waits(make_written(Instance, advanced.written), advanced)
     link(born, template=chosen.template, version=chosen, tenant=chosen.tenant)

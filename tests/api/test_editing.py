@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from threading import Thread
 from typing import Any
@@ -15,7 +14,7 @@ from engine.services.people import grant_role
 from tests.api.conftest import Caller, Callers, caller_of
 from tests.api.scene import DRAFT, Scene, set_whole_scene
 from tests.cast import Cast
-from tests.races.crowd import at_once
+from tests.races.crowd import at_once, await_a_waiter
 
 EDITED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "version": ("PUT", "templates/idea/versions/1/", {"source": DRAFT + "# more\n"}),
@@ -128,7 +127,7 @@ def test_an_edit_waits_for_a_role_that_is_being_granted_and_is_then_refused(comm
     with transaction.atomic():
         grant_role(actor=None, person=committed_cast.uri, role="finance")
         edit.start()
-        _await_a_waiter()
+        await_a_waiter()
     edit.join(60)
     assert (answers[0].status_code, answers[0].json()["code"]) == (412, "changed")
     assert gwen.get(address).json()["roles"] == ["finance"]
@@ -139,17 +138,3 @@ def _closing(who: Caller, address: str, body: dict[str, Any], tag: str) -> Any:
         return who("PUT", address, body, **{"If-Match": tag})
     finally:
         connection.close()
-
-
-def _await_a_waiter() -> None:
-    """Wait until somebody waits for a lock of this transaction's."""
-    until = time.monotonic() + 60
-    with connection.cursor() as cursor:
-        while time.monotonic() < until:
-            cursor.execute(
-                "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
-            )
-            if cursor.fetchone()[0]:
-                return
-            time.sleep(0.02)
-    raise AssertionError("nobody waits")

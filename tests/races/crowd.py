@@ -1,5 +1,6 @@
 """Let several people act at the very same moment, each on a connection of their own."""
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -25,3 +26,17 @@ def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
 
     with ThreadPoolExecutor(len(acts)) as pool:
         return list(pool.map(one, acts))
+
+
+def await_a_waiter() -> None:
+    """Wait until somebody waits for a lock of this transaction's."""
+    until = time.monotonic() + 60
+    with connection.cursor() as cursor:
+        while time.monotonic() < until:
+            cursor.execute(
+                "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
+            )
+            if cursor.fetchone()[0]:
+                return
+            time.sleep(0.02)
+    raise AssertionError("nobody waits")

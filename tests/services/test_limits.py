@@ -1,9 +1,12 @@
 """Concurrency limits: queued or refused, admitted in order, never exceeded."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
+from django.db import connections, transaction
 
+from engine.admission import hold_limits
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, Instance
@@ -11,8 +14,9 @@ from engine.services.instances import StartedInstance, cancel_instance, start_in
 from engine.services.signals import send_signal
 from engine.services.tasks import complete_task
 from tests.cast import Cast
-from tests.races.crowd import at_once
+from tests.races.crowd import at_once, await_a_waiter
 from tests.workflows import activated, only_task, started
+from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Tenant
 
 LIMITED = """
@@ -41,6 +45,29 @@ def test_at_the_limit_a_start_is_queued_and_admitted_in_order(committed_cast: Ca
     assert only_task(instances[2]).title == "Work"
     actions = Audit.objects.filter(subject_id=instances[2].pk).order_by("seq").values_list("action", flat=True)
     assert list(actions)[:2] == ["start_workflow", "admit_workflow"]
+
+
+def test_a_start_that_waited_for_its_place_is_dated_after_what_made_room(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), LIMITED.replace("concurrent: 2", "concurrent: 1"))
+    first = started(ada, "limited")
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        hold_limits(first.tenant_id, first.template_id)
+        coming = pool.submit(_start_elsewhere, ada)
+        await_a_waiter()
+        cancel_instance(actor=ada, instance_id=first.pk, reason="make room")
+    second = coming.result(timeout=10).instance
+    ended = Audit.objects.get(subject_id=first.pk, action="cancel_workflow").at
+    assert second.status == "running"
+    assert second.started_at > ended
+    assert Audit.objects.get(subject_id=second.pk, action="start_workflow").at > ended
+
+
+def _start_elsewhere(actor: Actor) -> StartedInstance:
+    try:
+        return start_instance(actor=actor, template="limited", input={})
+    finally:
+        connections.close_all()
 
 
 def test_where_the_author_refuses_nothing_is_queued(committed_cast: Cast) -> None:
