@@ -146,7 +146,8 @@ MOVES = {"start_workflow": 1, "admit_workflow": 1, "complete_workflow": -1}
 def _most_by_audit() -> int:
     """Play the audit of all instances in the order of its moments; return the most that ran. Ends come before starts.
 
-    A start and an admission are dated under the limit's lock, an end before it is taken: so nobody is counted beside whom they followed.
+    A start and an admission are dated under the limit's lock, an end before it is taken: so nobody is counted beside whom they
+    followed.
     """
     queued = set(Audit.objects.filter(action="start_workflow", new__queued=True).values_list("subject_id", flat=True))
     rows = Audit.objects.filter(subject_kind="instance", action__in=MOVES).values_list("at", "action", "subject_id")
