@@ -7,21 +7,26 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
+from django.urls import reverse
 from django.utils import timezone
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
+from engine.admin.rights import actor_of
 from engine.admin.setting_up import NamedSettingForm, TenantSetting
-from engine.errors import Invalid
+from engine.errors import Conflict, Invalid
 from engine.kernel.calendars import WEEK, Calendar
 from engine.models import BusinessCalendar
 from engine.services import setup
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_AUTHOR
 
 DAYS = {
     "mon": "Monday",
@@ -82,11 +87,13 @@ class CalendarForm(NamedSettingForm):
     mon, tue, wed, thu, fri, sat, sun = (_hours_field(day) for day in WEEK)
     holidays = _lines_field("Holidays", "A date a line: 2030-05-30, or 12-25 for every year.")
     half_days = _lines_field("Other hours on some days", "A date and its hours a line: 12-24 09:00-12:00.")
+    seen = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput())
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         written = self.instance.content or {**USUAL_WEEK, "timezone": timezone.get_current_timezone_name()}
-        self.initial = {**self.initial, "title": self.instance.title, **_as_typed(written)}
+        seen = setup.mark_of_calendar(self.instance if self.instance.name else None)
+        self.initial = {**self.initial, "title": self.instance.title, "seen": seen, **_as_typed(written)}
 
     def act(self, typed: dict[str, Any]) -> BusinessCalendar:
         content = {
@@ -95,7 +102,25 @@ class CalendarForm(NamedSettingForm):
             "holidays": _lines(typed["holidays"]),
             "half_days": dict(_half_days(typed["half_days"])),
         }
-        return setup.put_calendar(actor=self.actor, name=typed["name"], title=typed["title"], content=content)
+        try:
+            return setup.put_calendar(
+                actor=self.actor, name=typed["name"], title=typed["title"], content=content, seen=typed["seen"]
+            )
+        except Conflict as conflict:
+            self._compare(conflict, typed)
+            raise
+
+    def _compare(self, conflict: Conflict, typed: Mapping[str, str]) -> None:
+        """Say at each field what somebody else wrote there meanwhile; saving once more is then a decision."""
+        if "mark" not in conflict.facts:
+            return
+        now = setup.find_calendar(actor=self.actor, name=typed["name"])
+        for field, words in {"title": now.title, **_as_typed(now.content)}.items():
+            if _unspaced(words) != _unspaced(typed[field]):
+                self.add_error(field, f"It says now: {words}" if words else "It is empty now.")
+        sent = cast(QueryDict, self.data).copy()
+        sent["seen"] = conflict.facts["mark"]
+        self.data = sent
 
     def clean_half_days(self) -> str:
         """Refuse a date without hours, and one that stands there twice: the second would silently win."""
@@ -125,6 +150,10 @@ class CalendarForm(NamedSettingForm):
         if part in ("holidays", "half_days"):
             return part, place or "This list"
         return (part if part in self.fields else None), ""
+
+
+def _unspaced(text: str) -> str:
+    return "\n".join(_lines(text))
 
 
 def _as_typed(content: Mapping[str, Any]) -> dict[str, str]:
@@ -165,6 +194,20 @@ def _day(calendar: Calendar, on: date) -> Day:
     return Day(on, "", "holiday" if named & calendar.holidays else "closed on this weekday")
 
 
+def delete(request: HttpRequest, calendar: BusinessCalendar) -> str:
+    """Delete a calendar."""
+    setup.delete_calendar(actor=actor_of(request), name=calendar.name)
+    return f"The calendar {calendar} is deleted."
+
+
+def what_deleting_meets(actor: Actor, calendar: BusinessCalendar) -> str:
+    """Say what counts by a calendar, before anybody deletes it."""
+    users = setup.calendar_users(actor=actor, name=calendar.name)
+    if users:
+        return f"It stays while it is used by {setup.in_short(users)}."
+    return "No template in force, no running instance and no schedule counts by it. It is gone for good."
+
+
 @admin.register(BusinessCalendar)
 class CalendarAdmin(TenantSetting):
     nothing = "No calendar yet. Templates and schedules name one to count working hours and days."
@@ -173,13 +216,14 @@ class CalendarAdmin(TenantSetting):
     changed = moment_column("changed_at", "Written")
     ordering = ("name",)
     change_form_template = "admin/calendar_page.html"
+    buttons = (Button("delete-calendar", "Delete", delete, TO_AUTHOR, danger=True, preview=what_deleting_meets),)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Offer the form to those who write; whoever only looks reads the calendar on the page."""
         if not (self.has_change_permission(request, obj) if obj else self.has_add_permission(request)):
             return []
         return [
-            (None, {"fields": [("name", "title")]}),
+            (None, {"fields": [("name", "title"), "seen"]}),
             (
                 "Open hours",
                 {
@@ -205,6 +249,10 @@ class CalendarAdmin(TenantSetting):
             "wf_days": days_ahead(calendar, today),
             "wf_differing": [*sorted(calendar.holidays), *sorted(calendar.half_days)],
         }
+
+    def after_button(self, request: HttpRequest, row: Any) -> str:
+        there = BusinessCalendar.objects.filter(pk=row.pk).exists()
+        return super().after_button(request, row) if there else reverse("admin:engine_businesscalendar_changelist")
 
     @display(description="Calendar", header=True, ordering="name")
     def words(self, calendar: BusinessCalendar) -> list[str]:

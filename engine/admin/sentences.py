@@ -60,6 +60,7 @@ ACTS: dict[str, str] = {
     "change_secret": "wrote the secret {new[name]} anew",
     "delete_secret": "forgot the secret {new[name]}",
     "change_calendar": "wrote the calendar {new[name]}",
+    "delete_calendar": "deleted the calendar {new[name]}",
     "set_retention": "changed how long work is kept",
     "apply_retention": "let go what was past its time",
 }

@@ -186,6 +186,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "calendars/"): listed(serializers.CalendarSerializer),
     ("GET", "calendars/{name}/"): Operation(serializers.CalendarSerializer),
     ("PUT", "calendars/{name}/"): Operation(serializers.CalendarSerializer, inputs.CalendarBody),
+    ("DELETE", "calendars/{name}/"): gone(),
     ("GET", "people/"): listed(answers.PersonSerializer),
     ("POST", "people/"): Operation(answers.PersonSerializer, inputs.NewPersonBody, 201),
     ("GET", "people/{name}/"): Operation(answers.PersonSerializer),

@@ -1,8 +1,9 @@
 """Find the lists of steps inside a step, for whoever walks a definition without reading its source."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from engine.kernel.language_kinds import KINDS
 from engine.kernel.signals import Json
 
 
@@ -29,6 +30,16 @@ def all_steps(steps: list[dict[str, Json]], kinds: Collection[str]) -> Iterator[
         yield kind, step
         for _name, inner in bodies(step, kind):
             yield from all_steps(inner, kinds)
+
+
+def calendars_named(canonical: Mapping[str, Json]) -> set[str]:
+    """Name the business calendars by which a canonical definition counts, wherever it does."""
+    lists = [canonical.get("steps") or [], *(handler["steps"] for handler in canonical.get("on") or ())]
+    specs = [step[kind] for steps in lists for kind, step in all_steps(steps, KINDS) if kind in ("task", "wait")]
+    named = (
+        place.get("calendar") for place in (canonical, canonical.get("schedule"), *specs) if isinstance(place, dict)
+    )
+    return {name for name in named if isinstance(name, str)}
 
 
 _WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch"})

@@ -1,16 +1,21 @@
 """Set up what a tenant's workflows need: secrets and calendars. Writing takes level 5."""
 
+import hashlib
+import json
 import re
 from typing import Any
 
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
 
 from engine import access
 from engine.audit import Act, record
 from engine.errors import Conflict, Invalid, NotFound
+from engine.kernel.bodies import calendars_named
 from engine.kernel.calendars import Calendar, CalendarError
 from engine.kernel.forms import FieldError
-from engine.models import BusinessCalendar, Instance, Secret, TemplateVersion
+from engine.models import Audit, BusinessCalendar, Instance, Schedule, Secret, TemplateVersion
 from engine.secrets import encrypt
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -18,6 +23,8 @@ from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
 from workflowplatform.accounts.models import Tenant
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+MOST_NAMED = 5
+"""A refusal names so many of those that use a thing."""
 
 
 def _require_name(name: str) -> None:
@@ -98,11 +105,15 @@ def delete_secret(*, actor: Actor, name: str) -> None:
 
 
 def _users_of(actor: Actor, secret: str) -> list[str]:
-    """Name the versions that need a secret: those in force, and those on which something runs."""
+    """Name the versions that need a secret."""
+    return [str(version) for version in _versions_in_use(actor) if secret in _secrets_of(version)]
+
+
+def _versions_in_use(actor: Actor) -> QuerySet[TemplateVersion]:
+    """Return the versions whose needs count: those in force, and those on which something runs."""
     running = Instance.objects.filter(tenant_id=actor.tenant_id, version=OuterRef("pk")).live()
     versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, canonical__isnull=False)
-    used = versions.filter(Exists(running)) | versions.in_force()
-    return [str(version) for version in used.select_related("template") if secret in _secrets_of(version)]
+    return (versions.filter(Exists(running)) | versions.in_force()).select_related("template")
 
 
 def _secrets_of(version: TemplateVersion) -> list[str]:
@@ -111,8 +122,14 @@ def _secrets_of(version: TemplateVersion) -> list[str]:
 
 
 @in_one_transaction
-def put_calendar(*, actor: Actor, name: str, content: Any, title: str = "") -> BusinessCalendar:
-    """Write a business calendar, new or anew."""
+def put_calendar(
+    *, actor: Actor, name: str, content: Any, title: str = "", seen: str | None = None
+) -> BusinessCalendar:
+    """Write a business calendar, new or anew.
+
+    `seen` is the mark of what the author began from, empty for a calendar that is to be new; if somebody wrote it in between,
+    nothing is overwritten.
+    """
     access.require_level(actor, TO_AUTHOR, "write calendars")
     _require_name(name)
     try:
@@ -121,11 +138,82 @@ def put_calendar(*, actor: Actor, name: str, content: Any, title: str = "") -> B
         raise Invalid(
             str(error), [FieldError(path, "calendar", text) for path, text in error.problems.items()]
         ) from error
-    calendar, _ = BusinessCalendar.objects.update_or_create(
-        tenant_id=actor.tenant_id, name=name, defaults={"content": kept, "title": title}
-    )
+    written = {"content": kept, "title": title}
+    calendar = _write_calendar(actor, name, written) if seen is None else _rewrite_calendar(actor, name, written, seen)
     _note(actor, "change_calendar", name)
     return calendar
+
+
+def _write_calendar(actor: Actor, name: str, written: dict[str, Any]) -> BusinessCalendar:
+    return BusinessCalendar.objects.update_or_create(tenant_id=actor.tenant_id, name=name, defaults=written)[0]
+
+
+def _rewrite_calendar(actor: Actor, name: str, written: dict[str, Any], seen: str) -> BusinessCalendar:
+    """Write a calendar only over what the author saw."""
+    there = BusinessCalendar.objects.filter(tenant_id=actor.tenant_id, name=name)
+    held = there.select_for_update(no_key=True).first()
+    if mark_of_calendar(held) != seen:
+        raise _written_meanwhile(actor, name, held)
+    if held is not None:
+        return _write_calendar(actor, name, written)
+    try:
+        with transaction.atomic():
+            return BusinessCalendar.objects.create(tenant_id=actor.tenant_id, name=name, **written)
+    except IntegrityError as faster:
+        raise _written_meanwhile(actor, name, there.first()) from faster
+
+
+def mark_of_calendar(calendar: BusinessCalendar | None) -> str:
+    """Say in short what a calendar holds, so that an author can name what they saw; nothing where there is none."""
+    if calendar is None:
+        return ""
+    return hashlib.sha256(json.dumps([calendar.title, calendar.content]).encode()).hexdigest()[:24]
+
+
+def _written_meanwhile(actor: Actor, name: str, held: BusinessCalendar | None) -> Conflict:
+    if held is None:
+        return Conflict("Somebody deleted this calendar meanwhile. Nothing was written.", code="changed")
+    acts = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=actor.tenant_id, action="change_calendar")
+    last = acts.filter(new__name=name).order_by("-seq").values_list("actor_name", flat=True).first()
+    return Conflict(
+        f"{(last or 'somebody').capitalize()} wrote this calendar at {timezone.localtime(held.changed_at):%H:%M}. "
+        "Compare, then save again; nothing was overwritten.",
+        code="changed",
+        mark=mark_of_calendar(held),
+    )
+
+
+@in_one_transaction
+def delete_calendar(*, actor: Actor, name: str) -> None:
+    """Delete a calendar by which nothing in force, nothing running and no schedule counts."""
+    access.require_level(actor, TO_AUTHOR, "delete calendars")
+    calendar = hold_calendar(actor=actor, name=name)
+    users = calendar_users(actor=actor, name=name)
+    if users:
+        raise Conflict(
+            f"The calendar {name} stays: it is used by {in_short(users)}. Change, end or archive "
+            f"{'that' if len(users) == 1 else 'those'} first.",
+            code="in_use",
+        )
+    calendar.delete()
+    _note(actor, "delete_calendar", name)
+
+
+def calendar_users(*, actor: Actor, name: str) -> list[str]:
+    """Name what counts by a calendar: versions in force or with something running on them, and schedules that go on."""
+    versions = [
+        f"{version.template}, version {version.number}"
+        for version in _versions_in_use(actor)
+        if name in calendars_named(version.canonical or {})
+    ]
+    schedules = Schedule.objects.live().filter(tenant_id=actor.tenant_id, calendar=name).select_related("template")
+    return versions + [f"a schedule of {schedule.template}" for schedule in schedules]
+
+
+def in_short(words: list[str]) -> str:
+    """Write a list as a sentence says it: the first few, and how many more."""
+    more = len(words) - MOST_NAMED
+    return ", ".join(words[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _note(actor: Actor, action: str, name: str) -> None:

@@ -5,9 +5,13 @@ from typing import Any
 import pytest
 
 from engine.admin.calendars import read_hours
-from engine.models import Audit, BusinessCalendar
-from engine.services.setup import put_calendar
-from tests.admin.conftest import SignIn, sight_of
+from engine.errors import Conflict
+from engine.models import Audit, BusinessCalendar, TemplateVersion
+from engine.services.schedules import cancel_schedule, create_schedule
+from engine.services.setup import mark_of_calendar, put_calendar
+from engine.services.templates import activate_version, archive_version, save_draft
+from tests.admin.conftest import SignIn, sight_of, words_of
+from tests.admin.test_mending import press
 from tests.admin.test_operations import page
 from workflowplatform.accounts.actor import Actor
 
@@ -116,3 +120,75 @@ def test_another_tenants_god_finds_no_calendar_of_ours(sign_in: SignIn, office: 
     assert sam.get(page(office)).status_code == sam.get(made_up).status_code == 404
     assert sam.post(page(office), TYPED).status_code == sam.post(made_up, TYPED).status_code == 404
     assert "Acmes office" not in sight_of(sam.get("/admin/engine/businesscalendar/"))
+
+
+def shown_in(answer: Any) -> dict[str, str]:
+    form = answer.context["adminform"].form
+    return {name: form[name].value() or "" for name in form.fields}
+
+
+def test_the_second_of_two_writers_is_told_and_overwrites_nothing(sign_in: SignIn, office: BusinessCalendar) -> None:
+    browser = sign_in("gwen")
+    began = shown_in(browser.get(page(office)))
+    assert browser.post(page(office), began | {"mon": "8-16"}).status_code == 302
+    answer = browser.post(page(office), began | {"mon": "10-18", "title": "Acmes office"})
+    errors = errors_in(answer)
+    assert "Gwen wrote this calendar at" in errors["__all__"][0]
+    assert errors["mon"] == ["It says now: 08:00-16:00"]
+    assert errors.keys() == {"__all__", "mon"}
+    office.refresh_from_db()
+    assert office.content["hours"]["mon"] == ["08:00-16:00"]
+    again = shown_in(answer)
+    assert again["mon"] == "10-18"
+    assert browser.post(page(office), again).status_code == 302
+    office.refresh_from_db()
+    assert office.content["hours"]["mon"] == ["10:00-18:00"]
+
+
+def test_a_calendar_that_is_to_be_new_is_never_written_over_one_made_meanwhile(
+    gwen: Actor, office: BusinessCalendar
+) -> None:
+    with pytest.raises(Conflict, match="Gwen wrote this calendar"):
+        put_calendar(actor=gwen, name="office", content={"hours": {"mon": ["09:00-10:00"]}}, seen="")
+    with pytest.raises(Conflict, match="deleted this calendar"):
+        put_calendar(actor=gwen, name="gone", content=office.content, seen=mark_of_calendar(office))
+    assert BusinessCalendar.objects.get().content == office.content
+
+
+def test_a_calendar_that_nothing_uses_is_deleted(sign_in: SignIn, office: BusinessCalendar) -> None:
+    browser = sign_in("gwen")
+    assert "no schedule counts by it" in sight_of(browser.get(page(office)))
+    assert "is deleted" in press(browser, office, "delete-calendar")
+    assert not BusinessCalendar.objects.exists()
+    assert browser.get(page(office)).status_code == 404
+
+
+COUNTS = """
+workflow: counts
+title: Counts by it
+steps:
+  - wait: {for: PT1H, calendar: office}
+"""
+
+
+def test_a_calendar_in_use_stays_and_says_by_what(
+    sign_in: SignIn, gwen: Actor, office: BusinessCalendar, expense: TemplateVersion
+) -> None:
+    save_draft(actor=gwen, source=COUNTS)
+    activate_version(actor=gwen, name="counts", number=1)
+    begun = {"cron": "0 9 * * 1", "calendar": "office", "input": {"amount": 5}}
+    schedule = create_schedule(actor=gwen, template="expense", **begun)
+    browser = sign_in("gwen")
+    assert "It stays while it is used by Counts by it, version 1, a schedule of" in sight_of(browser.get(page(office)))
+    said = press(browser, office, "delete-calendar")
+    assert "it is used by Counts by it, version 1, a schedule of Expense approval" in said
+    cancel_schedule(actor=gwen, schedule_id=schedule.pk)
+    archive_version(actor=gwen, name="counts", number=1)
+    assert "is deleted" in press(browser, office, "delete-calendar")
+
+
+def test_level_four_and_strangers_delete_no_calendar(sign_in: SignIn, office: BusinessCalendar) -> None:
+    assert "delete-calendar" not in words_of(sign_in("ada").get(page(office)))
+    assert sign_in("ada").post(page(office, "delete-calendar")).status_code == 302
+    assert sign_in("sam").post(page(office, "delete-calendar")).status_code == 404
+    assert BusinessCalendar.objects.filter(name="office").exists()

@@ -171,3 +171,15 @@ def test_calendar_is_written_whole(call: Callers, scene: Scene) -> None:
     put = gwen("PUT", "calendars/office/", body).json()
     assert {name: put[name] for name in body} == body
     assert gwen.get("calendars/").json()["results"] == [put]
+
+
+def test_calendar_goes_when_nothing_counts_by_it(call: Callers, scene: Scene) -> None:
+    gwen = call("gwen")
+    body = {"template": "approval", "cron": "0 9 * * mon", "calendar": "office", "input": {"amount": 3}}
+    made = gwen.post("schedules/", body).json()
+    refused = gwen("DELETE", "calendars/office/")
+    assert (refused.status_code, refused.json()["code"]) == (409, "in_use")
+    assert "a schedule of" in refused.json()["detail"]
+    gwen("DELETE", f"schedules/{made['id']}/")
+    assert gwen("DELETE", "calendars/office/").status_code == 204
+    assert gwen("DELETE", "calendars/office/").status_code == 404

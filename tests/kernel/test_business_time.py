@@ -1,5 +1,6 @@
 """Business calendars and schedules, as authors name them."""
 
+from engine.kernel.bodies import calendars_named
 from engine.kernel.calendars import Calendar
 from engine.kernel.interpreter import advance
 from engine.kernel.normalizer import TenantFacts, normalize
@@ -50,3 +51,33 @@ def test_unknown_calendar_and_bad_cron_are_findings_at_their_lines() -> None:
     found = normalize(source, TenantFacts(), allow_not_yet=True)
     assert [one.line for one in found.findings] == [4, 5, 6]
     assert found.findings[2].code == "unknown_calendar"
+
+
+EVERYWHERE = """
+workflow: everywhere
+calendar: head
+trigger: scheduled
+schedule: {cron: "0 9 * * 1", calendar: clock}
+on:
+  - signal: hurry
+    steps: [{wait: {for: PT1H, calendar: handler}}]
+steps:
+  - if: "true"
+    then: [{wait: {for: PT1H, calendar: choice}}]
+  - parallel:
+      branches:
+        - name: left
+          steps: [{task: {title: Look, roles: [finance], calendar: branch}}]
+        - name: right
+          steps: [{set: {calendar: business state}}]
+  - task:
+      title: Look again
+      roles: [finance]
+      escalate: [{after: PT1H, steps: [{wait: {for: PT1H, calendar: escalation}}]}]
+"""
+
+
+def test_every_calendar_by_which_a_definition_counts_is_named_and_no_business_state() -> None:
+    found = normalize(EVERYWHERE)
+    assert found.canonical is not None, found.findings
+    assert calendars_named(found.canonical) == {"head", "clock", "handler", "choice", "branch", "escalation"}

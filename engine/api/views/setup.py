@@ -79,3 +79,9 @@ class CalendarView(EditedView):
         title = content.pop("title", "")
         calendar = setup.put_calendar(actor=self.actor, name=name, title=title, content=content)
         return Response(CalendarSerializer.write(calendar))
+
+    @matched
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete a calendar by which nothing counts."""
+        setup.delete_calendar(actor=self.actor, name=name)
+        return Response(status=204)
