@@ -2,8 +2,8 @@
 
 Who starts or ends an instance under a limit takes the lock of the limited rows (the tenant's, then the template's, after every
 other lock), counts, and decides. A slot is held from admission to the end, standing still included; a child runs in its parent's
-slot. At a limit a start is queued and later admitted, first come first served, by whoever frees the slot; or it is refused where
-the author says so. The database counts once more at the commit.
+slot. At a limit a start is queued and later admitted, first come first served, by whoever frees the slot or raises the limit; or
+it is refused where the author says so. The database counts once more at the commit.
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,12 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from engine.audit import Act, record
+from engine.audit import Act, database_now, record
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
 from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
+from engine.outbox import announce_on_commit
 from engine.projection import Loaded
 from engine.references import hold_reference
 from engine.routing import queue_signal
@@ -24,6 +25,8 @@ from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.accounts.models import Tenant
 
 ADMITTED = frozenset(InstanceStatus) - TERMINAL_INSTANCE - {InstanceStatus.QUEUED}
+ADMITTED_AT_ONCE = 20
+"""How many one transaction admits, where a limit was raised or taken away: it holds the limit's lock meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,10 @@ def hold_limits(tenant_id: UUID, template_id: UUID) -> Limits:
     """Lock the limits that apply and return the room that is left under each."""
     tenant = Tenant.objects.filter(pk=tenant_id, concurrent_limit__isnull=False)
     template = Template.objects.filter(pk=template_id, concurrent_limit__isnull=False)
+    in_tenant = Instance.objects.filter(tenant_id=tenant_id)
     return Limits(
-        _room(tenant.select_for_update(no_key=True).first(), Instance.objects.filter(tenant_id=tenant_id)),
-        _room(template.select_for_update(no_key=True).first(), Instance.objects.filter(template_id=template_id)),
+        _room(tenant.select_for_update(no_key=True).first(), in_tenant),
+        _room(template.select_for_update(no_key=True).first(), in_tenant.filter(template_id=template_id)),
     )
 
 
@@ -59,32 +63,65 @@ def _room(limited: Tenant | Template | None, instances: QuerySet[Instance]) -> i
     return limited.concurrent_limit - instances.filter(status__in=ADMITTED, parent_token__isnull=True).count()
 
 
+def has_place(version: TemplateVersion) -> bool:
+    """Tell whether an instance may begin at once: there is room, and nobody of its template waits for it already.
+
+    Where starts are refused at the limit nobody has a place in a line that could be taken.
+    """
+    if not hold_limits(version.tenant_id, version.template_id).has_room:
+        return False
+    return refuses_at_limit(version) or not _line(version.tenant_id).filter(template_id=version.template_id).exists()
+
+
+def refuses_at_limit(version: TemplateVersion) -> bool:
+    """Tell whether its author lets nobody wait."""
+    return ((version.canonical or {}).get("limits") or {}).get("at_limit") == "refuse"
+
+
 def admit_next(tenant_id: UUID, template_id: UUID, now: datetime) -> int:
-    """Admit whoever waits longest and now has room; return how many were admitted."""
-    admitted = 0
-    while (chosen := _next(tenant_id, template_id)) is not None:
-        _admit(chosen, now)
-        admitted += 1
+    """Admit whoever waits longest and now has room, up to a number; return how many were admitted.
+
+    Under a tenant's limit that may be an instance of any template. Without one a template's room concerns only its own, and
+    nobody else's lock is taken. Whoever is admitted looks for the next when it begins, so that a long line moves on.
+    """
+    limits = hold_limits(tenant_id, template_id)
+    line, admitted = _line(tenant_id), 0
+    if limits.tenant is None:
+        line = line.filter(template_id=template_id)
+    while admitted < ADMITTED_AT_ONCE and (first := _first(line)) is not None:
+        limits = hold_limits(tenant_id, first.template_id)
+        if limits.has_room:
+            _admit(first, now)
+            admitted += 1
+        elif limits.tenant is None or limits.tenant > 0:
+            line = line.exclude(template_id=first.template_id)
+        else:
+            break
     return admitted
 
 
-def _next(tenant_id: UUID, template_id: UUID) -> Instance | None:
-    """Return the oldest queued instance that has room: of any template where the tenant's limit was in the way."""
-    if not hold_limits(tenant_id, template_id).has_room and not _tenant_has_room(tenant_id):
-        return None
-    queued = Instance.objects.filter(tenant_id=tenant_id, status=InstanceStatus.QUEUED).order_by("started_at", "id")
-    tried: set[UUID] = set()
-    for instance in queued.select_for_update(no_key=True, skip_locked=True)[:100]:
-        if instance.template_id not in tried and hold_limits(tenant_id, instance.template_id).has_room:
-            return instance
-        tried.add(instance.template_id)
-    return None
+def admit_waiting(tenant_id: UUID, *templates: UUID) -> None:
+    """Admit whoever of these templates has room, where a limit or a line was changed beside the slices; none named: of all.
+
+    Call inside the transaction that changed it.
+    """
+    now = database_now()
+    if sum(admit_next(tenant_id, template_id, now) for template_id in templates or _templates_in_line(tenant_id)):
+        announce_on_commit([now], now)
 
 
-def _tenant_has_room(tenant_id: UUID) -> bool:
-    tenant = Tenant.objects.get(pk=tenant_id)
-    room = _room(tenant, Instance.objects.filter(tenant_id=tenant_id))
-    return room is None or room > 0
+def _templates_in_line(tenant_id: UUID) -> list[UUID]:
+    return sorted(set(_line(tenant_id).values_list("template_id", flat=True)))
+
+
+def _line(tenant_id: UUID) -> QuerySet[Instance]:
+    return Instance.objects.filter(tenant_id=tenant_id, status=InstanceStatus.QUEUED).order_by("started_at", "id")
+
+
+def _first(line: QuerySet[Instance]) -> Instance | None:
+    """Lock the first in line. One that somebody has in hand, mostly to end it, is waited for only where nobody else waits."""
+    free = line.select_for_update(no_key=True, skip_locked=True).first()
+    return free or line.select_for_update(no_key=True).first()
 
 
 def _admit(instance: Instance, now: datetime) -> None:

@@ -329,7 +329,9 @@ def _queue_waiting(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
 
 
 def _freed(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
-    return {(stage.loaded.tenant_id, stage.loaded.template_id) for stage in stages if stage.frees_slot}
+    """Return where somebody may have room now; who was admitted looks too, since not all are admitted at once."""
+    looking = [stage.loaded for stage in stages if stage.frees_slot or stage.was_queued]
+    return {(loaded.tenant_id, loaded.template_id) for loaded in looking}
 
 
 def start(

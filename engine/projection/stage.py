@@ -105,6 +105,11 @@ class Stage:
         return self.ends and self.loaded.limited and self.loaded.parent_token is None
 
     @property
+    def was_queued(self) -> bool:
+        """Tell whether the instance waited for its turn and begins, or ends, in this slice."""
+        return self.loaded.snapshot is None and not self.is_birth
+
+    @property
     def reference(self) -> str | None:
         return self.result.reference or self.loaded.facts.reference
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from engine import access, coordinator
-from engine.admission import hold_limits, is_limited
+from engine.admission import has_place, is_limited
 from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
@@ -68,7 +68,7 @@ def _start_listeners(actor: Actor, name: str, payload: Any) -> Iterator[UUID]:
 
 def _start(actor: Actor, version: TemplateVersion, given: EventStart) -> UUID:
     """Start one listener, or let it wait for its turn; where its author refuses at the limit, the refusal is on record."""
-    if is_limited(version) and not hold_limits(version.tenant_id, version.template_id).has_room:
+    if is_limited(version) and not has_place(version):
         return queue_start(actor=actor, version=version, values=given.input, reference=given.reference).pk
     name = version.template.name
     advanced = coordinator.start(

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine import access, coordinator
-from engine.admission import hold_limits, is_limited, queue_newborn
+from engine.admission import admit_waiting, has_place, is_limited, queue_newborn, refuses_at_limit
 from engine.audit import Act, database_now, record
 from engine.coordinator import Advanced
 from engine.definitions import definition_of
@@ -56,7 +56,7 @@ def start_instance(
     _refuse_errors((*errors, *_reference_errors(reference)))
     now: datetime | None = found.now
     if is_limited(chosen):
-        if not hold_limits(chosen.tenant_id, chosen.template_id).has_room:
+        if not has_place(chosen):
             return StartedInstance(queue_start(actor=actor, version=chosen, values=values, reference=reference), ())
         now = None  # it may have waited for its place: it begins now, not before what made room ended
     advanced = coordinator.start(
@@ -93,13 +93,13 @@ def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[T
 
 def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> Instance:
     """Let a start wait for its turn, or refuse it where the author says so."""
-    limits = (version.canonical or {}).get("limits") or {}
-    if limits.get("at_limit") == "refuse":
+    if refuses_at_limit(version):
         raise Conflict(_("As many instances run as are allowed at once. Try again later."), code="limit")
     name, now = version.template.name, database_now()
     born = newborn(version, name, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
     given = replace(born, facts=replace(born.facts, reference=reference))
     queue_newborn(coordinator.with_reference(given), actor=actor)
+    admit_waiting(version.tenant_id, version.template_id)
     return instance_now(born.instance_id)
 
 
@@ -139,7 +139,9 @@ def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance
         message = _("Say why: the reason is kept with the instance.")
         raise Invalid(message, [FieldError("reason", "required", message)])
     coordinator.lock([instance.pk])
-    instance.refresh_from_db()
+    instance.refresh_from_db(
+        from_queryset=Instance.objects.select_for_update(no_key=True)
+    )  # nobody admits it meanwhile
     if instance.is_over:
         message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
         raise Conflict(message, code="status", status=instance.status)

@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
+from engine.admission import admit_waiting
 from engine.audit import Act, record
 from engine.errors import Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
@@ -68,7 +69,9 @@ def change_tenant(
         _refuse_below(actor, TO_CROSS_TENANTS, "change tenants")
     _refuse_unfit_origins(http_allow or [])
     changes = {"title": title, "concurrent_limit": concurrent_limit, "http_allow": http_allow}
-    return _change(tenant, "change_tenant", changes, actor=actor or operator_actor(tenant.pk))
+    tenant = _change(tenant, "change_tenant", changes, actor=actor or operator_actor(tenant.pk))
+    admit_waiting(tenant.pk)
+    return tenant
 
 
 def _refuse_unfit_origins(origins: Iterable[str]) -> None:

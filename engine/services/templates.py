@@ -8,6 +8,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from engine import access
+from engine.admission import admit_waiting
 from engine.audit import Act, record
 from engine.decorators import registered_decorators
 from engine.errors import Conflict, Invalid, Unprocessable
@@ -188,6 +189,7 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
     hold_schedules_of(version, held=False)
     declare_schedule(actor=actor, version=version)
     _describe(version.template, version)
+    admit_waiting(version.tenant_id, version.template_id)
     record(version.template, Act("activate_template", old=old, new={"version": version.number}), actor=actor)
     return version
 

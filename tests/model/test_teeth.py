@@ -13,7 +13,6 @@ import pytest
 from django.db import connection
 
 from engine import access, coordinator
-from engine.admission import Limits
 from engine.dispatch import clock, due
 from engine.kernel import finishing
 from engine.kernel.effects import Closing
@@ -54,7 +53,7 @@ def _no_wall_for_tasks(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_limit(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(instances, "hold_limits", lambda tenant_id, template_id: Limits(None, None))
+    patch.setattr(instances, "has_place", lambda version: True)
 
 
 def _one_attempt_more(patch: pytest.MonkeyPatch) -> None:
@@ -103,6 +102,7 @@ def _held_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 def _nobody_admitted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(coordinator, "admit_next", lambda tenant_id, template_id, now: 0)
+    patch.setattr(instances, "admit_waiting", lambda tenant_id, template_id: None)
 
 
 def _slot_without_a_word(patch: pytest.MonkeyPatch) -> None:

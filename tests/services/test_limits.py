@@ -1,16 +1,20 @@
 """Concurrency limits: queued or refused, admitted in order, never exceeded."""
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial
+from uuid import UUID
 
 import pytest
 from django.db import connections, transaction
 
+from engine import admission, coordinator
 from engine.admission import hold_limits
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
-from engine.models import Audit, Instance
+from engine.models import Audit, Instance, RuntimeState, Signal
 from engine.services.instances import StartedInstance, cancel_instance, start_instance
+from engine.services.people import change_tenant
 from engine.services.signals import send_signal
 from engine.services.tasks import complete_task
 from tests.cast import Cast
@@ -18,6 +22,7 @@ from tests.races.crowd import at_once, await_a_waiter
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Tenant
+from workflowplatform.ids import uuid7
 
 LIMITED = """
 workflow: limited
@@ -173,3 +178,115 @@ def test_what_a_case_starts_waits_for_its_turn_too(committed_cast: Cast) -> None
 
 def running(template: str) -> int:
     return Instance.objects.filter(template__name=template, status="running").count()
+
+
+def set_limit(source: str, limit: str) -> str:
+    return source.replace("limits: {concurrent: 2}", limit)
+
+
+def test_a_long_line_of_a_full_template_stands_in_nobodys_way(committed_cast: Cast) -> None:
+    ada, gwen = committed_cast.actor("ada"), committed_cast.actor("gwen")
+    full = set_limit(LIMITED, "limits: {concurrent: 1}")
+    for source in (full, full.replace("limited", "other")):
+        activated(gwen, source)
+    started(ada, "limited")
+    queue_copies(started(ada, "limited"), 110)
+    first, second = started(ada, "other"), started(ada, "other")
+    complete_task(actor=ada, task_id=only_task(first).pk)
+    second.refresh_from_db()
+    assert second.status == "running"
+
+
+def queue_copies(queued: Instance, count: int) -> None:
+    """Let many more wait, as if each had been started like this one."""
+    assert queued.status == "queued"
+    instances, runtimes = [], []
+    runtime = RuntimeState.objects.get(pk=queued.pk)
+    for _ in range(count):
+        queued.pk = runtime.pk = runtime.runtime_instance_id = uuid7()
+        instances.append(copy(queued))
+        runtimes.append(copy(runtime))
+    with transaction.atomic():
+        Instance.objects.bulk_create(instances)
+        RuntimeState.objects.bulk_create(runtimes)
+
+
+@pytest.mark.parametrize("limit", ["limits: {concurrent: 4}", "tags: [unlimited]"])
+def test_a_raised_limit_lets_in_who_waits(committed_cast: Cast, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada, gwen = committed_cast.actor("ada"), committed_cast.actor("gwen")
+    monkeypatch.setattr(admission, "ADMITTED_AT_ONCE", 1)
+    activated(gwen, LIMITED)
+    for _ in range(4):
+        started(ada, "limited")
+    activated(gwen, set_limit(LIMITED, limit))
+    drain()
+    assert statuses() == ["running"] * 4
+
+
+@pytest.mark.parametrize("limit", [3, None])
+def test_a_tenants_raised_limit_lets_in_who_waits(committed_cast: Cast, limit: int | None) -> None:
+    ada = committed_cast.actor("ada")
+    Tenant.objects.filter(pk=committed_cast.acme.pk).update(concurrent_limit=1)
+    for source in (LIMITED, LIMITED.replace("limited", "other")):
+        activated(committed_cast.actor("gwen"), source)
+    for name in ("limited", "limited", "other"):
+        started(ada, name)
+    assert statuses() == ["running", "queued", "queued"]
+    change_tenant(actor=None, tenant=Tenant.objects.get(name="acme"), title="Acme", concurrent_limit=limit)
+    drain()
+    assert statuses() == ["running"] * 3
+
+
+def test_nobody_is_let_in_before_who_waits_already(committed_cast: Cast) -> None:
+    """Room that nobody was told of, as when a worker of an older release ended the last one."""
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), set_limit(LIMITED, "limits: {concurrent: 1}"))
+    first, second = started(ada, "limited"), started(ada, "limited")
+    with pytest.MonkeyPatch.context() as forgetful:
+        forgetful.setattr(coordinator, "admit_next", lambda tenant_id, template_id, now: 0)
+        complete_task(actor=ada, task_id=only_task(first).pk)
+    assert started(ada, "limited").status == "queued"
+    second.refresh_from_db()
+    assert second.status == "running"
+
+
+def test_who_is_cancelled_in_line_leaves_no_slot_behind_when_admitted_at_the_same_moment(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), set_limit(LIMITED, "limits: {concurrent: 1}"))
+    first, second, third = (started(ada, "limited") for _ in range(3))
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        complete_task(actor=ada, task_id=only_task(first).pk)
+        coming = pool.submit(_cancel_elsewhere, ada, second)
+        await_a_waiter()
+    assert coming.result(timeout=60).status == "cancelled"
+    drain()
+    third.refresh_from_db()
+    assert third.status == "running"
+    assert not Signal.objects.exclude(instance=third).exists()
+
+
+def _cancel_elsewhere(actor: Actor, instance: Instance) -> Instance:
+    try:
+        return cancel_instance(actor=actor, instance_id=instance.pk, reason="not needed")
+    finally:
+        connections.close_all()
+
+
+def test_who_is_in_somebodys_hands_is_waited_for_where_nobody_else_waits(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), set_limit(LIMITED, "limits: {concurrent: 1}"))
+    first, second = started(ada, "limited"), started(ada, "limited")
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        Instance.objects.select_for_update(no_key=True).get(pk=second.pk)
+        coming = pool.submit(_complete_elsewhere, ada, only_task(first).pk)
+        await_a_waiter()
+    coming.result(timeout=60)
+    second.refresh_from_db()
+    assert second.status == "running"
+
+
+def _complete_elsewhere(actor: Actor, task_id: UUID) -> None:
+    try:
+        complete_task(actor=actor, task_id=task_id)
+    finally:
+        connections.close_all()
