@@ -1,6 +1,5 @@
 """Retention: how long ended work is kept, by template and for all others, and what would go now."""
 
-import re
 from typing import Any
 
 from django import forms
@@ -16,6 +15,7 @@ from engine import access
 from engine.admin.base import TenantAdmin
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
+from engine.admin.windows import EXAMPLES, read_window, window_words
 from engine.models import Audit, RetentionRule, Template
 from engine.services.retention import WINDOWS, preview_retention, set_retention
 from workflowplatform.accounts.actor import Actor
@@ -26,19 +26,16 @@ LABELS = {
     "runtime_for": "Snapshots, receipts and calls of ended instances",
     "audit_for": "The audit of ended instances",
 }
-UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day"}
-PLAIN = re.compile(r"P(\d+)([YMWD])")
-
-
-def window_words(window: str) -> str:
-    """Say a window as people do; empty is for ever, or as the general rule says."""
-    if not window:
-        return "–"
-    plain = PLAIN.fullmatch(window)
-    if plain is None:
-        return window
-    count, unit = int(plain[1]), UNITS[plain[2]]
-    return f"1 {unit}" if count == 1 else f"{count} {unit}s"
+HINTS = {
+    "completed_for": "With their tasks, steps, events, comments and files.",
+    "cancelled_for": "The same of those that somebody cancelled.",
+    "runtime_for": "What only the engine needs; the instance and its history stay readable.",
+    "audit_for": "Who did what and when. An anchor stays, so that the rest can still be verified.",
+}
+HOW = (
+    f"Such as {EXAMPLES}, counted from the end of an instance. "
+    "Left empty, the general rule counts, and where that is empty too, it is kept for ever."
+)
 
 
 def window_column(name: str, words: str) -> Any:
@@ -46,7 +43,7 @@ def window_column(name: str, words: str) -> Any:
 
     @display(description=words, ordering=name)
     def column(page: Any, rule: RetentionRule) -> str:
-        return window_words(getattr(rule, name))
+        return window_words(getattr(rule, name)) or "–"
 
     return column
 
@@ -69,7 +66,20 @@ class RetentionForm(ServiceForm):
         known = RetentionRule.objects.filter(pk=self.instance.pk).exists()
         chosen.initial, chosen.disabled = self.instance.template_id, known
         for name in WINDOWS:
-            self.fields[name].initial = getattr(self.instance, name)
+            self.fields[name].initial = window_words(getattr(self.instance, name))
+
+    def clean(self) -> dict[str, Any]:
+        """Read what people say as durations, and refuse a second rule for the same: it would write over the first."""
+        typed: dict[str, Any] = super().clean() or self.cleaned_data
+        for name in WINDOWS:
+            try:
+                typed[name] = read_window(typed.get(name) or "")
+            except ValueError as problem:
+                self.add_error(name, str(problem))
+        rules = RetentionRule.objects.filter(tenant_id=self.actor.tenant_id, template=typed.get("template"))
+        if "template" in typed and rules.exclude(pk=self.instance.pk).exists():
+            self.add_error("template", "There is a rule for this already. Open it in the list to change it.")
+        return typed
 
     def act(self, typed: dict[str, Any]) -> RetentionRule:
         template = typed.pop("template")
@@ -81,8 +91,8 @@ for _name in WINDOWS:
         required=False,
         max_length=40,
         label=LABELS[_name],
-        help_text="Such as P90D, P12M or P7Y, counted from the end. Empty: as the general rule says, else for ever.",
-        widget=UnfoldAdminTextInputWidget(),
+        help_text=HINTS[_name],
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "no limit here", "autocomplete": "off"}),
     )
 
 
@@ -113,8 +123,8 @@ class RetentionAdmin(TenantAdmin):
         context = {**self.admin_site.each_context(request), "title": "What would go now", "wf_purged": found}
         return TemplateResponse(request, "admin/retention_preview.html", context)
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return ["template", *WINDOWS]
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        return [(None, {"fields": ["template"]}), ("Keep for", {"fields": list(WINDOWS), "description": HOW})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []

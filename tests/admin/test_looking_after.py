@@ -1,4 +1,4 @@
-"""Looking after the house: the dashboard, schedules by hand, dead letters, the audit as a file, retention, workers."""
+"""Looking after the house: the dashboard, schedules by hand, dead letters, the audit as a file, workers."""
 
 import csv
 import io
@@ -14,12 +14,11 @@ from django.urls import reverse
 
 from engine.admin.sentences import ACTS, rows_of_value
 from engine.audit import database_now
-from engine.models import Audit, DeadLetter, Instance, RetentionRule, Schedule, Signal
+from engine.models import Audit, DeadLetter, Instance, Schedule, Signal
 from engine.services.auditing import verify_audit
 from engine.services.flow import tenant_flow
 from engine.services.instances import cancel_instance
 from engine.services.rescheduling import run_schedule
-from engine.services.retention import preview_retention, set_retention
 from engine.services.schedules import create_schedule
 from engine.services.setup import put_calendar
 from engine.telling import timeline
@@ -167,37 +166,6 @@ def test_verifying_says_that_chains_hold_or_which_does_not(
 @pytest.mark.parametrize("kind", ["people", "templates", "repairs", "tasks", "set-up"])
 def test_the_audit_is_narrowed_by_kind_of_act(sign_in: SignIn, case: Instance, kind: str) -> None:
     assert sign_in("ada").get(f"/admin/engine/audit/?did={kind}").status_code == 200
-
-
-# Retention
-
-
-def test_retention_says_what_would_go_and_lets_nothing_go(
-    sign_in: SignIn, gwen: Actor, sam: Actor, case: Instance
-) -> None:
-    cancel_instance(actor=gwen, instance_id=case.pk, reason="x")
-    Instance.objects.filter(pk=case.pk).update(ended_at=database_now() - timedelta(days=40))
-    browser = sign_in("gwen")
-    browser.post("/admin/engine/retentionrule/add/", {"template": "", "cancelled_for": "P30D"})
-    rule = RetentionRule.objects.get()
-    assert (rule.cancelled_for, rule.template) == ("P30D", None)
-    assert "30 days" in words_of(browser.get("/admin/engine/retentionrule/"))
-    shown = words_of(sign_in("ada").get("/admin/engine/retentionrule/preview/"))
-    assert "Expense approval" in shown
-    assert Instance.objects.filter(pk=case.pk).exists()
-    set_retention(actor=sam, cancelled_for="P1D")
-    assert preview_retention(actor=sam) == []
-    assert "Expense" not in words_of(sign_in("sam").get("/admin/engine/retentionrule/preview/"))
-
-
-def test_a_window_that_cannot_be_read_is_refused_at_its_field(sign_in: SignIn, gwen: Actor) -> None:
-    rule = set_retention(actor=gwen, completed_for="P1Y")
-    refused = words_of(sign_in("gwen").post(page(rule), {"completed_for": "a while"}))
-    assert "a while" in refused
-    rule.refresh_from_db()
-    assert rule.completed_for == "P1Y"
-    assert sign_in("ada").post(page(rule), {"completed_for": "P1D"}).status_code == 403
-    assert sign_in("sam").post(page(rule), {"completed_for": "P1D"}).status_code == 404
 
 
 # What pages say

@@ -60,7 +60,7 @@ def furnished(signed_in: SignedIn, errands: Errands, product: Product) -> Page:
     free = uuid4().hex  # a name that is taken is refused, and each test furnishes anew
     fill(gwen, "/admin/engine/businesscalendar/add/", Name=f"office_{free}")
     fill(gwen, "/admin/engine/secret/add/", Name=f"bank_{free}", Value="a secret")
-    fill(gwen, "/admin/engine/retentionrule/add/", **{"Completed, failed and expired instances": "P9Y"})
+    product.manage("retention", "set", "--tenant", "acme", "--completed", "P9Y")
     fill(gwen, "/admin/accounts/token/add/", **{"What it is for": "the ledger"})
     retry_all(gwen)
     return gwen
