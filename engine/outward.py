@@ -14,8 +14,8 @@ from engine import routing
 from engine.audit import Act, Chain
 from engine.definitions import definition_of
 from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
-from engine.kernel.errors import error_names
-from engine.kernel.forms import check_values
+from engine.kernel.errors import StepError, error_names
+from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import InstanceFacts, SignalType
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.kernel.triggers import EventStart, event_start
@@ -87,23 +87,28 @@ def births_of(stage: Stage) -> Iterator[Birth]:
 
 def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
     starter, starter_id = stage.loaded.facts.started_by, stage.loaded.started_by_id
-    for version, given in listeners(stage.loaded.tenant_id, effect.name, effect.payload, stage.now):
+    for version, given, errors in listeners(stage.loaded.tenant_id, effect.name, effect.payload, stage.now):
+        if errors:
+            continue
         name = version.template.name
         born = newborn(version, name, given.input, now=stage.now, started_by=starter, started_by_id=starter_id)
         yield replace(born, facts=replace(born.facts, reference=given.reference), limited=_is_limited(version))
 
 
-def listeners(tenant_id: UUID, name: str, payload: Any, now: datetime) -> Iterator[tuple[TemplateVersion, EventStart]]:
-    """Give every active version that an event starts, with what it is started with; unfit payloads start nothing."""
+def listeners(
+    tenant_id: UUID, name: str, payload: Any, now: datetime
+) -> Iterator[tuple[TemplateVersion, EventStart, Sequence[FieldError]]]:
+    """Give every active version that an event is meant for, what it is started with, and what of that does not fit it."""
     active = TemplateVersion.objects.startable().filter(tenant_id=tenant_id, event_name=name)
     for version in active.select_related("template", "tenant").order_by("template__name"):
-        definition = definition_of(version.pk)
-        given = event_start(definition, name, payload, now)
-        if given is None:
-            continue
-        values, errors = check_values(definition.input_schema, given.input)
-        if not errors:
-            yield version, replace(given, input=values)
+        definition, faults = definition_of(version.pk), []
+        try:
+            given = event_start(definition, name, payload, now)
+        except StepError as fault:
+            given, faults = EventStart(payload), [FieldError("", fault.code, fault.message)]
+        if given is not None:
+            values, errors = check_values(definition.input_schema, given.input)
+            yield version, replace(given, input=values), errors or faults
 
 
 def _child(stage: Stage, effect: StartChild) -> Loaded | None:

@@ -94,8 +94,24 @@ class DeliveredSerializer(Rows):
     kept = serializers.BooleanField()
 
 
+class FieldErrorSerializer(Rows):
+    path = serializers.CharField()
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class RefusedStartSerializer(Rows):
+    """A template that listens for the event and was not started by it."""
+
+    template = serializers.CharField()
+    code = serializers.CharField()
+    detail = serializers.CharField(source="message")
+    errors = FieldErrorSerializer(many=True)  # type: ignore[assignment]  # the name that every refusal gives them
+
+
 class StartedSerializer(Rows):
     started = serializers.ListField(child=serializers.UUIDField())
+    refused = RefusedStartSerializer(many=True)
 
 
 class VerdictSerializer(Rows):

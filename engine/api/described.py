@@ -197,6 +197,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("PUT", "roles/{name}/"): Operation(answers.RoleSerializer, inputs.RoleBody),
     ("GET", "tokens/"): listed(answers.TokenSerializer),
     ("POST", "tokens/"): Operation(answers.NewTokenSerializer, inputs.NewTokenBody, 201, keyed=False),
+    ("GET", "tokens/{key}/"): Operation(answers.TokenSerializer),
     ("DELETE", "tokens/{key}/"): gone(),
     ("GET", "stats/"): Operation(answers.StatsSerializer),
     ("GET", "stream/"): Operation(

@@ -187,9 +187,11 @@ class NextBody(Body):
 class BulkBody(ReasonBody):
     """One act and the tasks that it is done to."""
 
-    action = Word(["claim", "release", "assign"])
+    action = Word(["claim", "release", "assign", "complete"])
     ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=200, source="task_ids")
     user = Text(required=False, allow_null=True, max_length=100, source="person")
+    outcome = Text(required=False, allow_blank=True, default="", max_length=100, help_text="For `complete`.")
+    comment = Text(required=False, allow_blank=True, default="", max_length=10_000, help_text="For `complete`.")
 
 
 class InstanceSignalBody(Body):

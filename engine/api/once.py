@@ -89,7 +89,7 @@ def _answer(view: Any, request: Request, key: str, act: Callable[[], Response]) 
     response = act()
     text = JSONRenderer().render(response.data).decode()
     send_hot(KEEP, scope | {"digest": digest, "status": response.status_code, "text": text})
-    return _written(text, response.status_code, response.headers)
+    return _written(text, response.status_code, {**view.headers_of(response.data), **response.headers})
 
 
 def _written(text: str, status: int, headers: Mapping[str, str]) -> HttpResponse:

@@ -10,11 +10,13 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from rest_framework.status import HTTP_201_CREATED
 
 from engine.api.described import OPERATIONS, Operation
 from engine.api.errors import MEDIA_TYPE, TITLES
 from engine.api.inputs import FileBody
 from engine.api.matching import EditedView
+from engine.api.views.base import ApiView
 from engine.gallery import examples, gallery
 
 ROOT = "/api/v1/"
@@ -65,6 +67,10 @@ PASSING = frozenset({429, 503})
 """Refusals that go away by themselves; they say when."""
 RETRY_AFTER: dict[str, Any] = {
     "Retry-After": {"description": "Seconds to wait before the same is sent again.", "schema": {"type": "integer"}}
+}
+
+LOCATION: dict[str, Any] = {
+    "Location": {"description": "The address of what was made.", "schema": {"type": "string", "format": "uri"}}
 }
 
 ANYTHING_OR_NULL = [{}, {"type": "null"}]
@@ -146,6 +152,8 @@ class ContractSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         """Add to the good answer every refusal that this kind of operation can give."""
         good = super()._get_response_bodies(direction)
+        if self._told.status == HTTP_201_CREATED and isinstance(self.view, ApiView) and self.view.made:
+            good[str(HTTP_201_CREATED)]["headers"] = LOCATION
         refused = (*ALWAYS, *(WITH_A_BODY if self.method in WRITING else ()), *self._told.others)
         if self._told.open:
             refused = (401, 405)

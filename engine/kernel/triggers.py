@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from engine.kernel.errors import StepError
 from engine.kernel.expressions import Reads, bind
 from engine.kernel.functions import MISSING, as_text
 from engine.kernel.program import Definition
@@ -35,15 +34,12 @@ class _Names:
 
 
 def event_start(definition: Definition, name: str, payload: Json, now: datetime) -> EventStart | None:
-    """Answer what an event starts the definition with; None when it is not meant or cannot be computed."""
+    """Answer what an event starts the definition with, None when it is not meant; StepError says why that cannot be computed."""
     event = definition.head.get("event")
     if event is None or event["name"] != name:
         return None
     names = _Names(payload, now)
-    try:
-        if "when" in event and not event["when"].holds(names):
-            return None
-        texts = {key: as_text(event[key].of(names)) or None for key in ("reference", "key") if key in event}
-    except StepError:
+    if "when" in event and not event["when"].holds(names):
         return None
+    texts = {key: as_text(event[key].of(names)) or None for key in ("reference", "key") if key in event}
     return EventStart(copied(payload), texts.get("reference"), texts.get("key"))

@@ -1,7 +1,7 @@
 """Accept events from outside: each starts every active template that listens for it, once per event id."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -24,10 +24,41 @@ MAX_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedStart:
+    """A template that listens for an event and was not started by it, and why."""
+
+    template: str
+    code: str
+    message: str
+    errors: tuple[FieldError, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Write it as it is kept for repetitions."""
+        errors = [{"path": one.path, "code": one.code, "message": one.message} for one in self.errors]
+        return {"template": self.template, "code": self.code, "message": self.message, "errors": errors}
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> "RefusedStart":
+        """Read what was kept."""
+        return cls(**{**kept, "errors": tuple(FieldError(**error) for error in kept["errors"])})
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptedEvent:
-    """What an event started; the same for every repetition of its id."""
+    """What an event started and what refused it; the same for every repetition of its id."""
 
     started: tuple[UUID, ...]
+    refused: tuple[RefusedStart, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Write it as it is kept for repetitions."""
+        return {"started": [str(one) for one in self.started], "refused": [one.as_json() for one in self.refused]}
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> "AcceptedEvent":
+        """Read what was kept."""
+        refused = tuple(RefusedStart.of(one) for one in kept.get("refused", ()))
+        return cls(tuple(UUID(text) for text in kept["started"]), refused)
 
 
 @in_one_transaction
@@ -40,8 +71,12 @@ def accept_event(
     _hold(actor.tenant_id, external_id)
     earlier = Event.objects.filter(tenant_id=actor.tenant_id, kind="event", external_id=external_id).first()
     if earlier is not None:
-        return AcceptedEvent(tuple(UUID(text) for text in earlier.answer["started"]))
-    started = tuple(_start_listeners(actor, name, payload))
+        return AcceptedEvent.of(earlier.answer)
+    became = list(_start_listeners(actor, name, payload))
+    accepted = AcceptedEvent(
+        tuple(one for one in became if isinstance(one, UUID)),
+        tuple(one for one in became if isinstance(one, RefusedStart)),
+    )
     Event.objects.create(
         tenant_id=actor.tenant_id,
         kind="event",
@@ -49,21 +84,26 @@ def accept_event(
         external_id=external_id,
         key=key,
         payload=payload,
-        answer={"started": [str(instance_id) for instance_id in started]},
+        answer=accepted.as_json(),
         actor_name=actor.name,
         at=database_now(),
     )
-    return AcceptedEvent(started)
+    return accepted
 
 
-def _start_listeners(actor: Actor, name: str, payload: Any) -> Iterator[UUID]:
-    for version, given in listeners(actor.tenant_id, name, payload, database_now()):
+def _start_listeners(actor: Actor, name: str, payload: Any) -> Iterator[UUID | RefusedStart]:
+    """Start each listener, or say why it was not."""
+    for version, given, errors in listeners(actor.tenant_id, name, payload, database_now()):
+        if errors:
+            yield RefusedStart(version.template.name, "invalid", "The payload does not fit.", within_payload(errors))
+            continue
         try:
             with transaction.atomic():
                 started = _start(actor, version, given)
             yield started
         except Conflict as refusal:
             record(version.template, Act("refuse_event", cause=refusal.message, new={"event": name}), actor=actor)
+            yield RefusedStart(version.template.name, refusal.code, refusal.message)
 
 
 def _start(actor: Actor, version: TemplateVersion, given: EventStart) -> UUID:
@@ -83,11 +123,13 @@ def _hold(tenant_id: UUID, external_id: str) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{tenant_id}\nevent\n{external_id}"])
 
 
+def within_payload(errors: Sequence[FieldError]) -> tuple[FieldError, ...]:
+    """Name fields as they stand in what the sender wrote."""
+    return tuple(replace(error, path=f"payload.{error.path}".rstrip(".")) for error in errors)
+
+
 def _refuse_bad(name: str, external_id: str, payload: Any) -> None:
-    errors = [
-        FieldError(f"payload.{error.path}".rstrip("."), error.code, error.message)
-        for error in refuse_unsafe_json(payload)
-    ]
+    errors = [*within_payload(refuse_unsafe_json(payload))]
     for field, text in (("name", name), ("id", external_id)):
         if not 0 < len(text) <= MAX_TEXT:
             errors.append(FieldError(field, "length", f"Use 1 to {MAX_TEXT} characters."))

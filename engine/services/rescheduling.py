@@ -7,7 +7,7 @@ from engine import access
 from engine.errors import Conflict
 from engine.models import Instance, Schedule
 from engine.services.instances import start_instance
-from engine.services.schedules import SETTINGS, checked_input, note, schedule_to_change, set_going
+from engine.services.schedules import SETTINGS, checked_input, note, refuse_past, schedule_to_change, set_going
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
@@ -20,6 +20,8 @@ def change_schedule(*, actor: Actor, schedule_id: UUID, **settings: Any) -> Sche
         raise Conflict("The template itself asks for this schedule; change it there.", code="declared")
     if schedule.status not in ("active", "paused"):
         raise Conflict(f"This schedule is {schedule.status} already.", code="status", status=schedule.status)
+    if settings.get("once_at") != schedule.once_at:
+        refuse_past(settings.get("once_at"))
     for name in SETTINGS:
         if name in settings:
             setattr(schedule, name, settings[name])

@@ -41,9 +41,17 @@ def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule
         **{name: value for name, value in settings.items() if name in SETTINGS and value is not None},
     )
     schedule.input = checked_input(version, schedule.input)
+    refuse_past(schedule.once_at)
     set_going(schedule)
     note(actor, schedule.template, "schedule_workflow", {"cron": schedule.cron, "schedule": str(schedule.pk)})
     return schedule
+
+
+def refuse_past(once_at: datetime | None) -> None:
+    """Refuse a moment that is over: whoever names one meant another, or wants a start and no schedule."""
+    if once_at is not None and once_at <= database_now():
+        message = "This moment is over. Choose a later one, or start it now without a schedule."
+        raise Invalid(message, [FieldError("once_at", "past", message)])
 
 
 def checked_input(version: TemplateVersion, given: Any) -> Any:

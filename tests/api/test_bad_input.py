@@ -95,7 +95,7 @@ def test_refusals_say_what_to_send_instead(call: Callers, scene: Scene) -> None:
     assert words == [
         "Write a moment with its zone, such as 2030-01-07T09:00:00Z.",
         "The body must be a JSON object.",
-        "Use one of claim, release, assign.",
+        "Use one of claim, release, assign, complete.",
         "There is nothing for you under what `template` names.",
         "There is nothing for you under what `person` names.",
         "This name already exists.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from knox.settings import CONSTANTS
 
 from benchmarks.statements import counted
 from engine.api.described import OPERATIONS
@@ -98,6 +99,7 @@ READS = {
     "templates/{name}/versions/{number}/diff/": 5,
     "templates/{name}/versions/{number}/export/": 2,
     "tokens/": 2,
+    "tokens/{key}/": 2,
     "webhooks/": 2,
     "webhooks/{webhook_id}/": 2,
 }
@@ -105,12 +107,12 @@ READS = {
 ENDLESS, UNKNOWN = "stream/", "tasks/{task_id}/attachments/{attachment_id}/"
 
 
-def address_of(route: str, scene: Scene) -> str:
+def address_of(route: str, scene: Scene, key: str) -> str:
     first = route.partition("/")[0]
     names = {"people": "uri", "roles": "finance", "calendars": "office", "templates": "approval", "secrets": "api_key"}
     known = {
         "instance_id": scene.instance, "task_id": scene.task, "schedule_id": scene.schedule, "webhook_id": scene.webhook,
-        "delivery_id": scene.delivery, "number": 1, "name": names.get(first, ""),
+        "delivery_id": scene.delivery, "number": 1, "name": names.get(first, ""), "key": key,
     }  # fmt: skip
     return route.format(**known)
 
@@ -118,7 +120,7 @@ def address_of(route: str, scene: Scene) -> str:
 def costs(caller: Caller, scene: Scene) -> dict[str, int]:
     found = {}
     for route in sorted(route for method, route in OPERATIONS if method == "GET" and route not in {ENDLESS, UNKNOWN}):
-        path = address_of(route, scene)
+        path = address_of(route, scene, (caller.token or "")[: CONSTANTS.TOKEN_KEY_LENGTH])
         assert caller.get(path).status_code == 200, path
         with counted() as sent:
             caller.get(path)

@@ -111,6 +111,7 @@ ROUTES: tuple[tuple[str, str], ...] = (
     ("PUT", "roles/finance/"),
     ("GET", "tokens/"),
     ("POST", "tokens/"),
+    ("GET", "tokens/nobodys/"),
     ("DELETE", "tokens/nobodys/"),
     ("GET", "stats/"),
 )
@@ -316,6 +317,7 @@ LOW = {
     ("PUT", "roles/finance/"): (403, 403, 403),
     ("GET", "tokens/"): (200, 200, 200),
     ("POST", "tokens/"): (201, 201, 201),
+    ("GET", "tokens/nobodys/"): (404, 404, 404),
     ("DELETE", "tokens/nobodys/"): (404, 404, 404),
     ("GET", "stats/"): (403, 403, 200),
     ("POST", "instances/{instance}/cancel/"): (403, 404, 200),

@@ -69,8 +69,19 @@ def test_event_starts_what_listens_once(call: Callers, cast: Cast) -> None:
     ada, body = call("ada"), {"name": "order", "id": "e-1", "payload": {"id": "7", "total": 12}}
     first, second = ada.post("events/", body), ada.post("events/", body)
     instance = Instance.objects.get()
-    assert first.json() == second.json() == {"started": [str(instance.pk)]}
+    assert first.json() == second.json() == {"started": [str(instance.pk)], "refused": []}
     assert ada.get(f"instances/{instance.pk}/").json()["reference"] == "ORD-7"
+
+
+def test_event_says_who_listens_and_could_not_be_started(call: Callers, cast: Cast) -> None:
+    activated(cast.actor("gwen"), LISTENS)
+    ada, body = call("ada"), {"name": "order", "id": "e-1", "payload": {"id": 7, "total": 12}}
+    first, second = ada.post("events/", body).json(), ada.post("events/", body).json()
+    (refused,) = first["refused"]
+    assert (first["started"], refused["template"], refused["code"]) == ([], "ordered", "invalid")
+    assert [error["path"] for error in refused["errors"]] == ["payload.id"]
+    assert second == first
+    assert ada.post("events/", {"name": "unheard", "id": "e-2"}).json() == {"started": [], "refused": []}
 
 
 def test_suspended_instance_is_resumed(call: Callers, cast: Cast) -> None:

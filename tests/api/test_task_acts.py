@@ -7,6 +7,7 @@ import pytest
 from tests.api.conftest import Callers
 from tests.api.scene import Scene, set_scene
 from tests.cast import Cast
+from tests.workflows import only_task, started
 
 NO_DRAFT = {"values": {}, "outcome": "", "comment": "", "saved_by": "", "saved_at": None}
 
@@ -33,6 +34,21 @@ def test_bulk_answers_row_by_row(call: Callers, scene: Scene) -> None:
     ]
     assert rows[0]["task"]["assignee"] == "ada"
     assert call("ada").post("tasks/bulk/", {**body, "ids": []}).json()["errors"][0]["path"] == "ids"
+
+
+def test_bulk_completes_what_needs_no_answer_of_its_own(call: Callers, cast: Cast, scene: Scene) -> None:
+    ada, mine = call("ada"), [str(only_task(started(cast.actor("ada"), "two")).pk) for _ in range(2)]
+    body = {"action": "complete", "ids": mine, "outcome": "done", "comment": "seen"}
+    first, again = ada.post("tasks/bulk/", body, key="b-1"), ada.post("tasks/bulk/", body, key="b-1")
+    rows = first.json()["results"]
+    assert [(row["ok"], row["task"]["status"], row["task"]["comment"]) for row in rows] == [
+        (True, "completed", "seen")
+    ] * 2
+    assert again.content == first.content
+    mixed = ada.post("tasks/bulk/", {**body, "ids": [*mine, scene.task]})
+    assert (mixed.status_code, mixed.json()["errors"][0]["code"]) == (400, "mixed")
+    (asked,) = ada.post("tasks/bulk/", {**body, "ids": [scene.task], "outcome": "approve"}).json()["results"]
+    assert (asked["ok"], asked["code"]) == (False, "own_answer")
 
 
 def test_draft_is_kept_shown_and_thrown_away(call: Callers, scene: Scene) -> None:

@@ -2,6 +2,9 @@
 
 from datetime import timedelta
 
+import pytest
+
+from engine.kernel.errors import StepError
 from engine.kernel.interpreter import advance
 from engine.kernel.signals import InstanceFacts, Lent, Started, TimerDue
 from engine.kernel.triggers import event_start
@@ -20,8 +23,9 @@ def test_event_starts_what_it_names_when_its_condition_holds() -> None:
     assert found is not None
     assert (found.input, found.reference, found.key) == ({"amount": 11, "id": "7"}, "P-7", "7")
     assert event_start(definition, "paid", {"amount": 1, "id": "7"}, MONDAY) is None
-    assert event_start(definition, "paid", {}, MONDAY) is None
     assert event_start(definition, "other", {"amount": 11, "id": "7"}, MONDAY) is None
+    with pytest.raises(StepError):
+        event_start(definition, "paid", {}, MONDAY)
 
 
 def test_throttled_step_comes_again_later_and_never_blocks() -> None:

@@ -88,6 +88,7 @@ def test_an_event_that_does_not_fit_starts_nothing(gwen: Actor, ada: Actor, sam:
     activated(gwen, LISTENS)
     assert accept_event(actor=ada, name="order", external_id="a", payload={"id": "7", "total": 3}).started == ()
     assert accept_event(actor=ada, name="order", external_id="b", payload={"id": 7, "total": 30}).started == ()
+    assert [one.code for one in accept_event(actor=ada, name="order", external_id="e").refused] == ["invalid"]
     assert accept_event(actor=ada, name="other", external_id="c", payload={}).started == ()
     assert accept_event(actor=sam, name="order", external_id="d", payload={"id": "7", "total": 30}).started == ()
 

@@ -70,7 +70,8 @@ def test_reference_is_free_again_when_its_case_is_over_or_goes_by_another(orders
 def test_event_under_a_reference_in_use_starts_nothing_and_says_so(orders: Actor) -> None:
     first = accept_event(actor=orders, name="ordered", external_id="e-1", payload={"number": "A-1"})
     again = accept_event(actor=orders, name="ordered", external_id="e-2", payload={"number": "A-1"})
-    assert (len(first.started), again.started) == (1, ())
+    assert (len(first.started), first.refused, again.started) == (1, (), ())
+    assert [(one.template, one.code) for one in again.refused] == [("order", "reference")]
     assert Instance.objects.count() == 1
 
 

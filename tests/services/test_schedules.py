@@ -10,7 +10,7 @@ from engine.audit import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import Audit, Instance, Schedule, ScheduleFire, StepRun, TemplateVersion
-from engine.services import firing, schedules
+from engine.services import firing, rescheduling, schedules
 from engine.services.firing import fire_due_slots
 from engine.services.instances import cancel_instance
 from engine.services.people import change_level, deactivate_person
@@ -18,6 +18,7 @@ from engine.services.templates import archive_version, pause_version, resume_ver
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import APPROVAL, TIMER, activated, started
+from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Tenant, User
 from workflowplatform.ids import uuid7
 
@@ -239,11 +240,26 @@ def test_a_version_without_the_schedule_ends_it(committed_cast: Cast) -> None:
 def test_a_one_shot_runs_once_and_is_done(committed_cast: Cast) -> None:
     cast = committed_cast
     activated(cast.actor("gwen"), TIMER)
-    at = database_now() + timedelta(seconds=0.05)
-    schedule = schedules.create_schedule(actor=cast.actor("ada"), template="timer", once_at=at)
+    at = database_now()
+    schedule = schedules.create_schedule(actor=cast.actor("ada"), template="timer", once_at=at + timedelta(hours=1))
+    Schedule.objects.filter(pk=schedule.pk).update(once_at=at, next_at=at, look_at=at)
     while Schedule.objects.filter(pk=schedule.pk, status="active").exists():
         drain()
     assert (outcomes(schedule), Instance.objects.count()) == (["started"], 1)
+
+
+def test_a_moment_that_is_over_is_refused_but_does_not_stop_other_changes(gwen: Actor, ada: Actor) -> None:
+    activated(gwen, TIMER)
+    over = database_now()
+    with pytest.raises(Invalid) as refusal:
+        schedules.create_schedule(actor=ada, template="timer", once_at=over)
+    assert [(error.path, error.code) for error in refusal.value.errors] == [("once_at", "past")]
+    kept = schedules.create_schedule(actor=ada, template="timer", once_at=over + timedelta(hours=1))
+    with pytest.raises(Invalid):
+        rescheduling.change_schedule(actor=ada, schedule_id=kept.pk, once_at=over)
+    Schedule.objects.filter(pk=kept.pk).update(once_at=over, status="paused")
+    changed = rescheduling.change_schedule(actor=ada, schedule_id=kept.pk, once_at=over, overlap="allow")
+    assert (changed.once_at, changed.overlap) == (over, "allow")
 
 
 def test_preview_says_when_and_why(committed_cast: Cast, clock: Schedule) -> None:

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from engine.api.answers import StartedSerializer
 from engine.api.inputs import EventBody, SignalBody, read_body
 from engine.api.once import once
 from engine.api.views.base import ApiView
@@ -22,4 +23,4 @@ class EventsView(ApiView):
     def post(self, request: Request) -> Response:
         """Start what listens for an event."""
         accepted = events.accept_event(actor=self.actor, **read_body(request, EventBody))
-        return Response({"started": accepted.started})
+        return Response(StartedSerializer.write(accepted))

@@ -19,6 +19,7 @@ from engine.services import attachments
 
 class AttachmentsView(ApiView):
     parser_classes = (*ApiView.parser_classes, MultiPartParser)
+    made = "{id}/"
 
     def get(self, request: Request, task_id: UUID) -> Response:
         """List the files of the task, oldest first."""

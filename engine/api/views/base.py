@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
+from urllib.parse import quote
 
 from django.urls import Resolver404, resolve
 from rest_framework.negotiation import BaseContentNegotiation
@@ -11,6 +12,8 @@ from rest_framework.parsers import BaseParser
 from rest_framework.permissions import AllowAny
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.status import HTTP_201_CREATED
 from rest_framework.views import APIView
 
 from engine.api.parsers import BoundedJSONParser
@@ -39,6 +42,8 @@ class ApiView(APIView):
 
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser,)
     content_negotiation_class = JsonAlways
+    made: ClassVar[str] = ""
+    """Where below this address stands what a POST makes here, such as `{id}/`; empty where it has no address of its own."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse what would be half understood: a body that this server cannot read, a word of the address said twice."""
@@ -53,7 +58,17 @@ class ApiView(APIView):
 
     def headers_of(self, answer: Any) -> Mapping[str, str]:
         """Say which headers belong to an answer and are said again whenever it is given again."""
-        return {}
+        if not self.made:
+            return {}
+        below = self.made.format_map({name: quote(str(value), safe="") for name, value in answer.items()})
+        return {"Location": self.request.build_absolute_uri(self.request.path + below)}
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        """Say where to find what was made."""
+        if response.status_code == HTTP_201_CREATED and isinstance(response, Response):
+            for name, value in self.headers_of(response.data).items():
+                response[name] = value
+        return super().finalize_response(request, response, *args, **kwargs)
 
     @cached_property
     def actor(self) -> Actor:

@@ -54,6 +54,8 @@ def by_instance(tasks: Iterable[Task]) -> dict[UUID, list[Task]]:
 
 
 class InstancesView(ApiView):
+    made = "{id}/"
+
     def get(self, request: Request) -> Response:
         """List the instances that the actor sees, newest first."""
         rows = filters.narrowed(request, access.visible_instances(self.actor), filters.INSTANCES, filters.STATE)

@@ -41,6 +41,8 @@ def shape_tokens(rows: list[Any]) -> list[Any]:
 
 
 class PeopleView(ApiView):
+    made = "{name}/"
+
     def get(self, request: Request) -> Response:
         """List the people whom the actor sees."""
         rows = narrowed(request, directory.list_people(actor=self.actor), {})
@@ -70,6 +72,8 @@ class PersonView(EditedView):
 
 
 class RolesView(ApiView):
+    made = "{name}/"
+
     def get(self, request: Request) -> Response:
         """List the roles of the tenant."""
         rows = narrowed(request, access.visible_roles(self.actor), {})
@@ -100,6 +104,8 @@ class RoleView(EditedView):
 
 
 class TokensView(ApiView):
+    made = "{key}/"
+
     def get(self, request: Request) -> Response:
         """List one's own tokens; from level 5 on the tenant's."""
         rows = narrowed(request, access.visible_tokens(self.actor), {})
@@ -117,6 +123,10 @@ class TokensView(ApiView):
 
 
 class TokenView(ApiView):
+    def get(self, request: Request, key: str) -> Response:
+        """Show one token without its text."""
+        return Response(TokenSerializer.write(directory.find_token(actor=self.actor, key=key)))
+
     def delete(self, request: Request, key: str) -> Response:
         """End a token at once."""
         people.revoke_token(actor=self.actor, token=directory.find_token(actor=self.actor, key=key))

@@ -28,6 +28,8 @@ def shape_schedules(rows: list[Any]) -> list[Any]:
 
 
 class SchedulesView(ApiView):
+    made = "{id}/"
+
     def get(self, request: Request) -> Response:
         """List the schedules, newest first."""
         rows = filters.narrowed(request, access.visible_schedules(self.actor), filters.SCHEDULES)

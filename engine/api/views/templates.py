@@ -37,6 +37,8 @@ def with_version_in_force(rows: QuerySet[Template]) -> QuerySet[Template]:
 
 
 class TemplatesView(ApiView):
+    made = "{name}/versions/{version}/"
+
     def get(self, request: Request) -> Response:
         """List the templates that the actor sees."""
         rows = narrowed(request, with_version_in_force(access.visible_templates(self.actor)), {})

@@ -40,6 +40,8 @@ def with_secret(made: tuple[Webhook, str]) -> dict[str, Any]:
 
 
 class WebhooksView(ApiView):
+    made = "{id}/"
+
     def get(self, request: Request) -> Response:
         """List the webhooks, newest first."""
         rows = filters.narrowed(request, webhooks.list_webhooks(actor=self.actor), filters.WEBHOOKS)

@@ -22,7 +22,7 @@ from engine.kernel.effects import (
     Wait,
     WaitKind,
 )
-from engine.kernel.errors import error_names
+from engine.kernel.errors import StepError, error_names
 from engine.kernel.forms import check_values
 from engine.kernel.periods import parse_moment, parse_period, spell_moment
 from engine.kernel.program import Definition
@@ -248,7 +248,9 @@ class World:
     def _event(self, effect: Emit) -> None:
         """Start every workflow that the event is meant for; a payload that does not fit starts nothing."""
         for name, definition in self.definitions.items():
-            found = event_start(definition, effect.name, effect.payload, self.now)
+            found = None
+            with suppress(StepError):
+                found = event_start(definition, effect.name, effect.payload, self.now)
             if found is not None:
                 with suppress(Refused):
                     self.start(name, found.input, None, name, reference=found.reference)
