@@ -52,6 +52,13 @@ class TestResult:
         """Tell the steps it took."""
         return " → ".join(str(step) for step in self.report.result.get("path") or ())
 
+    @property
+    def words(self) -> str:
+        """Tell the way of a test that passed; of one that failed, everything that went otherwise, a sentence each."""
+        if self.report.passed:
+            return self.way
+        return " ".join(f"{failure[:1].upper()}{failure[1:]}." for failure in self.report.failures)
+
 
 @dataclass(frozen=True, slots=True)
 class Readiness:

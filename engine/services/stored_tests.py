@@ -64,11 +64,12 @@ def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions, te
 
 
 def _red(report: Report, place: tuple[int, int]) -> Finding:
-    message = f"the test “{report.name}” is red: {report.failures[0]}"
+    more = len(report.failures) - 1
+    message = f"the test “{report.name}” is red: {report.failures[0]}" + (f" (and {more} more)" if more else "")
     if report.over_budget:
         hint = f"a test runs at most {MOST_STEPS:,} steps; give it smaller lists or a shorter time"
         return Finding("test_too_long", ERROR, message, *place, path="tests", hint=hint)
-    return Finding("test_failed", ERROR, message, *place, path="tests", hint="manage.py workflow test shows it whole")
+    return Finding("test_failed", ERROR, message, *place, path="tests", hint="mend the step, or what the test expects")
 
 
 def test_places(source: str) -> list[tuple[int, int]]:

@@ -56,7 +56,7 @@ def test_a_red_test_stops_the_activation_with_its_name_line_and_first_failure(gw
     (found,) = refused(gwen, TESTED.replace("outcome: BYE", "outcome: HELLO"))
     assert (found.code, found.severity, found.line) == ("test_failed", "error", 10)
     assert "a last word" in found.message
-    assert "outcome is 'BYE', expected 'HELLO'" in found.message
+    assert "the outcome is BYE, where HELLO was expected" in found.message
 
 
 def test_every_red_test_is_told(gwen: Actor) -> None:

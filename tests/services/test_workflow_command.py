@@ -157,7 +157,7 @@ def test_a_red_test_is_told_with_what_went_otherwise(tmp_path: Path) -> None:
     told = run_dirty("test", written(tmp_path, "red.yaml", RED)).splitlines()
     assert told[2:] == [
         "  RED   nobody greets",
-        "        status is 'running', expected 'failed'",
+        "        the case is running, where failed was expected",
         "1 passed, 1 failed",
     ]
 
@@ -182,7 +182,7 @@ def test_tests_as_json_name_every_failure(tmp_path: Path) -> None:
     assert (green["passed"], red["passed"], red["failures"]) == (
         True,
         False,
-        ["status is 'running', expected 'failed'"],
+        ["the case is running, where failed was expected"],
     )
 
 

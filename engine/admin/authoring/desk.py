@@ -68,7 +68,7 @@ def tests(actor: Actor, asked: Asked) -> Asked:
             {
                 "name": one.report.name,
                 "passed": one.report.passed,
-                "words": one.way if one.report.passed else one.report.failures[0],
+                "words": one.words,
                 "line": one.line,
             }
             for one in found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine.kernel.errors import error_names
 from engine.kernel.signals import Json
 from engine.kernel.simulator.instance import Instance, Task
+from engine.kernel.simulator.saying import differs, lacks
 
 if TYPE_CHECKING:
     from engine.kernel.simulator.playing import Play
@@ -16,12 +17,12 @@ def check_expectation(play: "Play", instance: Instance | None, expected: Mapping
     """List every way in which a case is not as expected."""
     failures: list[str] = []
     if instance is None and "refused" not in expected:
-        why = f"{play.refused.code} ({play.refused})" if play.refused is not None else "unknown"
-        return [f"the start was refused: {why}"]
+        why = f" as {play.refused.code}: {play.refused}" if play.refused is not None else ""
+        return [f"the start was refused{why}"]
     for key, wanted in expected.items():
         look = EXPECTATIONS.get(key)
         if look is None:
-            failures.append(f"expect has no key {key!r}")
+            failures.append(f"nothing named {key} can be expected")
         elif key == "refused" or instance is not None:
             failures += look(play, instance, wanted)
     return failures
@@ -30,19 +31,14 @@ def check_expectation(play: "Play", instance: Instance | None, expected: Mapping
 def compare(found: Json, wanted: Json, where: str) -> list[str]:
     """Compare two values: objects in part, lists wholly."""
     if isinstance(wanted, dict) and isinstance(found, dict):
-        missing = [f"{where}.{key} is absent" for key in wanted if key not in found]
+        missing = [lacks(f"{where}.{key}", wanted[key]) for key in wanted if key not in found]
         deeper = [line for key in wanted if key in found for line in compare(found[key], wanted[key], f"{where}.{key}")]
         return missing + deeper
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
         pairs = enumerate(zip(found, wanted, strict=True))
         return [line for place, (left, right) in pairs for line in compare(left, right, f"{where}[{place}]")]
     same = found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
-    return [] if same else [f"{where} is {_short(found)}, expected {_short(wanted)}"]
-
-
-def _short(value: Json) -> str:
-    text = repr(value)
-    return text if len(text) < 300 else text[:297] + "…"
+    return [] if same else [differs(where, found, wanted)]
 
 
 def describe(play: "Play", instance: Instance) -> dict[str, Json]:
@@ -187,13 +183,13 @@ def _expect_order(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
     failures = []
     for before, after in wanted:
         if before not in path or after not in path or path.index(before) > path.index(after):
-            failures.append(f"{before} is not before {after}")
+            failures.append(f"{before} did not come before {after}")
     return failures
 
 
 def _expect_absent(play: "Play", instance: Instance, wanted: Json) -> list[str]:
     found = describe(play, instance)
-    return [f"{path} is there" for path in wanted if _there(found, str(path).split("."))]
+    return [f"{path} is there, where nothing was expected" for path in wanted if _there(found, str(path).split("."))]
 
 
 def _there(value: Json, path: list[str]) -> bool:

@@ -13,6 +13,7 @@ from engine.kernel.simulator.expecting import check_expectation, describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.lending import Lending, OverBudget
 from engine.kernel.simulator.people import Refused
+from engine.kernel.simulator.saying import act_words
 from engine.kernel.simulator.world import World
 
 MOST_JUMPS = 5_000
@@ -71,7 +72,7 @@ class Play:
     def _check_keys(self) -> None:
         for key in self.test:
             if key not in _TEST_KEYS:
-                self.failures.append(f"a test has no key {key!r}")
+                self.failures.append(f"a test has nothing named {key}")
 
     def _do_all(self, main: Instance) -> None:
         self._send_signals()
@@ -83,16 +84,16 @@ class Play:
         word = next((key for key in act if key in ACTS), None)
         instance = self.find(str(act["in"])) if "in" in act else main
         if word is None or instance is None:
-            self.failures.append(f"do[{number}]: nothing known is done here")
+            self.failures.append(f"{act_words(number, act, word)} does nothing known")
             return
         try:
             ACTS[word](self, instance, act)
         except Refused as refusal:
             if act.get("refused") not in (True, refusal.code):
-                self.failures.append(f"do[{number}]: {word} was refused: {refusal.code} ({refusal})")
+                self.failures.append(f"{act_words(number, act, word)} was refused as {refusal.code}: {refusal}")
             return
         if act.get("refused"):
-            self.failures.append(f"do[{number}]: {word} was not refused")
+            self.failures.append(f"{act_words(number, act, word)} was not refused")
 
     def find(self, name: str) -> Instance | None:
         """Find another case by its step, its workflow or the name it was started with."""
@@ -168,7 +169,7 @@ class Play:
         try:
             complete(self.world, instance, task, given.get("by"), values)
         except Refused as refusal:
-            self.failures.append(f"the answer to {task.wait.step} was refused: {refusal.code} ({refusal})")
+            self.failures.append(f"the answer to {task.wait.step} was refused as {refusal.code}: {refusal}")
             task.status = type(task.status).SUSPENDED
 
     def check(self, instance: Instance | None, expected: Mapping[str, Json]) -> None:
