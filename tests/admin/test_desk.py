@@ -8,7 +8,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from engine.kernel.periods import parse_moment
 from engine.models import TemplateVersion
 from engine.services.instances import start_instance
 from engine.services.templates import save_draft
@@ -173,6 +175,26 @@ def test_a_draft_is_tried_with_its_real_forms_and_a_clock_that_jumps(sign_in: Si
     assert draft.findings == []
 
 
+def test_a_trial_begins_now_or_when_the_author_says_and_a_kept_run_keeps_its_moment(
+    sign_in: SignIn, gwen: Actor
+) -> None:
+    draft = save_draft(actor=gwen, source=TIMED)
+    browser = sign_in("gwen")
+    before = timezone.now().replace(second=0, microsecond=0)
+    begun = json.loads(tried(browser, draft, act="start", **{"f.amount": "1"}).context_data["wf_test"])
+    assert before <= parse_moment(begun["at"]) <= timezone.now()
+    friday = {"f.amount": "1", "trial_clock": "2030-01-04T16:30"}
+    test = json.loads(tried(browser, draft, act="start", **friday).context_data["wf_test"])
+    assert test["at"] == "2030-01-04T16:30:00Z"
+    tried(browser, draft, test, act="keep", title="on a Friday", revision="1")
+    draft.refresh_from_db()
+    assert "2030-01-04T16:30:00Z" in draft.source
+    assert draft.findings == []
+    refused = tried(browser, draft, act="start", **friday | {"trial_clock": "tomorrow"})
+    assert "such as 2030-01-07T09:00." in words_of(refused)
+    assert 'value="tomorrow"' in words_of(refused)
+
+
 @pytest.mark.parametrize(
     "typed",
     [
@@ -180,6 +202,8 @@ def test_a_draft_is_tried_with_its_real_forms_and_a_clock_that_jumps(sign_in: Si
         {"act": "signal", "with": "{"}, {"act": "stub", "step": "x", "answer": "7"}, {"act": "advance", "for": "x"},
         {"act": "keep", "title": "x", "revision": "9" * 40}, {"act": "keep"}, {"test": '{"start": 7, "do": [7]}', "act": "again"},
         {"test": '{"start": {"amount": 1}, "do": [7]}', "act": "undo"}, {"act": "stub", "step": "x", "answer": "{}"},
+        {"act": "start", "f.amount": "1", "trial_clock": "0001-01-01T00:00"},
+        {"act": "start", "f.amount": "1", "trial_clock": "9999-12-31T23:59"},
     ],
 )  # fmt: skip
 def test_no_act_breaks_a_trial(sign_in: SignIn, expense: TemplateVersion, typed: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ The page carries the trial with it (engine.services.trials): every button sends 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
 from django.contrib import messages
@@ -13,6 +14,7 @@ from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils import timezone
 
 from engine.admin.authoring.moves import is_draft
 from engine.admin.authoring.pages import NAME, frame
@@ -26,6 +28,7 @@ from engine.forms.building import SchemaForm, TaskForm, comment_rule
 from engine.forms.values import facts_of
 from engine.kernel.effects import StepRun
 from engine.kernel.forms import check_values
+from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.signals import Json
 from engine.models import TemplateVersion
 from engine.services import trials
@@ -33,6 +36,8 @@ from engine.services.diagrams import geometry_of
 from engine.services.trials import Trial, TriedTask, try_version
 
 Test = dict[str, Json]
+CLOCK = "trial_clock"
+"""The field that says when a trial begins."""
 
 
 class Unfit(Exception):
@@ -135,7 +140,20 @@ def _start(turn: Turn) -> Test:
         raise Unfit
     if not turn.start.is_valid():
         raise Unfit("The start form needs your attention.")
-    return {"start": turn.start.values(), "do": []}
+    return {"at": _clock(turn), "start": turn.start.values(), "do": []}
+
+
+def _clock(turn: Turn) -> str:
+    """Say when the trial begins: as typed, else now. It travels with the trial, so that a kept run stays what it was."""
+    text = turn.typed(CLOCK)
+    try:
+        return spell_moment(parse_moment(f"{text}Z" if text else _now()))
+    except ValueError as problem:
+        raise Unfit("The clock begins at a day and a time, such as 2030-01-07T09:00.") from problem
+
+
+def _now() -> str:
+    return f"{timezone.now().astimezone(UTC):%Y-%m-%dT%H:%M}Z"
 
 
 def _complete(turn: Turn) -> Test:
@@ -253,6 +271,8 @@ def _context(page: Any, turn: Turn, trial: Trial | None) -> dict[str, Any]:
         "wf_test": json.dumps(turn.test, ensure_ascii=False),
         "wf_problem": turn.problem or (trial.problem if trial else ""),
         "wf_start": turn.start,
+        "wf_clock": CLOCK,
+        "wf_begins": turn.typed(CLOCK) or _now().removesuffix("Z"),
         "wf_tasks": _tasks(turn, trial) if trial else [],
         "wf_names": _names(version),
         "wf_lines": _lines(version, trial) if trial else [],
