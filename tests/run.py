@@ -80,8 +80,8 @@ FAMILIES = (
         ),
         processes=2,
     ),
-    Family("faults", ("tests/faults",)),
     Family("house", ("tests/house",), wants_django=False),
+    Family("faults", ("tests/faults",)),
     Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
     Family("REST", ("tests/api",)),
 )

@@ -111,13 +111,17 @@ def offered(browser: Client, model: type[Model]) -> set[str]:
     return {base + unescape(query) for query in re.findall(r'href="(\?[^"]+)"', shown)}
 
 
+@pytest.mark.parametrize("values", ["one of each", pytest.param("all", marks=pytest.mark.slow)])
 def test_filters_by_our_rows_answer_another_tenant_like_filters_by_made_up_ones(
-    sign_in: SignIn, acmes: dict[str, Model]
+    sign_in: SignIn, acmes: dict[str, Model], values: str
 ) -> None:
     ours, theirs = sign_in("gwen"), sign_in("sam")
     keys = {str(row.pk) for row in acmes.values() if not isinstance(row, Audit)}
+    addresses = sorted(address for model in PAGES for address in offered(ours, model))
+    if values == "one of each":
+        addresses = list({kind_of(address, keys): address for address in addresses}.values())
     tried = []
-    for address in sorted(address for model in PAGES for address in offered(ours, model)):
+    for address in addresses:
         answer = read(theirs, address)
         assert [word for word in OURS_ONLY if word in answer[1]] == [], address
         for key in (key for key in keys if key in address):
@@ -128,6 +132,11 @@ def test_filters_by_our_rows_answer_another_tenant_like_filters_by_made_up_ones(
             assert read(ours, address) != read(ours, address.replace(key, nothing)), address
             tried.append(address)
     assert {address.split("/")[3] for address in tried} >= {"task", "token", "user"}
+
+
+def kind_of(address: str, keys: set[str]) -> tuple[str, bool]:
+    """Tell filters apart by their names and by whether they name a row of ours, not by their values."""
+    return re.sub(r"=[^&]*", "", address), any(key in address for key in keys)
 
 
 def filled(route: str, key: object) -> str:

@@ -21,6 +21,7 @@ from workflowplatform.accounts.models import Tenant, User
 pytestmark = pytest.mark.usefixtures("transactional", "valkey")
 
 
+@pytest.mark.slow
 def test_two_furnishers_at_once_make_one_demo() -> None:
     answers: list[bool] = []
     threads = [threading.Thread(target=_furnish_into, args=(answers,)) for _ in range(2)]
