@@ -46,6 +46,7 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         "WORKFLOW_WAKE_SECONDS",
         "WORKFLOW_SLICE_STEPS",
         "WORKFLOW_SLICE_SECONDS",
+        "WORKFLOW_LARGEST_UPLOAD",
         "WORKFLOW_WEBHOOK_FAILURES",
         "WORKFLOW_WEBHOOK_KEEP_DAYS",
     )

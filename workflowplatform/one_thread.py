@@ -17,6 +17,8 @@ from django.core.handlers.base import BaseHandler
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from workflowplatform.bodies import Incoming
+
 
 class OneThread(ASGIHandler):
     """Django's own handler with its middleware in synchronous form."""
@@ -24,6 +26,14 @@ class OneThread(ASGIHandler):
     def __init__(self) -> None:
         BaseHandler.__init__(self)
         self.load_middleware(is_async=False)
+
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        """Take no more of the body than may be sent."""
+        await super().handle(scope, Incoming(scope, receive), send)
+
+    async def read_body(self, receive: Incoming) -> IO[bytes]:  # type: ignore[override]
+        """Take the body as far as it is taken."""
+        return await receive.body()
 
     def create_request(
         self, scope: Any, body_file: IO[bytes]

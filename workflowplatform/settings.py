@@ -222,6 +222,8 @@ WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.galler
 WORKFLOW_TOKEN_REQUESTS = int(os.environ.get("WORKFLOW_TOKEN_REQUESTS", "30000"))
 WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000"))
 """How many REST requests a minute one token and one tenant may make; 0: any number."""
+WORKFLOW_LARGEST_UPLOAD = int(os.environ.get("WORKFLOW_LARGEST_UPLOAD", str(128 * 1024**2)))
+"""How many bytes a form with files may have in all."""
 # A webhook is disabled when so many tries in a row failed, over at least so many hours.
 WORKFLOW_WEBHOOK_FAILURES = int(os.environ.get("WORKFLOW_WEBHOOK_FAILURES", "20"))
 WORKFLOW_WEBHOOK_PATIENCE_HOURS = float(os.environ.get("WORKFLOW_WEBHOOK_PATIENCE_HOURS", "24"))

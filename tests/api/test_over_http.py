@@ -22,6 +22,7 @@ from tests.workflows import APPROVAL, activated
 TWINS = 50
 POOL = 20
 PATIENCE = 60.0
+LARGE = b" " * 4_000_000
 
 
 @pytest.fixture
@@ -65,6 +66,7 @@ def test_fifty_identical_starts_at_once_are_one(committed_cast: Cast, server: st
     assert [str(pk) for pk in Instance.objects.values_list("pk", flat=True)] == [answers[0].json()["id"]]
     _keeps_its_connections(server)
     _reads_bodies_in_pieces(server, token)
+    _leaves_what_is_too_large(server, token)
 
 
 def _reads_bodies_in_pieces(server: str, token: str) -> None:
@@ -74,6 +76,15 @@ def _reads_bodies_in_pieces(server: str, token: str) -> None:
     answer = httpx.post(server + "instances/", content=pieces, headers=headers, timeout=PATIENCE)
     assert answer.request.headers["Transfer-Encoding"] == "chunked"
     assert (answer.status_code, answer.json()["input"]) == (201, {"amount": 8})
+
+
+def _leaves_what_is_too_large(server: str, token: str) -> None:
+    """A stranger is asked who they are before a body is taken; whoever is known may send so much and no more."""
+    for headers, status in (({}, 401), ({"Authorization": f"Token {token}"}, 413)):
+        for body in (LARGE, iter([LARGE])):
+            said = {**headers, "Content-Type": "application/json"}
+            answer = httpx.post(server + "instances/", content=body, headers=said, timeout=PATIENCE)
+            assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json")
 
 
 def _keeps_its_connections(server: str) -> None:

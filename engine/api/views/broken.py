@@ -6,11 +6,12 @@ way to a stream met it first.
 
 import sys
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.defaults import bad_request, page_not_found, server_error
 
-from engine.api.errors import MEDIA_TYPE, Unavailable, problem
+from engine.api.errors import MEDIA_TYPE, TooLarge, Unavailable, problem
 from engine.errors import NotFound
 from engine.transactions import is_database_away
 
@@ -48,10 +49,19 @@ def answer_unknown(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def answer_malformed(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what was refused before any view saw it, such as a host that is not ours."""
+    """Answer what was refused before any view saw it, such as a host that is not ours or a form that is too large."""
+    if isinstance(exception, RequestDataTooBig):
+        return _answer_too_much(request)
     if request.path.startswith(API):
         return _problem(400, "invalid", "The request is not well formed, or names a host that is not this one.")
     return bad_request(request, exception)
+
+
+def _answer_too_much(request: HttpRequest) -> HttpResponse:
+    """Say that a body is too large; the page is written without the request, which nobody reads any more."""
+    if request.path.startswith(API):
+        return _problem(TooLarge.status_code, TooLarge.default_code, "The body is too large.")
+    return HttpResponse(render_to_string("413.html"), status=TooLarge.status_code)
 
 
 def _problem(status: int, code: str, detail: str) -> JsonResponse:
