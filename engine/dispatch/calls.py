@@ -218,11 +218,9 @@ def deliver_results(answered: Sequence[Answered]) -> None:
 
 
 def _deliver_result(intent: Intent, result: CallResult) -> None:
-    if not intent.is_awaited:
-        _note_result(intent, result)
-        return
+    commit = _commit_result if intent.is_awaited else _note_result
     try:
-        _commit_result(intent, result)
+        commit(intent, result)
     except Exception as error:
         if connection.in_atomic_block or is_connection_lost():
             raise

@@ -47,7 +47,9 @@ MAX_SIGNALS = 2_000
 SIGNALS_A_SLICE = 50
 NEAREST_LOOK, FARTHEST_LOOK = 0.02, 5.0
 WHILE_CALLING = 0.05
-"""Seconds between looks while calls are under way; the first result ends the pause."""
+"""Seconds between looks while calls are under way; the first result or a wake-up ends the pause."""
+QUICK = 0.01
+"""Seconds for which a drain waits for calls that it has just begun: most are back by then, and their results are one commit."""
 
 CLAIM = """
 WITH turns AS (
@@ -140,23 +142,27 @@ def drain_once(drained: Drained, calls: CallsUnderWay) -> bool:
     """Deliver what calls brought and take one batch; tell whether there was anything to do."""
     settled = calls.settle()
     drained.looked_at = time.monotonic()
-    cautious = bool(caution.left)
+    calls.cautious = bool(caution.left)
     try:
-        intents, count = _take_cautiously(drained, calls) if cautious else _take(settings.WORKFLOW_DRAIN_BATCH, calls)
+        begun, count = _take_cautiously(drained, calls) if calls.cautious else _take_and_begin(calls)
     except Exception:
         if is_connection_lost():
             raise
         log.exception("batch failed, taking its instances one by one")
-        intents, count = _take_one_by_one(drained, calls)
+        begun, count = _take_one_by_one(drained, calls)
         count = max(count, 1)
     drained.signals += count
-    drained.calls += len(intents)
-    if intents:
-        calls.begin(intents)
-        calls.wait(WHILE_CALLING)  # most are quick
-    if cautious:
-        calls.settle_all()
-    return bool(count or intents or settled)
+    drained.calls += begun
+    if begun:
+        calls.wait(QUICK)
+    return bool(count or begun or settled)
+
+
+def _take_and_begin(calls: CallsUnderWay, only: UUID | None = None) -> tuple[int, int]:
+    """Take a batch, or one instance, and begin its calls: what is taken next finds the room that they leave."""
+    intents, count = _take(settings.WORKFLOW_DRAIN_BATCH, calls, only)
+    calls.begin(intents)
+    return len(intents), count
 
 
 @in_one_transaction
@@ -236,30 +242,29 @@ def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
     )
 
 
-def _take_cautiously(drained: Drained, calls: CallsUnderWay) -> tuple[list[Intent], int]:
-    """Take one instance after the other, each attempt counted beforehand and each call made before the next is taken."""
+def _take_cautiously(drained: Drained, calls: CallsUnderWay) -> tuple[int, int]:
+    """Take one instance after the other, each attempt counted beforehand and each call begun alone."""
     with transaction.atomic():
         claimed = _claim(1, calls)
     for instance_id in claimed:
         caution.left -= 1
         count_beforehand(instance_id)
-    intents, count = _take_each(claimed, drained, calls)
-    return intents, max(count, len(claimed))
+    begun, count = _take_each(claimed, drained, calls)
+    return begun, max(count, len(claimed))
 
 
-def _take_one_by_one(drained: Drained, calls: CallsUnderWay) -> tuple[list[Intent], int]:
+def _take_one_by_one(drained: Drained, calls: CallsUnderWay) -> tuple[int, int]:
     """Redo a failed batch instance by instance; count the attempt of each that fails by itself."""
     with transaction.atomic():
         claimed = _claim(settings.WORKFLOW_DRAIN_BATCH, calls)
     return _take_each(claimed, drained, calls)
 
 
-def _take_each(claimed: Iterable[UUID], drained: Drained, calls: CallsUnderWay) -> tuple[list[Intent], int]:
-    intents: list[Intent] = []
-    count = 0
+def _take_each(claimed: Iterable[UUID], drained: Drained, calls: CallsUnderWay) -> tuple[int, int]:
+    begun = count = 0
     for instance_id in claimed:
         try:
-            taken, applied = _take(1, calls, only=instance_id)
+            called, applied = _take_and_begin(calls, instance_id)
         except Exception as error:
             if is_connection_lost():
                 raise
@@ -268,9 +273,9 @@ def _take_each(claimed: Iterable[UUID], drained: Drained, calls: CallsUnderWay) 
                 count_attempt(instance_id, error)
             drained.failed += 1
             continue
-        intents += taken
+        begun += called
         count += applied
-    return intents, count
+    return begun, count
 
 
 ASKING = 0.05

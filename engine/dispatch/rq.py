@@ -51,6 +51,8 @@ DRAIN_JOB = f"{__name__}.drain_job"
 SLEEP_AHEAD = 0.1
 """Redis ends blocking reads up to this much late: block until that long before, then ask every few milliseconds."""
 ASK_EVERY = 0.005
+ASK_WHILE_CALLING = 0.01
+"""Who waits for the results of calls asks for wake-ups so often: nothing ends a blocking read when a result is there."""
 LOOK_WITHOUT_REDIS = 1.0
 """How often a worker looks that nobody can wake."""
 LOOK_WITHOUT_DATABASE = 0.5
@@ -327,8 +329,7 @@ class DrainWorker(SimpleWorker):
                 time.sleep(min(ahead, LOOK_WITHOUT_REDIS))
                 return None
             if self._calls.count:
-                self._calls.wait(ahead)
-                return self._pop(None)
+                return self._next_job_beside_calls(until)
             found = self._pop(ahead - SLEEP_AHEAD if timeout is not None else None)
             while found is None and timeout is not None and (left := until - time.monotonic()) > 0:
                 time.sleep(min(left, ASK_EVERY))
@@ -340,6 +341,15 @@ class DrainWorker(SimpleWorker):
         finally:
             self._waiting = False
         return found
+
+    def _next_job_beside_calls(self, until: float) -> tuple[Job, Queue] | None:
+        """Wait for a job or the result of a call, whichever comes first, or until then."""
+        while True:
+            left = until - time.monotonic()
+            ended = self._calls.wait(max(0.0, min(left, ASK_WHILE_CALLING)))
+            found = self._pop(None)
+            if found is not None or ended or left <= 0:
+                return found
 
     def _seconds_ahead(self, drained: Drained) -> float:
         if drained.has_more:

@@ -10,14 +10,17 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
+from datetime import timedelta
 from threading import Thread
 from uuid import UUID
 
 import structlog
 
+from engine.audit import database_now
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.calls import CALLS_AT_ONCE, Answered, Intent, deliver_results, make_one, perform_at_once
 from engine.dispatch.due import Due
+from engine.models import Signal
 from engine.projection import Loaded
 from engine.transports.base import CallResult, Failed
 from workflowplatform.accounts.models import Tenant
@@ -30,6 +33,8 @@ GIVE_UP_AFTER = 2.0
 """Seconds beyond a call's time after which nobody waits for it any more; its signal is due again later than that."""
 ALONE_SECONDS = 5.0
 """How long a call from which a worker did not come back keeps others away: what kills a worker mostly does so at once."""
+LONG = timedelta(seconds=30)
+"""How long such a call waits for a worker that makes no others; then it is begun beside those under way."""
 TOGETHER = 0.002
 """Seconds for which the first result waits for others, so that they are one commit."""
 
@@ -41,6 +46,8 @@ class UnderWay:
     intent: Intent
     result: Future[CallResult]
     begun_at: float
+    doubted: bool
+    """Whether it may take its worker with it."""
 
     @property
     def is_late(self) -> bool:
@@ -51,7 +58,7 @@ class UnderWay:
     @property
     def wants_alone(self) -> bool:
         """Tell whether nothing should be begun beside it."""
-        return bool(self.intent.attempts) and time.monotonic() < self.begun_at + ALONE_SECONDS
+        return self.doubted and time.monotonic() < self.begun_at + ALONE_SECONDS
 
 
 class CallsUnderWay:
@@ -59,6 +66,8 @@ class CallsUnderWay:
 
     def __init__(self) -> None:
         self._calls: list[UnderWay] = []
+        self.cautious = False
+        """Whether every call is doubted, as after the death of a worker of which nobody knows what killed it."""
 
     @property
     def count(self) -> int:
@@ -77,13 +86,18 @@ class CallsUnderWay:
     def choose(self, due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
         """Choose what to begin of the calls that fell due, in their order; a doubtful one is made alone.
 
-        Doubtful is one from which a worker did not come back.
+        Doubtful is one from which a worker did not come back. It waits until nothing else is under way, but not for ever.
         """
         if not self.has_room:
             return []
-        doubtful = [signal for signal in due if signal.attempts]
-        if doubtful and not self._calls:
-            return doubtful[:1]
+        doubtful = [signal for signal in due if signal.attempts][:1]
+        if doubtful and (self.cautious or not self._calls or _has_waited_long(doubtful[0])):
+            return doubtful
+        chosen = self._trusted(due, loaded)
+        return chosen[:1] if self.cautious else chosen
+
+    def _trusted(self, due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
+        """Return as many as there is room for, of each tenant as many as it may have."""
         chosen, taken = [], self._by_tenant()
         for signal in due:
             tenant_id = loaded[signal.instance_id].tenant_id
@@ -103,13 +117,16 @@ class CallsUnderWay:
         reached(Boundary.BEFORE_CALL)
         tenants = Tenant.objects.filter(pk__in={intent.tenant_id for intent in intents})
         allow = dict(tenants.values_list("id", "http_allow"))
-        self._calls += [_begin(intent, allow[intent.tenant_id]) for intent in intents]
+        for intent in intents:
+            self._calls.append(_begin(intent, allow[intent.tenant_id], doubted=self.cautious or bool(intent.attempts)))
 
-    def wait(self, seconds: float) -> None:
-        """Wait for the first result, and a moment for those that come with it."""
+    def wait(self, seconds: float) -> bool:
+        """Wait for the first result, and a moment for those that come with it; tell whether one came."""
         results = [call.result for call in self._calls]
-        if wait(results, seconds, return_when=FIRST_COMPLETED).done:
-            wait(results, TOGETHER)
+        if not wait(results, seconds, return_when=FIRST_COMPLETED).done:
+            return False
+        wait(results, TOGETHER)
+        return True
 
     def settle(self) -> int:
         """Deliver what is there; give up what does not come back. Return how many calls that were."""
@@ -146,11 +163,15 @@ class CallsUnderWay:
         return None
 
 
-def _begin(intent: Intent, allow: list[str] | None) -> UnderWay:
+def _has_waited_long(signal: Due) -> bool:
+    return Signal.objects.filter(pk=signal.id, due_at__lt=database_now() - LONG).exists()
+
+
+def _begin(intent: Intent, allow: list[str] | None, *, doubted: bool) -> UnderWay:
     """Let a thread make one call; nobody ever waits for the thread itself."""
     result: Future[CallResult] = Future()
     Thread(target=_make, args=(result, intent, allow), name="call", daemon=True).start()
-    return UnderWay(intent, result, time.monotonic())
+    return UnderWay(intent, result, time.monotonic(), doubted)
 
 
 def _make(result: Future[CallResult], intent: Intent, allow: list[str] | None) -> None:

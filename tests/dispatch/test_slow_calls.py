@@ -10,11 +10,14 @@ import pytest
 from django.db import connection
 
 from engine import functions
-from engine.dispatch import rq
+from engine.audit import database_now
+from engine.dispatch import rq, under_way
+from engine.dispatch.calls import CALLS_AT_ONCE
 from engine.dispatch.drain import Drained, _take, drain
+from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.dispatch.rq import look, make_worker
-from engine.dispatch.under_way import CALLS_A_TENANT, CallsUnderWay
-from engine.models import Effect, Instance, Signal
+from engine.dispatch.under_way import CALLS_A_TENANT, LONG, CallsUnderWay
+from engine.models import DeadLetter, Effect, Instance, Signal
 from tests.cast import Cast
 from tests.workflows import CALL, TIMER, activated, fall_due, started
 
@@ -144,6 +147,93 @@ def test_a_call_from_which_a_worker_did_not_come_back_is_made_alone(house: Cast)
     calls = CallsUnderWay()
     assert [intent.instance_id for intent in _take(50, calls)[0]] == [doubtful.pk]
     assert {intent.instance_id for intent in _take(50, calls)[0]} == {other.pk for other in others}
+
+
+@pytest.mark.usefixtures("long_alone")
+def test_a_call_from_which_a_worker_did_not_come_back_waits_for_others_but_not_for_ever(
+    house: Cast, hold: Hold
+) -> None:
+    calls, open_ = CallsUnderWay(), Event()
+    hold(open_.is_set)
+    started(house.actor("ada"), "slow", word="x")
+    drain(calls)
+    doubtful = started(house.actor("ada"), "slow", word="doubtful")
+    mine = Signal.objects.filter(instance=doubtful)
+    mine.update(attempts=1)
+    drain(calls)
+    assert (calls.count, Effect.objects.get(instance=doubtful).made) == (1, 0)
+    mine.update(due_at=database_now() - LONG)
+    started(house.actor("ada"), "slow", word="new")
+    drain(calls)
+    assert (calls.count, Effect.objects.get(instance=doubtful).made) == (2, 1)
+    open_.set()
+    calls.settle_all()
+    assert heard(doubtful) == "in time"
+
+
+def test_a_batch_that_is_taken_one_by_one_begins_no_more_calls_than_there_is_room_for(house: Cast, hold: Hold) -> None:
+    for name in ("ada", "stan"):
+        for _ in range(CALLS_A_TENANT + 2):
+            started(house.actor(name), "slow", word="x")
+    malformed = fall_due(started(house.actor("ada"), "timer"))
+    Signal.objects.filter(instance=malformed).update(waiting_token=None)
+    calls, open_ = CallsUnderWay(), Event()
+    hold(open_.is_set)
+    drain(calls)
+    assert calls.count == CALLS_AT_ONCE
+    assert len(calls.full_tenants()) == 2
+    assert DeadLetter.objects.get().instance_id == malformed.pk
+    open_.set()
+    calls.settle_all()
+
+
+@pytest.mark.usefixtures("cautious", "long_alone")
+def test_a_slow_call_keeps_nobody_waiting_for_a_cautious_worker(house: Cast, hold: Hold) -> None:
+    slow = [started(house.actor("ada"), "slow", word="x") for _ in range(2)]
+    calls, open_ = CallsUnderWay(), Event()
+    hold(open_.is_set)
+    timer = fall_due(started(house.actor("ada"), "timer"))
+    drain(calls)
+    timer.refresh_from_db()
+    assert (calls.count, timer.status) == (1, "completed")
+    open_.set()
+    calls.settle_all()
+    drain(calls)
+    calls.settle_all()
+    assert [heard(one) for one in slow] == ["in time"] * 2
+
+
+@pytest.fixture
+def long_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let doubtful calls stay alone however slow this machine is."""
+    monkeypatch.setattr(under_way, "ALONE_SECONDS", PATIENCE)
+
+
+@pytest.fixture
+def cautious() -> Iterator[None]:
+    """Stand in for a worker that was killed."""
+    caution.left = CAUTIOUS_FOR
+    yield
+    caution.left = 0
+
+
+def test_a_wake_up_reaches_a_worker_that_waits_for_a_call(
+    house: Cast, hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, open_ = make_worker("calling"), Event()
+    hold(open_.is_set)
+    started(house.actor("ada"), "slow", word="x")
+    drained = worker._look(lasting=True)
+    worker._pop(None)
+    rq._lower_flag(worker.connection)
+    monkeypatch.setattr(rq, "WHILE_CALLING", PATIENCE)
+    waking = Timer(0.1, rq.RqDispatcher().wake)
+    waking.start()
+    found, ended = worker._next_job(1, drained), worker._calls.wait(0)
+    waking.join()
+    open_.set()
+    worker.teardown()
+    assert (found is not None, ended) == (True, False)
 
 
 def test_a_worker_that_is_told_to_stop_takes_nothing_more(house: Cast) -> None:
