@@ -27,7 +27,7 @@ LEFT_OUT = (
 """What authors and machines read stays English."""
 MODULES = (
     "tasks_inbox",
-    "engine/access.py",
+    "engine/access",
     "engine/attachments.py",
     "engine/forms",
     "engine/holding.py",

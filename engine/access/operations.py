@@ -1,0 +1,56 @@
+"""Who sees what keeps the house running: dead letters, schedules, acts over many rows, webhooks."""
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from engine.errors import NotFound
+from engine.models import BulkAct, DeadLetter, Schedule, Webhook, WebhookDelivery
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_OPERATE
+
+
+def visible_dead_letters(actor: Actor) -> QuerySet[DeadLetter]:
+    """Return the tenant's dead letters, for those who operate."""
+    letters = DeadLetter.objects.filter(tenant_id=actor.tenant_id).select_related("instance__template")
+    return letters if actor.level >= TO_OPERATE else letters.none()
+
+
+def visible_schedules(actor: Actor) -> QuerySet[Schedule]:
+    """Return the tenant's schedules, for those who operate."""
+    schedules = Schedule.objects.filter(tenant_id=actor.tenant_id).select_related("template")
+    return schedules if actor.level >= TO_OPERATE else schedules.none()
+
+
+def visible_bulk_acts(actor: Actor) -> QuerySet[BulkAct]:
+    """Return the acts over many rows of the tenant, for those who operate."""
+    acts = BulkAct.objects.filter(tenant_id=actor.tenant_id)
+    return acts if actor.level >= TO_OPERATE else acts.none()
+
+
+def bulk_act_of(actor: Actor, act_id: UUID) -> BulkAct:
+    """Return an act over many rows, or NotFound."""
+    act = visible_bulk_acts(actor).filter(pk=act_id).first()
+    if act is None:
+        raise NotFound
+    return act
+
+
+def visible_webhooks(actor: Actor) -> QuerySet[Webhook]:
+    """Return the tenant's webhooks, for those who operate."""
+    webhooks = Webhook.objects.filter(tenant_id=actor.tenant_id)
+    return webhooks if actor.level >= TO_OPERATE else webhooks.none()
+
+
+def webhook_of(actor: Actor, webhook_id: UUID) -> Webhook:
+    """Return a webhook, or NotFound."""
+    webhook = visible_webhooks(actor).filter(pk=webhook_id).first()
+    if webhook is None:
+        raise NotFound
+    return webhook
+
+
+def visible_deliveries(actor: Actor) -> QuerySet[WebhookDelivery]:
+    """Return what the tenant's webhooks were told, for those who operate."""
+    deliveries = WebhookDelivery.objects.filter(tenant_id=actor.tenant_id).select_related("webhook")
+    return deliveries if actor.level >= TO_OPERATE else deliveries.none()
