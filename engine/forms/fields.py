@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from engine.forms.conditions import Schema
 from engine.forms.schema import Part, key_of, options_of, type_of
-from engine.forms.values import number_text
+from engine.forms.values import number_text, shown_as
 from engine.kernel.signals import Json
 
 EMPTY: Final = object()
@@ -201,8 +201,13 @@ def _limits(schema: Schema) -> str:
     """Say the limits of a number where its author says nothing else."""
     least, most = schema.get("minimum"), schema.get("maximum")
     if least is not None and most is not None:
-        return _("From %(least)s to %(most)s.") % {"least": _plain(least), "most": _plain(most)}
-    return _("Up to %(most)s.") % {"most": _plain(most)} if most is not None else ""
+        return _("From %(least)s to %(most)s.") % {"least": _limit(least, schema), "most": _limit(most, schema)}
+    return _("Up to %(most)s.") % {"most": _limit(most, schema)} if most is not None else ""
+
+
+def _limit(value: Json, schema: Schema) -> str:
+    """Write a limit as the values below it are read, whole amounts without cents: €50,000."""
+    return shown_as(value, schema).removesuffix(".00")
 
 
 def initial_of(part: Part, value: Json) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
@@ -50,7 +50,13 @@ def shown(value: Json) -> str:
         return ", ".join(shown(item) for item in value)
     if isinstance(value, dict):
         return ", ".join(f"{label_of(key)}: {shown(item)}" for key, item in value.items())
-    return number_text(value) if isinstance(value, float) else str(value)
+    return measure_text(value) if isinstance(value, float) else str(value)
+
+
+def measure_text(value: float, unit: str = "") -> str:
+    """Write a measured number with its thousands apart, an amount with its cents: 18,240.04, €18,240.00."""
+    written = f"{abs(value):,.2f}" if unit else f"{Decimal(f'{abs(value):.12g}'):,f}"
+    return f"{'-' if value < 0 else ''}{unit}{written}"
 
 
 def number_text(value: float) -> str:
@@ -89,10 +95,19 @@ def shown_as(value: Json, schema: Mapping[str, Any] | None = None) -> str:
         return ", ".join(
             f"{label_of(key, known.get(key))}: {shown_as(item, known.get(key))}" for key, item in value.items()
         )
-    if "x-unit" in schema and isinstance(value, int | float):
-        return f"{schema['x-unit']}{value:,.2f}"
+    if _is_measure(value, schema):
+        return measure_text(value, str(schema.get("x-unit", "")))
     titles = {key_of(option): title for option, title in options_of(schema)}
     return titles.get(key_of(value)) or shown(value)
+
+
+def _is_measure(value: Json, schema: Mapping[str, Any]) -> TypeGuard[float]:
+    """Tell a measured number; a whole one may as well be a year or an account, whose digits stand together."""
+    return _is_number(value) and ("x-unit" in schema or (schema.get("type") == "number" and not options_of(schema)))
+
+
+def _is_number(value: Json) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def facts_of(
@@ -131,4 +146,4 @@ def _table(label: str, records: list[Any], known: Mapping[str, Any]) -> Fact:
 
 
 def _cell(value: Json, schema: Mapping[str, Any] | None) -> Cell:
-    return Cell(shown_as(value, schema), isinstance(value, int | float) and not isinstance(value, bool))
+    return Cell(shown_as(value, schema), _is_number(value))

@@ -11,7 +11,7 @@ from engine.diagram.states import STATE_OF
 from engine.forms.building import SchemaForm, read_path
 from engine.forms.fields import FIELDS
 from engine.forms.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
-from engine.forms.values import facts_of, shown
+from engine.forms.values import facts_of, shown, shown_as
 from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.language_kinds import KINDS
@@ -173,12 +173,31 @@ def test_values_are_written_as_people_read_them() -> None:
 
 def test_numbers_and_moments_are_written_as_people_read_them() -> None:
     assert [shown(value) for value in (18240.039999999997, 16520.0, 1e21, 0.1 + 0.2)] == [
-        "18240.04", "16520", "1000000000000000000000", "0.3",
+        "18,240.04", "16,520", "1,000,000,000,000,000,000,000", "0.3",
     ]  # fmt: skip
     with timezone.override("Europe/Vienna"):
         assert shown("2026-11-15T23:57:09Z") == "Mon 16 Nov 2026, 00:57"
     assert shown("2026-99-99T23:57:09Z") == "2026-99-99T23:57:09Z"
     assert [outcome_text(name) for name in ("FALSE_ALARM", "approve")] == ["False alarm", "Approve"]
+
+
+def test_what_is_measured_has_its_thousands_apart_and_what_is_counted_off_stays_one_word() -> None:
+    number, euro = {"type": "number"}, {"type": "number", "x-unit": "€"}
+    assert [shown_as(value, number) for value in (118400, 1264.5, -2340)] == ["118,400", "1,264.5", "-2,340"]
+    assert [shown_as(value, euro) for value in (118400, -0.5)] == ["€118,400.00", "-€0.50"]
+    assert [shown_as(2026, schema) for schema in ({"type": "integer"}, {"enum": [2026]}, None)] == ["2026"] * 3
+
+
+def test_limits_are_written_as_the_values_below_them() -> None:
+    schema = {
+        "properties": {
+            "granted": {"type": "number", "x-unit": "€", "minimum": 0, "maximum": 50000},
+            "score": {"type": "number", "maximum": 12500.5},
+            "year": {"type": "integer", "minimum": 1990, "maximum": 2100},
+        }
+    }
+    hints = [field.help_text for field in SchemaForm(schema).fields.values()]
+    assert hints == ["From €0 to €50,000.", "Up to 12,500.5.", "From 1990 to 2100."]
 
 
 def test_lists_of_records_become_tables() -> None:
