@@ -1,7 +1,7 @@
 """Say in one sentence where an instance stands: what it waits for, or how it ended."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from engine.diagram.naming import label_of, outcome_text
-from engine.models import Instance, Task, Wait
+from engine.models import Audit, Instance, Task, Wait
 from engine.telling.outline import Step
 from engine.telling.times import moment_words, span_words
 
@@ -39,6 +39,16 @@ def sentence_of(
     words = _wait_sentence(first, list(tasks), steps, reader)
     more = _("It also waits for %(n)d more.") % {"n": len(others)} if others else ""
     return Sentence(words.first, f"{words.more} {more}".strip(), words.tone, words.icon)
+
+
+def with_reason(sentence: Sentence, audit: Iterable[Audit]) -> Sentence:
+    """Add who ended a case by hand, and why; `audit` is its own, newest first."""
+    act = next((row for row in audit if row.action == "cancel_workflow" and row.cause), None)
+    if act is None:
+        return sentence
+    return replace(
+        sentence, more=_("%(name)s: “%(reason)s”") % {"name": act.actor_name.capitalize(), "reason": act.cause}
+    )
 
 
 def _wait_sentence(wait: Wait, tasks: list[Task], steps: Mapping[str, Step], reader: UUID | None) -> Sentence:
@@ -81,13 +91,13 @@ def _timer(wait: Wait, step: str) -> Sentence:
 
 
 def _retry(wait: Wait, step: str) -> Sentence:
-    first = _("%(step)s did not work and is tried again %(when)s.") % {"when": _when(wait.due_at), "step": step}
+    first = _("“%(step)s” did not work and is tried again %(when)s.") % {"when": _when(wait.due_at), "step": step}
     return Sentence(first, _("Nobody needs to do anything."), "warning", "refresh")
 
 
 def _call(wait: Wait, step: str) -> Sentence:
     return Sentence(
-        _("Carries out %(step)s and waits for the answer.") % {"step": step}, tone="accent", icon="arrows-right-left"
+        _("Carries out “%(step)s” and waits for the answer.") % {"step": step}, tone="accent", icon="arrows-right-left"
     )
 
 
@@ -100,7 +110,9 @@ def _signal(wait: Wait, step: str) -> Sentence:
 
 
 def _child(wait: Wait, step: str) -> Sentence:
-    return Sentence(_("Waits for the workflow started by %(step)s.") % {"step": step}, tone="accent", icon="subtask")
+    return Sentence(
+        _("Waits for the workflow that “%(step)s” started.") % {"step": step}, tone="accent", icon="subtask"
+    )
 
 
 def _add(wait: Wait, step: str) -> Sentence:
@@ -109,7 +121,7 @@ def _add(wait: Wait, step: str) -> Sentence:
 
 def _task(wait: Wait, step: str) -> Sentence:
     """Say it without the task's row, which may have been closed a moment ago."""
-    return Sentence(_("Waits for an answer to %(step)s.") % {"step": step}, tone="accent", icon="user")
+    return Sentence(_("Waits for an answer to “%(step)s”.") % {"step": step}, tone="accent", icon="user")
 
 
 WAITS: Mapping[str, Callable[[Wait, str], Sentence]] = {

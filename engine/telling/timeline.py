@@ -1,7 +1,7 @@
 """Tell what happened, newest first, from the audit (of an instance) or from the events (of a task).
 
-One table an action: sentence and mark. What only the machine does on its way (a step begins, a branch is taken) is left
-out of the short telling and kept in the whole one.
+What only the machine does on its way (a step begins, a branch is taken) is left out of the short telling and kept in the
+whole one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +17,7 @@ from engine.forms.values import NOTHING, shown, shown_as
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskEvent
 from engine.telling.outline import Step
+from engine.telling.sayings import EVENTS, OPERATORS, SAYINGS, Saying
 from engine.telling.task_changes import Diff, changes_of
 
 ENGINE = frozenset({"", "engine"})
@@ -36,162 +37,6 @@ class Entry:
     diffs: tuple[Diff, ...] = ()
     tone: str = ""
     icon: str = "player-play"
-
-
-@dataclass(frozen=True, slots=True)
-class _Saying:
-    """How an action is told: by a person, by the engine, with which mark."""
-
-    by_person: Any
-    by_engine: Any
-    icon: str
-    tone: str = ""
-    always: bool = True
-    """Whether the short telling has it even when it changed no value."""
-
-
-_SAYINGS: Mapping[str, _Saying] = {
-    "start_workflow": _Saying(gettext_lazy("started it"), gettext_lazy("It was started"), "player-play"),
-    "task_created": _Saying(
-        gettext_lazy("caused %(step)s to open"), gettext_lazy("%(step)s was opened"), "user", always=False
-    ),
-    "task_claimed": _Saying(gettext_lazy("claimed %(step)s"), gettext_lazy("%(step)s was claimed"), "user", "accent"),
-    "task_released": _Saying(gettext_lazy("released %(step)s"), gettext_lazy("%(step)s was released"), "arrow-back-up"),
-    "task_assigned": _Saying(gettext_lazy("assigned %(step)s"), gettext_lazy("%(step)s was assigned"), "user"),
-    "task_reassigned": _Saying(
-        gettext_lazy("gave %(step)s to somebody else"), gettext_lazy("%(step)s was given to somebody else"), "user"
-    ),
-    "task_answered": _Saying(gettext_lazy("answered %(step)s"), gettext_lazy("%(step)s got an answer"), "check"),
-    "task_commented": _Saying(gettext_lazy("commented on %(step)s"), gettext_lazy("%(step)s got a comment"), "user"),
-    "task_suspended": _Saying(
-        gettext_lazy("suspended %(step)s"), gettext_lazy("%(step)s was suspended"), "player-stop", "warning"
-    ),
-    "task_resumed": _Saying(gettext_lazy("resumed %(step)s"), gettext_lazy("%(step)s was resumed"), "player-play"),
-    "task_snoozed": _Saying(
-        gettext_lazy("put %(step)s off"), gettext_lazy("%(step)s was put off"), "clock", always=False
-    ),
-    "task_ticked": _Saying(
-        gettext_lazy("ticked a point of %(step)s"),
-        gettext_lazy("A point of %(step)s was ticked"),
-        "check",
-        always=False,
-    ),
-    "task_unticked": _Saying(
-        gettext_lazy("took a tick of %(step)s back"),
-        gettext_lazy("A tick of %(step)s was taken back"),
-        "arrow-back-up",
-        always=False,
-    ),
-    "task_attached": _Saying(
-        gettext_lazy("added a file to %(step)s"), gettext_lazy("A file was added to %(step)s"), "user"
-    ),
-    "task_detached": _Saying(
-        gettext_lazy("took a file of %(step)s away"), gettext_lazy("A file of %(step)s was taken away"), "arrow-back-up"
-    ),
-    "task_reminded": _Saying(
-        gettext_lazy("wrote a reminder of %(step)s"), gettext_lazy("A reminder of %(step)s was written"), "clock"
-    ),
-    "task_escalated": _Saying(
-        gettext_lazy("escalated %(step)s"), gettext_lazy("%(step)s was escalated"), "alert-triangle", "warning"
-    ),
-    "task_late": _Saying(
-        gettext_lazy("saw the promise of %(step)s pass"),
-        gettext_lazy("%(step)s was promised by now"),
-        "clock",
-        "danger",
-    ),
-    "task_completed": _Saying(
-        gettext_lazy("completed %(step)s"), gettext_lazy("%(step)s was completed"), "check", "good"
-    ),
-    "hold_step": _Saying(
-        gettext_lazy("%(step)s is held back"), gettext_lazy("%(step)s is held back"), "hourglass", always=False
-    ),
-    "execute_step": _Saying(
-        gettext_lazy("reached %(step)s"), gettext_lazy("%(step)s began"), "player-play", always=False
-    ),
-    "complete_step": _Saying(
-        gettext_lazy("passed %(step)s"), gettext_lazy("%(step)s is done"), "check", "good", always=False
-    ),
-    "fail_step": _Saying(gettext_lazy("saw %(step)s fail"), gettext_lazy("%(step)s failed"), "x", "danger"),
-    "skip_step": _Saying(
-        gettext_lazy("%(step)s was skipped"), gettext_lazy("%(step)s was skipped"), "ban", always=False
-    ),
-    "retry_step": _Saying(
-        gettext_lazy("%(step)s failed and is tried again"),
-        gettext_lazy("%(step)s failed and is tried again"),
-        "refresh",
-        "warning",
-    ),
-    "expire_step": _Saying(
-        gettext_lazy("time ran out for %(step)s"), gettext_lazy("Time ran out for %(step)s"), "clock", "danger"
-    ),
-    "cancel_step": _Saying(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
-    "compensate_step": _Saying(gettext_lazy("undid %(step)s"), gettext_lazy("%(step)s was undone"), "arrow-back-up"),
-    "complete_workflow": _Saying(
-        gettext_lazy("brought it to its end"), gettext_lazy("It was completed"), "circle-check", "good"
-    ),
-    "fail_workflow": _Saying(gettext_lazy("saw it fail"), gettext_lazy("It failed"), "circle-x", "danger"),
-    "cancel_workflow": _Saying(gettext_lazy("cancelled it"), gettext_lazy("It was cancelled"), "ban", "danger"),
-    "expire_workflow": _Saying(
-        gettext_lazy("saw its time run out"), gettext_lazy("Its time ran out"), "clock", "danger"
-    ),
-    "refuse_start": _Saying(
-        gettext_lazy("could not start another case"), gettext_lazy("Another case was not started"), "ban", "warning"
-    ),
-    "raise_incident": _Saying(
-        gettext_lazy("saw it stop"), gettext_lazy("It stopped and needs help"), "alert-triangle", "danger"
-    ),
-}
-
-_OPERATORS: Mapping[str, _Saying] = {
-    "suspend_workflow": _Saying(
-        gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"
-    ),
-    "resume_workflow": _Saying(gettext_lazy("let it go on"), gettext_lazy("It goes on"), "player-play"),
-    "retry_workflow": _Saying(
-        gettext_lazy("had the failed step tried again"), gettext_lazy("The failed step is tried again"), "refresh"
-    ),
-    "replay_dead_letter": _Saying(
-        gettext_lazy("put a dead letter back into the queue"),
-        gettext_lazy("A dead letter went back into the queue"),
-        "refresh",
-    ),
-    "discard_dead_letter": _Saying(
-        gettext_lazy("gave a dead letter up"), gettext_lazy("A dead letter was given up"), "ban", "warning"
-    ),
-    "keep_instance": _Saying(
-        gettext_lazy("changed how long it is kept"), gettext_lazy("How long it is kept was changed"), "clock"
-    ),
-    "send_signal": _Saying(gettext_lazy("sent a message"), gettext_lazy("A message came"), "broadcast"),
-    "admit_workflow": _Saying(gettext_lazy("let it begin"), gettext_lazy("It got a free place"), "player-play"),
-}
-"""What those do who look after instances."""
-
-_EVENTS: Mapping[str, _Saying] = {
-    "created": _Saying(gettext_lazy("caused it to open"), gettext_lazy("It was opened"), "player-play"),
-    "assigned": _Saying(gettext_lazy("assigned it"), gettext_lazy("It was assigned"), "user"),
-    "claimed": _Saying(gettext_lazy("claimed it"), gettext_lazy("It was claimed"), "user", "accent"),
-    "released": _Saying(gettext_lazy("released it"), gettext_lazy("It was released"), "arrow-back-up"),
-    "reassigned": _Saying(
-        gettext_lazy("gave it to somebody else"), gettext_lazy("It was given to somebody else"), "user"
-    ),
-    "suspended": _Saying(gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"),
-    "resumed": _Saying(gettext_lazy("resumed it"), gettext_lazy("It was resumed"), "player-play"),
-    "completed": _Saying(gettext_lazy("completed it"), gettext_lazy("It was completed"), "check", "good"),
-    "skipped": _Saying(gettext_lazy("skipped it"), gettext_lazy("It was skipped"), "ban"),
-    "cancelled": _Saying(gettext_lazy("caused it to be withdrawn"), gettext_lazy("It was withdrawn"), "ban", "danger"),
-    "expired": _Saying(gettext_lazy("let it expire"), gettext_lazy("Its time ran out"), "clock", "danger"),
-    "answered": _Saying(gettext_lazy("answered it"), gettext_lazy("It got an answer"), "check"),
-    "commented": _Saying(gettext_lazy("commented on it"), gettext_lazy("It got a comment"), "user"),
-    "snoozed": _Saying(gettext_lazy("put it off"), gettext_lazy("It was put off"), "clock"),
-    "ticked": _Saying(gettext_lazy("ticked a point"), gettext_lazy("A point was ticked"), "check"),
-    "unticked": _Saying(gettext_lazy("took a tick back"), gettext_lazy("A tick was taken back"), "arrow-back-up"),
-    "attached": _Saying(gettext_lazy("added a file"), gettext_lazy("A file was added"), "user"),
-    "detached": _Saying(gettext_lazy("took a file away"), gettext_lazy("A file was taken away"), "arrow-back-up"),
-    "reminded": _Saying(gettext_lazy("wrote a reminder"), gettext_lazy("A reminder was written"), "clock"),
-    "escalated": _Saying(gettext_lazy("escalated it"), gettext_lazy("It was escalated"), "alert-triangle", "warning"),
-    "late": _Saying(gettext_lazy("saw its promise pass"), gettext_lazy("It was promised by now"), "clock", "danger"),
-}
 
 
 def of_instance(
@@ -216,6 +61,8 @@ def _matters(row: Audit, steps: Mapping[str, Step]) -> bool:
     saying, step = _saying_of(row.action), steps.get(row.step or "")
     if row.action == "fail_step":  # what holds a failed step fails with it, and `fail` only says how the case ends
         return step is None or not (step.branches or step.kind == "fail")
+    if row.action == "cancel_step":  # so it is with what is withdrawn; of a task its own act is told
+        return step is None or not (step.branches or step.kind == "task")
     if saying is None or saying.always:
         return True
     if row.action == "complete_step":
@@ -241,8 +88,8 @@ def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool
     )
 
 
-def _saying_of(action: str) -> _Saying | None:
-    return _SAYINGS.get(action) or _OPERATORS.get(action)
+def _saying_of(action: str) -> Saying | None:
+    return SAYINGS.get(action) or OPERATORS.get(action)
 
 
 def is_told(action: str) -> bool:
@@ -250,15 +97,17 @@ def is_told(action: str) -> bool:
     return _saying_of(action) is not None
 
 
-def _unknown(action: str) -> _Saying:
+def _unknown(action: str) -> Saying:
     words = action.replace("_", " ")
-    return _Saying(words, words.capitalize(), "info-circle")
+    return Saying(words, words.capitalize(), "info-circle")
 
 
 def _is_machine(action: str) -> bool:
     """Tell acts that the machine does in somebody's slice: nobody is named for those."""
     return action.endswith("_step") or action in {
         "task_created",
+        "task_cancelled",
+        "task_expired",
         "complete_workflow",
         "fail_workflow",
         "expire_workflow",
@@ -325,6 +174,7 @@ CAUSES: Mapping[str, Any] = {
     "random": gettext_lazy("By lot."),
     "least_loaded": gettext_lazy("To who has the fewest tasks."),
     "remind": "",
+    "withdrawn": "",
     "escalate": gettext_lazy("Because it was escalated."),
 }
 """What the engine notes as a cause, in words."""
@@ -355,7 +205,7 @@ def of_task(events: Iterable[TaskEvent], task: Task) -> list[Entry]:
 
 
 def _event_entry(event: TaskEvent, task: Task) -> Entry:
-    saying = _EVENTS.get(event.kind) or _unknown(event.kind)
+    saying = EVENTS.get(event.kind) or _unknown(event.kind)
     who = "" if event.actor_name in ENGINE or event.kind == "created" else event.actor_name
     completed = event.kind == "completed"
     words = _completed_words(task, None, _("it"), who) if completed else ""

@@ -16,14 +16,14 @@ from django.views.decorators.http import require_GET, require_POST
 from engine import access
 from engine.errors import NotFound, WorkflowError
 from engine.forms.values import facts_of
-from engine.models import Instance, Task
+from engine.models import Instance, Task, Wait
 from engine.services.diagrams import inline_diagram
 from engine.services.foresight import foresee
 from engine.services.instances import cancel_instance
 from engine.services.operations import resume_instance, retry_step, suspend_instance
 from engine.telling import timeline
 from engine.telling.outline import Step, every_step, outline_of, steps_by_id
-from engine.telling.sentence import sentence_of
+from engine.telling.sentence import sentence_of, with_reason
 from tasks_inbox.ahead import coming_of, sentences_of, ways_of
 from tasks_inbox.authored import began_with, state_of
 from tasks_inbox.guard import InboxRequest, inbox_page, said
@@ -53,17 +53,20 @@ def _page(request: InboxRequest, instance: Instance, *, status: int = 200, wrong
     most = timeline.WHOLE if whole else timeline.SHORT
     audit = list(access.history_of(actor, instance.pk).reverse()[: timeline.WHOLE])
     entries = timeline.of_instance(audit, steps, tasks, whole=whole)
+    waits = list(instance.waits.all())
+    place = "started" if instance.started_by_id == actor.person_id else "team"
     context = {
-        "place": "started" if instance.started_by_id == actor.person_id else "team",
-        "back": _task_before(request),
+        "place": place,
+        "back": _back(request, place),
         "instance": instance,
-        "sentence": sentence_of(instance, instance.waits.all(), tasks, steps, actor.person_id),
+        "sentence": with_reason(sentence_of(instance, waits, tasks, steps, actor.person_id), audit),
         "outline": outline,
         "progress": _progress(outline),
         "diagram": inline_diagram(actor, instance),
         "tasks": tasks,
         "readable": readable,
         "to_open": next((task for task in tasks if not task.is_over and task.pk in readable), None),
+        "child": _child_waited_for(actor, instance, waits),
         "timeline": entries[:most],
         "whole": whole,
         "data": state_of(instance),
@@ -75,11 +78,22 @@ def _page(request: InboxRequest, instance: Instance, *, status: int = 200, wrong
     return render(request, "inbox/instance.html", context, status=status)
 
 
-def _task_before(request: InboxRequest) -> str:
-    """Give the page of the task that one came from."""
+def _child_waited_for(actor: Actor, instance: Instance, waits: Sequence[Wait]) -> Instance | None:
+    """Give the case that this one waits for, where the reader may see it."""
+    if not any(wait.kind == "child" for wait in waits):
+        return None
+    open_ones = access.visible_instances(actor).filter(parent=instance, result="in_progress")
+    return open_ones.order_by("pk").first()
+
+
+def _back(request: InboxRequest, place: str) -> dict[str, str]:
+    """Lead back to the task that one came from, else to the list where one finds this case."""
     before = urlsplit(request.headers.get("Referer", ""))
-    own = before.netloc == request.get_host() and before.path.startswith(reverse("inbox:mine") + "tasks/")
-    return f"{before.path}?{before.query}" if own else ""
+    if before.netloc == request.get_host() and before.path.startswith(reverse("inbox:mine") + "tasks/"):
+        return {"address": f"{before.path}?{before.query}", "word": _("Back to the task")}
+    if place == "started":
+        return {"address": reverse("inbox:started"), "word": _("Started by me")}
+    return {"address": reverse("inbox:mine") + "?view=team", "word": _("Team")}
 
 
 def _progress(outline: Sequence[Step]) -> dict[str, int]:

@@ -1,13 +1,26 @@
 """The page of an instance."""
 
+import re
+
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from engine.services.instances import start_instance
+from engine.models import Instance
+from engine.services.instances import cancel_instance, start_instance
 from engine.services.tasks import claim_task, complete_task
+from engine.telling.sayings import EVENTS, SAYINGS
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
-from tests.workflows import only_task, started
+from tests.workflows import activated, only_task, started
+from workflowplatform.accounts.actor import Actor
+
+AROUND = """
+workflow: around
+title: Around
+steps:
+  - id: inner
+    workflow: {name: review, input: {what: lunch, amount: 3}}
+"""
 
 
 def test_sentence_says_for_whom_it_waits(cast: Cast, review: str, browser: SignIn) -> None:
@@ -41,6 +54,27 @@ def test_ended_instance_says_how(cast: Cast, review: str, browser: SignIn) -> No
     complete_task(actor=ada, task_id=only_task(instance).pk)
     html = browser("gwen").get(f"/inbox/instances/{instance.pk}/").content.decode()
     assert "Completed today" in html
+
+
+def test_cancelled_case_says_by_whom_and_why_and_each_thing_once(cast: Cast, review: str, browser: SignIn) -> None:
+    instance = started(cast.actor("uri"), "review", what="lunch", amount=3)
+    cancel_instance(actor=cast.actor("gwen"), instance_id=instance.pk, reason="no budget")
+    html = browser("uri").get(f"/inbox/instances/{instance.pk}/").content.decode()
+    assert "Gwen: “no budget”" in html
+    told = [" ".join(text.split()) for text in re.findall(r'class="wf-timeline__words">(.*?)</div>', html, re.S)]
+    assert told == ["<b>Gwen</b> cancelled it", "Finance review was withdrawn", "<b>Uri</b> started it"]
+
+
+def test_every_event_of_a_task_has_its_words_in_the_story_of_the_case() -> None:
+    assert {f"task_{kind}" for kind in EVENTS} <= set(SAYINGS)
+
+
+def test_case_that_waits_for_another_leads_to_it(cast: Cast, gwen: Actor, review: str, browser: SignIn) -> None:
+    activated(gwen, AROUND)
+    instance = started(gwen, "around")
+    (child,) = Instance.objects.filter(parent=instance)
+    link = f'href="/inbox/instances/{child.pk}/">Open that case'
+    assert link in browser("ada").get(f"/inbox/instances/{instance.pk}/").content.decode()
 
 
 def test_starter_reads_titles_of_tasks_but_gets_no_link_to_what_is_not_theirs(
