@@ -16,6 +16,7 @@ from engine.errors import Conflict, Refused, WorkflowError
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_SEE_TENANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,11 @@ WHO_CAN_MOVE_IT = Sentence(
     _("%(winner)s can release it, or somebody who may assign tasks can give it to another."),
 )
 GIVEN_TO_OTHER = Sentence(_("It is assigned to %(winner)s."))
+SEEN_AS_ANSWERED = Sentence(_("You answered it, so it stays in sight."), _("%(name)s answered it."))
+SEEN_BY_LEVEL = Sentence(
+    _("From level %(floor)s on one sees every task of the organisation; you have level %(level)s."),
+    _("From level %(floor)s on one sees every task of the organisation; %(name)s has level %(level)s."),
+)
 
 
 def principals(actor: Actor) -> list[UUID]:
@@ -121,8 +127,15 @@ class Reason:
 
 
 def explain_task(actor: Actor, task: Task) -> list[Reason]:
-    """Say rule by rule why the actor sees this task and whether they may act on it."""
-    return list(_reasons(actor, task))
+    """Say rule by rule why the actor sees this task and whether they may act on it.
+
+    Whose task it is, or to whom it is offered, explains both; who is not among them, or comes too late, reads why they see it.
+    """
+    reasons = list(_reasons(actor, task))
+    if task.is_over:
+        return [*_sight(actor, task), reasons[0]]
+    meant = any(reason.ok and reason.code in ("yours", "offered") for reason in reasons)
+    return reasons if meant else [*_sight(actor, task), *reasons]
 
 
 def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> WorkflowError | None:
@@ -167,6 +180,14 @@ def _fitness(actor: Actor, task: Task) -> Iterator[Reason]:
     yield from _four_eyes_reason(actor, task)
     yield from _familiar_reason(actor, task)
     yield from _answered_reason(actor, task)
+
+
+def _sight(actor: Actor, task: Task) -> Iterator[Reason]:
+    """Say why a task is seen by who does not have it before them to do, as `access.visible_tasks` decides it."""
+    if task.completed_by_id == actor.person_id or actor.name in task.answered_by:
+        yield Reason("seen", SEEN_AS_ANSWERED)
+    elif actor.level >= TO_SEE_TENANT:
+        yield Reason("seen", SEEN_BY_LEVEL, {"floor": int(TO_SEE_TENANT), "level": actor.level})
 
 
 def _status_reason(task: Task) -> Reason:

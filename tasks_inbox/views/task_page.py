@@ -25,6 +25,7 @@ from tasks_inbox.neighbours import neighbours_of
 from tasks_inbox.offers import acts_for, files_of, is_put_off, moments_to_put_off, points_of
 from tasks_inbox.where import where_of
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_SEE_TENANT
 
 
 def task_act(view: View) -> View:
@@ -82,7 +83,7 @@ def task_page(
     mine = task.assignee_id == actor.person_id
     shown_form = form or form_of(task, actor=actor if may_act else None)
     may_fill = may_act and (mine or task.takes_several or form is not None)
-    usual = _place(actor, task)
+    usual = _place(actor, task, may_act=may_act)
     place = neighbours_of(request, task, usual)
     context = {
         "place": place.list.name if place.place else usual,
@@ -94,7 +95,7 @@ def task_page(
         "typed": form.typed() if form and notice and not may_fill else _unsent(actor, task, notice),
         "notice": notice,
         "live_state": state_of(task),
-        "reasons": reasons,
+        "reasons": [reason for reason in reasons if reason.ok or not task.is_over],
         "may_act": may_act,
         "may_fill": may_fill,
         "shows_form": may_fill,
@@ -133,10 +134,10 @@ def _just_ticked(request: InboxRequest) -> list[str] | None:
     return request.POST.getlist("tick") if "checklist" in request.POST else None
 
 
-def _place(actor: Actor, task: Task) -> str:
+def _place(actor: Actor, task: Task, *, may_act: bool) -> str:
     """Name the list to go back to: where this task stands for the reader."""
     if task.is_over:
         return "done" if task.completed_by_id == actor.person_id else "team"
     if task.assignee_id == actor.person_id:
         return "later" if is_put_off(task) else "mine"
-    return "available" if task.assignee_id is None else "team"
+    return "available" if may_act or actor.level < TO_SEE_TENANT else "team"

@@ -162,6 +162,17 @@ def test_closed_task_says_what_happened_and_where_to_go(cast: Cast, review: str,
     assert "/complete/" not in html
 
 
+def test_who_reads_a_closed_task_is_told_why_they_see_it_and_nothing_about_acting(
+    cast: Cast, review: str, browser: SignIn
+) -> None:
+    task = a_task(cast)
+    complete_task(actor=cast.actor("ada"), task_id=task.pk, outcome="approve", values={"note": "ok"})
+    own, others = page(browser("ada"), task), page(browser("gwen"), task)
+    assert "You answered it, so it stays in sight." in own
+    assert "From level 4 on one sees every task of the organisation; you have level 5." in others
+    assert "wf-reasons__no" not in own + others
+
+
 def test_four_eyes_is_refused_and_explained(cast: Cast, review: str, browser: SignIn) -> None:
     task = only_task(started(cast.actor("ada"), "review", what="own lunch", amount=3))
     ada = browser("ada")
@@ -173,7 +184,10 @@ def test_four_eyes_is_refused_and_explained(cast: Cast, review: str, browser: Si
 
 def test_who_sees_but_is_no_candidate_is_refused(cast: Cast, review: str, browser: SignIn) -> None:
     task, adam = a_task(cast), browser("adam")
-    assert "/claim/" not in page(adam, task)
+    html = page(adam, task)
+    assert "/claim/" not in html
+    assert "From level 4 on one sees every task of the organisation; you have level 4." in html
+    assert '<a class="wf-back" href="/inbox/?view=team" data-back>' in html
     answer = send(adam, task, "claim")
     assert answer.status_code == 403
     assert "you are not among them" in answer.content.decode()
