@@ -10,4 +10,5 @@ def said_of(error: FieldError) -> str:
     if not error.sentence:
         return error.message
     said = gettext(error.sentence)
-    return said % {"limit": error.limit} if error.limit else said
+    limit = gettext(" or ").join(gettext(word) for word in error.among) or error.limit
+    return said % {"limit": limit} if limit else said

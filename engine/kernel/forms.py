@@ -114,7 +114,10 @@ def _explained(problem: Any, path: str, word: str) -> FieldError:
     if word not in SENTENCES:
         return FieldError(path, word, f"{_capital(problem.message)}.")
     sentence = SENTENCES[word]
-    return wrong(path, word, sentence, _LIMITS.get(word, _limit)(problem) if "%(limit)s" in sentence else "")
+    if "%(limit)s" not in sentence:
+        return wrong(path, word, sentence)
+    limit = _LIMITS.get(word, _limit)(problem)
+    return wrong(path, word, OF_ONE[word]) if limit == "1" and word in OF_ONE else wrong(path, word, sentence, limit)
 
 
 def _word(problem: Any) -> str:
@@ -141,24 +144,23 @@ def _limit(problem: Any) -> str:
 
 
 REQUIRED = for_people("This field is required.")
+ENTER = for_people("Enter %(limit)s.")
 TYPES: Mapping[str, str] = {
-    "string": for_people("Enter a text."),
-    "integer": for_people("Enter a whole number."),
-    "number": for_people("Enter a number."),
-    "boolean": for_people("Enter yes or no."),
-    "array": for_people("Enter a list."),
-    "object": for_people("Enter a group of fields."),
-    "null": for_people("Enter empty."),
+    "string": for_people("a text"),
+    "integer": for_people("a whole number"),
+    "number": for_people("a number"),
+    "boolean": for_people("yes or no"),
+    "array": for_people("a list"),
+    "object": for_people("a group of fields"),
+    "null": for_people("nothing"),
 }
+OTHER = for_people("another kind of value")
 
 
 def _explained_type(problem: Any, path: str) -> FieldError:
-    """Say which type is wanted; of several the sentences are joined."""
-    wanted = re.findall(r'"(\w+)"', problem.message.rsplit("not of type", 1)[-1]) or ["value"]
-    if len(wanted) == 1 and wanted[0] in TYPES:
-        return wrong(path, "type", TYPES[wanted[0]])
-    words = [TYPES[name].removeprefix("Enter ").removesuffix(".") if name in TYPES else name for name in wanted]
-    return FieldError(path, "type", f"Enter {' or '.join(words)}.")
+    """Say which type is wanted, or which of several."""
+    wanted = re.findall(r'"(\w+)"', problem.message.rsplit("not of type", 1)[-1])
+    return wrong(path, "type", ENTER, among=tuple(TYPES[name] for name in wanted if name in TYPES) or (OTHER,))
 
 
 SENTENCES: Mapping[str, str] = {
@@ -182,6 +184,13 @@ SENTENCES: Mapping[str, str] = {
     "not": for_people("This is what must not be given here."),
 }
 """What is said when a rule of a schema is broken; `%(limit)s` is the rule's own value."""
+OF_ONE: Mapping[str, str] = {
+    "minLength": for_people("Enter at least one character."),
+    "maxLength": for_people("Enter at most one character."),
+    "minItems": for_people("Give at least one item."),
+    "maxItems": for_people("Give at most one item."),
+}
+"""What is said instead where the limit is one."""
 
 
 def _length(problem: Any) -> str:

@@ -15,7 +15,8 @@ DEEPEST_VALUE = 64
 class FieldError:
     """What is wrong with one field; `path` is `lines.0.amount`, empty for the whole.
 
-    Where the message is one of the kernel's own, `sentence` and `limit` are what it was made of, for pages in other languages.
+    Where the message is one of the kernel's own, `sentence` and `limit` are what it was made of, for pages in other languages;
+    a limit that is a choice of words lists them in `among`.
     """
 
     path: str
@@ -23,6 +24,7 @@ class FieldError:
     message: str
     sentence: str = field(default="", compare=False)
     limit: str = field(default="", compare=False)
+    among: tuple[str, ...] = field(default=(), compare=False)
 
 
 def for_people(sentence: str) -> str:
@@ -30,9 +32,10 @@ def for_people(sentence: str) -> str:
     return sentence
 
 
-def wrong(path: str, code: str, sentence: str, limit: str = "") -> FieldError:
+def wrong(path: str, code: str, sentence: str, limit: str = "", among: tuple[str, ...] = ()) -> FieldError:
     """Say what is wrong with a field by one of the kernel's sentences."""
-    return FieldError(path, code, sentence % {"limit": limit} if limit else sentence, sentence, limit)
+    limit = limit or " or ".join(among)
+    return FieldError(path, code, sentence % {"limit": limit} if limit else sentence, sentence, limit, among)
 
 
 def refuse_unsafe_json(value: Json) -> tuple[FieldError, ...]:
