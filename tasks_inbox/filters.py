@@ -88,6 +88,11 @@ class Filter:
         return self.asked.get("q", "")
 
     @property
+    def without_words(self) -> str:
+        """Give the address of all the rest."""
+        return self.address("q")
+
+    @property
     def template(self) -> str:
         return self.asked.get("template", "")
 

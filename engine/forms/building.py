@@ -6,7 +6,7 @@ out what a condition of the schema does not ask for, and rows in which nothing w
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django import forms
@@ -183,7 +183,9 @@ class SchemaForm(forms.Form):
 
     def preview(self) -> list[Fact]:
         """Show what is filled in so far as text, for who may read but not write."""
-        return [fact_of(node.part.key, node.begun, node.part.schema) for node in self.nodes if not node.part.when]
+        off = self._off_names
+        asked = (node for node in self.nodes if node.name not in off and (node.begun is not None or not node.part.when))
+        return [fact_of(node.part.key, node.begun, node.part.schema) for node in asked]
 
     def typed(self) -> list[Fact]:
         """Show what the person typed, for an answer that was not taken."""
@@ -328,10 +330,17 @@ class TaskForm(SchemaForm):
         """Give the comment's place, if the task takes one."""
         return Block(_("Comment"), "field", field=self[COMMENT]) if COMMENT in self.fields else None
 
+    def preview(self) -> list[Fact]:
+        """Show what is filled in so far, the draft's comment too."""
+        return super().preview() + self._comment_fact()
+
     def typed(self) -> list[Fact]:
         """Show what the person typed, the comment too."""
+        return super().typed() + self._comment_fact()
+
+    def _comment_fact(self) -> list[Fact]:
         comment = self[COMMENT].value() if COMMENT in self.fields else None
-        return super().typed() + (facts_of({COMMENT: comment}) if comment else [])
+        return [replace(fact_of(COMMENT, comment), label=_("Comment"))] if comment else []
 
     def comment_typed(self) -> str:
         """Give the comment as it was typed, for a draft."""

@@ -1,5 +1,14 @@
-/* Let a toast go after six seconds, unless it is looked at. Without this module it stays until the next page. */
+/* Let a toast go after six seconds, unless it is looked at, and keep it off the page's own buttons. Without this module it stays
+   until the next page. */
 const LIFE = 6000;
+const GAP = 8;
+
+function keepClear(toasts, bar) {
+  toasts.style.bottom = "";
+  const toast = toasts.getBoundingClientRect();
+  const acts = bar.getBoundingClientRect();
+  if (toast.bottom > acts.top && toast.top < acts.bottom) toasts.style.bottom = `${window.innerHeight - acts.top + GAP}px`;
+}
 
 function letGo(toast) {
   let timer = window.setTimeout(() => toast.remove(), LIFE);
@@ -19,4 +28,11 @@ for (const toast of document.querySelectorAll("[data-toast]")) {
   close.hidden = false;
   close.addEventListener("click", () => toast.remove());
   letGo(toast);
+}
+
+const toasts = document.querySelector(".wf-toasts:has([data-toast])");
+const bar = document.querySelector(".wf-bar");
+if (toasts && bar) {
+  keepClear(toasts, bar);
+  for (const moved of ["scroll", "resize"]) window.addEventListener(moved, () => keepClear(toasts, bar), { passive: true });
 }

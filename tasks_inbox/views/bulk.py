@@ -151,5 +151,5 @@ def take_next(request: InboxRequest) -> HttpResponse:
     if task is None:
         messages.info(request, _("Nothing is open to you right now."))
         return redirect(_list_address(request.POST))
-    messages.success(request, _("Claimed. It is yours now."))
+    undoable(request, _("Claimed. It is yours now."), reverse("inbox:release", args=[task.pk]))
     return redirect("inbox:task", task_id=task.pk)

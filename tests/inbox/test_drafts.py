@@ -5,6 +5,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from engine.models import Task, TaskAttachment, TaskDraft
+from engine.services.instances import cancel_instance
 from engine.services.tasks import claim_task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
@@ -62,6 +63,27 @@ def test_draft_by_itself_answers_one_word(cast: Cast, review: str, browser: Sign
     assert answer.status_code == 200
     assert answer.json()["words"].startswith("Draft saved ")
     assert TaskDraft.objects.get(task_id=task.pk).values == {"note": "typing"}
+
+
+def test_draft_of_a_released_task_is_told_to_who_may_go_on_with_it(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = to_review(cast), browser("ada")
+    send(ada, task, "draft", comment="not sure", **{"f.note": "half a thou"})
+    send(ada, task, "release")
+    html = page(ada, task)
+    assert "Claim it to go on with the draft that Ada saved" in html
+    assert "half a thou" in html
+    assert "not sure" in html
+    for kept in ("half a thou", "not sure"):
+        assert kept not in page(browser("adam"), task)
+
+
+def test_comment_alone_of_a_draft_is_still_read_when_the_task_is_withdrawn(
+    cast: Cast, review: str, browser: SignIn
+) -> None:
+    task, ada = to_review(cast), browser("ada")
+    send(ada, task, "draft", comment="not sure")
+    cancel_instance(actor=cast.actor("gwen"), instance_id=task.instance_id, reason="no budget")
+    assert "not sure" in page(ada, task)
 
 
 def test_discarded_draft_is_gone(cast: Cast, review: str, browser: SignIn) -> None:

@@ -64,6 +64,16 @@ def test_search_finds_title_and_reference(cast: Cast, review: str, browser: Sign
     assert "No task fits" in ada.get("/inbox/?view=available&q=nowhere").content.decode()
 
 
+def test_search_that_finds_nothing_under_filters_can_be_taken_away_like_them(
+    cast: Cast, review: str, browser: SignIn
+) -> None:
+    some_tasks(cast, 1)
+    html = browser("ada").get("/inbox/?view=available&role=finance&q=nowhere").content.decode()
+    away = re.search(r'href="(\?[^"]*)">(?:(?!</a>).)*Search</span> nowhere', html, re.S)
+    assert away
+    assert titles(browser("ada"), f"/inbox/{away[1].replace('&amp;', '&')}") == ["Review trip 0"]
+
+
 def test_filter_by_workflow(cast: Cast, review: str, browser: SignIn) -> None:
     some_tasks(cast, 1)
     activated(cast.actor("gwen"), OWN)

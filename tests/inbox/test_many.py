@@ -127,7 +127,9 @@ def test_next_task_is_the_most_urgent_and_opens(cast: Cast, review: str, browser
     hurried(urgent, priority=3)
     ada = browser("ada")
     assert "Take the next task" in ada.get("/inbox/?view=available").content.decode()
-    assert ada.post("/inbox/next/")["Location"] == f"/inbox/tasks/{urgent.pk}/"
+    opened = ada.post("/inbox/next/", follow=True)
+    assert opened.redirect_chain == [(f"/inbox/tasks/{urgent.pk}/", 302)]
+    assert re.search(rf'data-toast>.*?action="/inbox/tasks/{urgent.pk}/release/"', opened.content.decode(), re.S)
     nothing = ada.post("/inbox/next/", {"template": "nothing-such"}, follow=True)
     assert "Nothing is open to you right now." in nothing.content.decode()
 
