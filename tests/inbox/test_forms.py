@@ -4,16 +4,17 @@ from typing import Any
 
 import pytest
 from django.http import QueryDict
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from engine.diagram.naming import LOOKS, label_of, outcome_text
 from engine.diagram.states import STATE_OF
 from engine.forms.building import SchemaForm, read_path
 from engine.forms.fields import FIELDS
 from engine.forms.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
+from engine.forms.sentences import said_of
 from engine.forms.values import facts_of, shown, shown_as
 from engine.kernel.effects import WaitKind
-from engine.kernel.forms import FieldError
+from engine.kernel.forms import FieldError, check_values
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
 from engine.telling.outline import WORDS
@@ -204,3 +205,25 @@ def test_lists_of_records_become_tables() -> None:
     fact = facts_of({"items": [{"item": "a", "pieces": 2}, {"item": "b"}]})[0]
     assert [(column.text, column.is_number) for column in fact.columns] == [("Item", False), ("Pieces", True)]
     assert [[cell.text for cell in row] for row in fact.rows] == [["a", "2"], ["b", "–"]]
+
+
+def test_every_rule_of_a_schema_is_said_in_the_language_of_who_reads() -> None:
+    schema = {
+        "properties": {
+            "either": {"type": ["string", "integer"]},
+            "one": {"type": "array", "minItems": 1},
+            "two": {"type": "array", "minItems": 2},
+        }
+    }
+    errors = check_values(schema, {"either": True, "one": [], "two": []})[1]
+    assert {error.path: error.message for error in errors} == {
+        "either": "Enter a whole number or a text.",
+        "one": "Give at least one item.",
+        "two": "Give at least 2 items.",
+    }
+    with translation.override("de"):
+        assert {error.path: said_of(error) for error in errors} == {
+            "either": "Geben Sie eine ganze Zahl oder einen Text ein.",
+            "one": "Geben Sie mindestens einen Eintrag an.",
+            "two": "Geben Sie mindestens 2 Einträge an.",
+        }

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
-from django.utils import translation
 
-from engine.forms.sentences import said_of
-from engine.kernel.forms import check_values
 from engine.models import Task
 from engine.services.tasks import claim_task
 from tests.cast import Cast
@@ -209,28 +206,6 @@ def test_a_schema_speaks_the_language_of_who_fills_it_in(cast: Cast, german: Tas
     page = browser("ada").post(f"/inbox/tasks/{task.pk}/complete/", sent).content.decode()
     assert "Geben Sie höchstens 100 ein." in page
     assert "Dieses Feld wird gebraucht." in page
-
-
-def test_every_rule_of_a_schema_is_said_in_the_language_of_who_reads() -> None:
-    schema = {
-        "properties": {
-            "either": {"type": ["string", "integer"]},
-            "one": {"type": "array", "minItems": 1},
-            "two": {"type": "array", "minItems": 2},
-        }
-    }
-    errors = check_values(schema, {"either": True, "one": [], "two": []})[1]
-    assert {error.path: error.message for error in errors} == {
-        "either": "Enter a whole number or a text.",
-        "one": "Give at least one item.",
-        "two": "Give at least 2 items.",
-    }
-    with translation.override("de"):
-        assert {error.path: said_of(error) for error in errors} == {
-            "either": "Geben Sie eine ganze Zahl oder einen Text ein.",
-            "one": "Geben Sie mindestens einen Eintrag an.",
-            "two": "Geben Sie mindestens 2 Einträge an.",
-        }
 
 
 def test_a_case_that_waits_for_the_reader_says_so_in_whole_sentences(cast: Cast, german: Task, browser: SignIn) -> None:
