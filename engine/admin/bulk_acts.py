@@ -19,7 +19,7 @@ from engine.admin.columns import moment_column
 from engine.admin.mending import read_json
 from engine.admin.rights import actor_of
 from engine.errors import WorkflowError
-from engine.models import Audit, BulkAct
+from engine.models import Audit, BulkAct, BulkRow
 from engine.models.bulk_act import DONE, REFUSED, STOPPED, WAITING
 from engine.services import bulk_acts
 from workflowplatform.accounts.actor import Actor
@@ -240,11 +240,15 @@ def progress_context(request: HttpRequest, act: BulkAct) -> dict[str, Any]:
     after = request.GET.get("after", "")
     rows = rows.filter(place__gt=int(after)) if after.isascii() and after.isdigit() and len(after) < 9 else rows
     listed = list(rows.order_by("place")[: SHOWN + 1])
+    stand = _where_they_stand(request, act, listed[:SHOWN]) if act.is_over else {}
+    for row in listed:
+        row.now = stand.get(row.subject_id, "")  # type: ignore[attr-defined]
     return {
         "wf_act": act,
         "wf_status": status_of(act),
         "wf_progress": progress,
         "wf_sentence": _sentence(act, progress),
+        "wf_now": _now_words(request, act) if act.is_over else "",
         "wf_rows": listed[:SHOWN],
         "wf_next": listed[SHOWN - 1].place if len(listed) > SHOWN else None,
         "wf_after": after,
@@ -254,6 +258,23 @@ def progress_context(request: HttpRequest, act: BulkAct) -> dict[str, Any]:
         if bulk_acts.KINDS[act.action].of_letters
         else "admin:engine_instance_change",
     }
+
+
+def _where_they_stand(request: HttpRequest, act: BulkAct, rows: list[BulkRow]) -> dict[UUID, str]:
+    """Say how the instances of an act stand by now: what was tried again may have failed again."""
+    if bulk_acts.KINDS[act.action].of_letters:
+        return {}
+    found = access.visible_instances(actor_of(request)).filter(pk__in=[row.subject_id for row in rows])
+    return dict(found.values_list("pk", "status"))
+
+
+def _now_words(request: HttpRequest, act: BulkAct) -> str:
+    """Count how all instances of an act stand by now."""
+    if bulk_acts.KINDS[act.action].of_letters:
+        return ""
+    there = access.visible_instances(actor_of(request)).filter(pk__in=act.rows.values("subject_id"))
+    counted = there.order_by().values_list("status").annotate(count=Count("pk")).order_by("-count", "status")
+    return ", ".join(f"{count:,} {status}" for status, count in counted)
 
 
 def _filters(progress: bulk_acts.Progress) -> list[tuple[str, str, int]]:

@@ -188,10 +188,10 @@ def days_ahead(calendar: Calendar, first: date) -> list[Day]:
 
 def _day(calendar: Calendar, on: date) -> Day:
     hours = ", ".join(str(interval) for interval in calendar.hours_on(on))
-    named = {on.isoformat(), on.isoformat()[5:]}
     if hours:
-        return Day(on, hours, "other hours that day" if named & set(calendar.half_days) else "")
-    return Day(on, "", "holiday" if named & calendar.holidays else "closed on this weekday")
+        differs = not calendar.half_days.keys().isdisjoint((on.isoformat(), on.isoformat()[5:]))
+        return Day(on, hours, "other hours that day" if differs else "")
+    return Day(on, "", "holiday" if calendar.is_holiday(on) else "closed on this weekday")
 
 
 def delete(request: HttpRequest, calendar: BusinessCalendar) -> str:

@@ -1,14 +1,14 @@
 """Schedules: when templates start by the clock, what comes next and why, and to hold or end one."""
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
@@ -16,10 +16,11 @@ from engine import access
 from engine.admin.base import TenantAdmin
 from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
+from engine.admin.cron_words import cron_words
 from engine.admin.forms import ServiceForm
 from engine.admin.mending import REASON, read_json, reason_in
 from engine.admin.rights import actor_of
-from engine.admin.sentences import moment_words
+from engine.admin.sentences import moment_words, value_words
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Audit, Schedule, ScheduleFire, Template
@@ -222,12 +223,18 @@ class ScheduleAdmin(TenantAdmin):
             "subtitle": None,
             "wf_schedule": row,
             "wf_when": self.when(row),
+            "wf_cron": row.cron if cron_words(row.cron) else "",
             "wf_overlap": OVERLAP_WORDS[row.overlap],
             "wf_catch_up": CATCH_UP_WORDS[row.catch_up],
             "wf_slots": slots,
             "wf_fires": _told(actor_of(request), fires),
-            "wf_input": json.dumps(row.input, ensure_ascii=False) if row.input else "",
+            "wf_input": value_words(row.input) if row.input else "",
         }
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
+        """Show at once when it will run."""
+        messages.success(request, "The schedule is made. Below stands when it runs.")
+        return redirect(self.after_button(request, obj))
 
     @display(description="Schedule", header=True, ordering="template__title")
     def words(self, schedule: Schedule) -> list[str]:
@@ -241,7 +248,7 @@ class ScheduleAdmin(TenantAdmin):
     def when(self, schedule: Schedule) -> str:
         if schedule.once_at:
             return f"once, {moment_words(schedule.once_at)}"
-        return f"{schedule.cron} in {schedule.time_zone}"
+        return f"{cron_words(schedule.cron) or schedule.cron}, {schedule.time_zone} time"
 
     @display(description="Acts for", ordering="owner_name")
     def owner(self, schedule: Schedule) -> str:

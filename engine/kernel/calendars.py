@@ -128,6 +128,10 @@ class Calendar:
             return ()
         return self.half_days.get(yearly, weekly) if weekly else ()
 
+    def is_holiday(self, day: date) -> bool:
+        """Tell whether a day is closed by its date, not only by its weekday."""
+        return not self.holidays.isdisjoint((day.isoformat(), day.isoformat()[5:]))
+
     def is_business_day(self, day: date) -> bool:
         """Say whether anybody works on a date."""
         return bool(self.hours_on(day))

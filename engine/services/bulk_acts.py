@@ -245,11 +245,11 @@ def do_next_row(*, act_id: UUID) -> bool:
 
 def _result(row: BulkRow) -> tuple[str, str]:
     """Do one row and say what became of it: whatever goes wrong with it stays its own."""
-    act = row.bulk_act
+    act, kind = row.bulk_act, KINDS[row.bulk_act.action]
     try:
         with transaction.atomic():
-            instance = KINDS[act.action].run(_doer(act), row.subject_id, act)
-            return DONE, f"{instance} is {instance.status}."
+            kind.run(_doer(act), row.subject_id, act)
+            return DONE, f"{kind.done.capitalize()}."
     except NotFound:
         return REFUSED, "It is no longer there."
     except WorkflowError as refusal:

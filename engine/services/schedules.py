@@ -1,6 +1,9 @@
 """Let the clock start instances: create, pause, cancel and preview schedules. `engine.services.firing` fires their slots."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice, takewhile
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +24,8 @@ from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
 MOST_PREVIEWED = 100
+MOST_LOOKED_AT, MOST_NAMED = 500, 4
+"""How far a preview looks for what a calendar leaves out before a run, and how many such days it names."""
 WAITING_LOOK = timedelta(seconds=1)
 
 WRONG = {"zone_unknown": "timezone", "calendar_unknown": "calendar"}
@@ -218,9 +223,27 @@ def preview_schedule(*, actor: Actor, schedule_id: UUID, n: int = 10) -> list[Sl
     if not schedule.cron:
         return [Slot(schedule.next_at, schedule.next_at)] if schedule.next_at else []
     try:
-        return clock_of(schedule).next_n(database_now(), max(1, min(n, MOST_PREVIEWED)))
+        now = database_now()
+        return list(_reasoned(schedule, clock_of(schedule).next_n(now, max(1, min(n, MOST_PREVIEWED))), now))
     except CronError:
         return []
+
+
+def _reasoned(schedule: Schedule, slots: list[Slot], now: datetime) -> Iterator[Slot]:
+    """Say of each run also which days before it the calendar leaves out."""
+    calendar = _calendar(schedule)
+    plain = CronSchedule.parse(schedule.cron, schedule.time_zone, schedule.dst)
+    for before, slot in zip([now, *(one.at for one in slots)], slots, strict=False):
+        left_out = _left_out(plain, calendar, before, slot) if calendar is not None else ""
+        yield replace(slot, reason="; ".join(filter(None, (slot.reason, left_out))))
+
+
+def _left_out(plain: CronSchedule, calendar: Calendar, before: datetime, slot: Slot) -> str:
+    between = islice(takewhile(lambda one: one.at < slot.at, plain.slots_after(before)), MOST_LOOKED_AT)
+    days = [day for day in dict.fromkeys(one.local.date() for one in between) if not calendar.is_business_day(day)]
+    named = [f"{day:%a} {day.day} {day:%b}{' (holiday)' * calendar.is_holiday(day)}" for day in days[:MOST_NAMED]]
+    more = f" and {len(days) - MOST_NAMED} more days" if len(days) > MOST_NAMED else ""
+    return f"not on {', '.join(named)}{more}" if named else ""
 
 
 def _is_held(schedule: Schedule) -> bool:

@@ -26,7 +26,7 @@ def test_god_writes_a_template_and_sees_it_saved(sign_in: SignIn) -> None:
     version = TemplateVersion.objects.get()
     assert (version.status, version.number, version.source) == ("draft", 1, EXPENSE)
     assert "Draft saved." in words_of(answer)
-    assert "Nothing found. It can be activated." in words_of(answer)
+    assert "Nothing keeps it from being activated." in words_of(answer)
 
 
 def test_findings_stand_with_line_column_code_and_hint(sign_in: SignIn) -> None:

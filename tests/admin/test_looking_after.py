@@ -12,14 +12,15 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
+from engine.admin.cron_words import cron_words
 from engine.admin.sentences import ACTS, rows_of_value
 from engine.audit import database_now
-from engine.models import Audit, DeadLetter, Instance, Schedule, Signal
+from engine.models import Audit, DeadLetter, Instance, Schedule, Signal, TemplateVersion
 from engine.services.auditing import verify_audit
 from engine.services.flow import tenant_flow
 from engine.services.instances import cancel_instance
 from engine.services.rescheduling import run_schedule
-from engine.services.schedules import create_schedule
+from engine.services.schedules import create_schedule, preview_schedule
 from engine.services.setup import put_calendar
 from engine.telling import timeline
 from tests.admin.conftest import SignIn, words_of
@@ -166,6 +167,38 @@ def test_verifying_says_that_chains_hold_or_which_does_not(
 @pytest.mark.parametrize("kind", ["people", "templates", "repairs", "tasks", "set-up"])
 def test_the_audit_is_narrowed_by_kind_of_act(sign_in: SignIn, case: Instance, kind: str) -> None:
     assert sign_in("ada").get(f"/admin/engine/audit/?did={kind}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("cron", "said"),
+    [
+        ("30 9 * * *", "every day at 09:30"), ("0 9 * * 1", "every Monday at 09:00"),
+        ("0 9 * * 1-5", "Monday to Friday at 09:00"),
+        ("5 18 * * mon,wed,sun", "Monday, Wednesday and Sunday at 18:05"), ("0 7 1 * *", "on day 1 of every month at 07:00"),
+        ("*/15 * * * *", "every 15 minutes"), ("*/1 * * * *", "every minute"), ("* * * * *", "every minute"),
+        ("5 * * * *", "every hour at minute 5"), ("0 0 * * 7", "every Sunday at 00:00"),
+        ("*/7 * * * *", ""), ("0 9 1 * 1", ""), ("0 9,17 * * *", ""), ("0 9 * 1 *", ""), ("0 9 L * *", ""), ("0 9 * * 1#2", ""),
+        ("0 9 * * 8", ""), ("@daily", ""), ("", ""), ("0 0 9 * * *", ""), ("0 9 * * 1-", ""),
+    ],
+)  # fmt: skip
+def test_plain_cron_is_said_in_words_and_nothing_is_said_wrongly(cron: str, said: str) -> None:
+    assert cron_words(cron) == said
+
+
+def test_the_next_runs_say_which_days_the_calendar_leaves_out(
+    gwen: Actor, expense: TemplateVersion, sign_in: SignIn
+) -> None:
+    put_calendar(actor=gwen, name="office", content={"hours": {"mon": ["09:00-17:00"]}, "holidays": ["2030-12-24"]})
+    begun = {"cron": "0 9 * * *", "calendar": "office", "input": {"amount": 5}}
+    made = create_schedule(actor=gwen, template="expense", **begun)
+    second = preview_schedule(actor=gwen, schedule_id=made.pk, n=2)[1]
+    days = [second.local.date() - timedelta(days=number) for number in range(6, 0, -1)]
+    named = ", ".join(f"{day:%a} {day.day} {day:%b}" for day in days[:4])
+    assert second.reason == f"not on {named} and 2 more days"
+    shown = words_of(sign_in("gwen").get(page(made)))
+    assert second.reason in shown
+    assert "Every day at 09:00, UTC time" in shown
+    assert "Started with amount 5." in shown
 
 
 # What pages say

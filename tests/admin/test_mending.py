@@ -132,7 +132,11 @@ def test_rows_of_a_list_are_chosen_and_suspended(sign_in: SignIn, broken: list[I
     assert set(Instance.objects.values_list("status", flat=True)) == {"suspended"}
     act = BulkAct.objects.get()
     assert words_of(browser.get(f"{page(act)}?show=refused")).count("wf-result wf-done") == 0
-    assert words_of(browser.get(f"{page(act)}?show=done&after=x")).count("wf-result wf-done") == 3
+    shown = words_of(browser.get(f"{page(act)}?show=done&after=x"))
+    assert shown.count("wf-result wf-done") == 3
+    assert "By now: 3 suspended." in shown
+    Instance.objects.filter(pk=broken[0].pk).update(status="incident")
+    assert "By now: 2 suspended, 1 incident." in words_of(browser.get(page(act)))
 
 
 def test_an_act_at_work_is_watched_and_stopped(sign_in: SignIn, broken: list[Instance], ada: Actor) -> None:

@@ -12,7 +12,6 @@ from django.urls import URLPattern, path
 from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
-from engine.admin.authoring.lines import count_words
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
 from engine.errors import NotFound, Refused, WorkflowError
@@ -47,7 +46,6 @@ def look(actor: Actor, asked: Asked) -> Asked:
     findings = [finding.as_json() for finding in seen.findings]
     return {
         "findings": findings,
-        "missing": count_words(findings),
         "places": {name: asdict(place) for name, place in seen.places.items()},
         "graph": seen.graph,
         "outline": seen.outline,

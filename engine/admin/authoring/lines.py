@@ -38,14 +38,6 @@ def _worst(findings: list[dict[str, Any]]) -> str:
     return "error" if "error" in severities else "warning" if severities else ""
 
 
-def count_words(findings: list[dict[str, Any]]) -> str:
-    """Say what keeps a draft from being activated, or that nothing does."""
-    errors = sum(finding["severity"] == "error" for finding in findings)
-    if not errors:
-        return "Nothing keeps it from being activated."
-    return f"Mend {errors} error{'s' if errors > 1 else ''} to activate."
-
-
 def shown(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """Give findings to a page: what an author wrote stands in quotation marks, not in backticks."""
     return [

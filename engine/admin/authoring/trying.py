@@ -326,7 +326,7 @@ def _lines(version: TemplateVersion, trial: Trial) -> list[TracedStep]:
             began,
             names.get(run.path) or label_of(run.step),
             run.status.value,
-            _why(run),
+            "" if _why(run) == STATUS_WORDS.get(run.status.value) else _why(run),
             STATUS_WORDS.get(run.status.value, run.status.value),
         )
         for began, run in runs.values()

@@ -27,10 +27,11 @@ function finding(one) {
 }
 
 export function showFindings(list, counts, findings) {
-  const nothing = element("li", "wf-pad wf-quiet", "Nothing found. It can be activated.");
+  const nothing = element("li", "wf-pad wf-quiet", "Nothing found.");
   list.replaceChildren(element("ul", "wf-findings", ...(findings.length ? findings.map(finding) : [nothing])));
   const errors = findings.filter((one) => one.severity === "error").length;
   counted(counts, [["error", errors, "error"], ["warning", findings.length - errors, "warning"]]);
+  return errors;
 }
 
 function result(one) {
@@ -45,6 +46,13 @@ export function showTests(list, counts, tests) {
   list.replaceChildren(...(tests.length ? tests.map(result) : [nothing]));
   const passed = tests.filter((one) => one.passed).length;
   counted(counts, [["success", passed, "passed"], ["error", tests.length - passed, "failed"]]);
+  return tests.length - passed;
+}
+
+export function missing({ errors, red }) {
+  const parts = [[errors, "error"], [red, "test"]].filter(([number]) => number);
+  const words = parts.map(([number, name]) => `${number} ${name}${number > 1 ? "s" : ""}`);
+  return words.length ? `Mend ${words.join(" and ")} to activate.` : "Nothing keeps it from being activated.";
 }
 
 function counted(place_, numbers) {

@@ -6,7 +6,7 @@ import { ask, afterAPause } from "./asking.js";
 import { completionFrom } from "./completing.js";
 import { Diagram } from "./diagram.js";
 import { makeEditor, goTo } from "./editing.js";
-import { showFindings, showTests } from "./listing.js";
+import { missing, showFindings, showTests } from "./listing.js";
 import { markFindings } from "./marking.js";
 import { Keeper } from "./keeping.js";
 
@@ -30,21 +30,22 @@ function begin() {
   const diagram = new Diagram(form, part("diagram"), part("diagram-words"), (line) => goTo(view, line, 1));
   field.form.addEventListener("submit", () => { field.value = view.state.doc.toString(); keeper.sending(); });
 
+  const known = { errors: 0, red: 0 };
+  const tellMissing = (news) => { part("missing").textContent = missing(Object.assign(known, news)); };
   const look = afterAPause(PAUSE, async (signal) => {
     const source = view.state.doc.toString();
     const said = { source, version: form.dataset.version, revision: Number(revision.value) };
     const seen = await ask(form.dataset.look, said, signal);
     if (source !== view.state.doc.toString()) return;
     markFindings(view, seen.findings);
-    showFindings(part("findings"), part("finding-counts"), seen.findings);
-    part("missing").textContent = seen.missing;
+    tellMissing({ errors: showFindings(part("findings"), part("finding-counts"), seen.findings) });
     keeper.tell(seen.newer);
     showOutline(seen.outline);
     await diagram.draw(source, seen, signal);
   });
   const test = afterAPause(LONG_PAUSE, async (signal) => {
     const { tests } = await ask(form.dataset.tests, { source: view.state.doc.toString() }, signal);
-    showTests(part("test-list"), part("test-counts"), tests);
+    tellMissing({ red: showTests(part("test-list"), part("test-counts"), tests) });
   });
   const changed = () => {
     keeper.keep(view.state.doc.toString());
