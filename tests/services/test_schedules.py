@@ -35,14 +35,26 @@ steps:
 
 @pytest.fixture
 def clock(committed_cast: Cast) -> Schedule:
-    """Give Ada's schedule: every minute a task."""
+    """Give Ada's schedule: every hour a task."""
     activated(committed_cast.actor("gwen"), NIGHTLY.replace("trigger: scheduled\n", "").replace("schedule:", "# "))
-    return schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron="* * * * *")
+    return schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron=hourly())
 
 
-def let_pass(schedule: Schedule, minutes: int, **changes: Any) -> int:
+def hourly() -> str:
+    """Say once an hour, in this very minute: no slot comes while a test looks, as slow as it may be."""
+    return f"{database_now().minute} * * * *"
+
+
+def slots_ago(schedule: Schedule, number: int) -> datetime:
+    """Return the slot so many before the last one of an hourly schedule."""
+    now = database_now()
+    last = now.replace(minute=int(schedule.cron.split()[0]), second=0, microsecond=0)
+    return last - timedelta(hours=number + (last > now))
+
+
+def let_pass(schedule: Schedule, slots: int, **changes: Any) -> int:
     """Pretend that the schedule was last looked at so many slots ago, and fire."""
-    next_at = database_now().replace(second=0, microsecond=0) - timedelta(minutes=minutes - 1)
+    next_at = slots_ago(schedule, slots - 1)
     Schedule.objects.filter(pk=schedule.pk).update(next_at=next_at, look_at=next_at, **changes)
     return fire_due_slots(schedule_id=schedule.pk)
 
@@ -97,7 +109,7 @@ def test_a_run_replaced_while_it_waits_for_its_turn_never_begins(committed_cast:
 
 
 def test_many_schedulers_fire_each_slot_once(clock: Schedule) -> None:
-    next_at = database_now().replace(second=0, microsecond=0) - timedelta(minutes=19)
+    next_at = slots_ago(clock, 19)
     Schedule.objects.filter(pk=clock.pk).update(next_at=next_at, look_at=next_at, catch_up="all", overlap="allow")
     started = at_once([lambda: fire_due_slots(schedule_id=clock.pk)] * 4)
     assert sum(started) == 20
@@ -106,7 +118,7 @@ def test_many_schedulers_fire_each_slot_once(clock: Schedule) -> None:
 
 def test_a_pause_in_the_middle_of_firing_holds_what_is_left(committed_cast: Cast, clock: Schedule) -> None:
     gwen = committed_cast.actor("gwen")
-    next_at = database_now().replace(second=0, microsecond=0) - timedelta(minutes=59)
+    next_at = slots_ago(clock, 59)
     Schedule.objects.filter(pk=clock.pk).update(next_at=next_at, look_at=next_at, catch_up="all", overlap="allow")
     fire = partial(fire_due_slots, schedule_id=clock.pk)
     answers = at_once([fire, fire, partial(pause_version, actor=gwen, name="nightly", number=1), fire, fire])
@@ -118,7 +130,7 @@ def test_a_pause_in_the_middle_of_firing_holds_what_is_left(committed_cast: Cast
     resume_version(actor=gwen, name="nightly", number=1)
     while firing.due_schedules():
         fire()
-    slots = [next_at + timedelta(minutes=number) for number in range(60)]
+    slots = [next_at + timedelta(hours=number) for number in range(60)]
     fires = {row.slot: row for row in ScheduleFire.objects.filter(schedule_id=clock.pk)}
     assert [slot for slot in slots if slot not in fires] == []
     assert settled <= len(fires)
@@ -150,7 +162,7 @@ def test_a_supergods_schedule_starts_where_it_was_made(committed_cast: Cast) -> 
     cast = committed_cast
     activated(cast.actor("gwen"), APPROVAL)
     zoe = cast.actor("zoe").within(cast.acme)
-    schedule = schedules.create_schedule(actor=zoe, template="approval", cron="* * * * *", input={"amount": 7})
+    schedule = schedules.create_schedule(actor=zoe, template="approval", cron=hourly(), input={"amount": 7})
     assert let_pass(schedule, 1) == 1
     assert Instance.objects.get().tenant_id == cast.acme.pk
     User.objects.filter(pk=cast.zoe.pk).update(level=5)
@@ -162,7 +174,7 @@ def test_a_schedule_that_slept_for_days_makes_up_a_few_at_a_time_behind_all_othe
     committed_cast: Cast, clock: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(firing, "STARTS_A_PASS", 2)
-    other = schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron="* * * * *")
+    other = schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron=hourly())
     Schedule.objects.filter(pk=other.pk).update(look_at=database_now())
     assert let_pass(clock, 5, catch_up="all", overlap="allow") == 2
     assert firing.due_schedules() == [other.pk, clock.pk]
@@ -173,8 +185,8 @@ def test_a_schedule_that_slept_for_days_makes_up_a_few_at_a_time_behind_all_othe
 def test_one_tenants_late_schedules_let_the_others_have_their_turn(committed_cast: Cast, clock: Schedule) -> None:
     cast = committed_cast
     activated(cast.actor("sam"), TIMER)
-    second = schedules.create_schedule(actor=cast.actor("ada"), template="nightly", cron="* * * * *")
-    theirs = schedules.create_schedule(actor=cast.actor("sam"), template="timer", cron="* * * * *")
+    second = schedules.create_schedule(actor=cast.actor("ada"), template="nightly", cron=hourly())
+    theirs = schedules.create_schedule(actor=cast.actor("sam"), template="timer", cron=hourly())
     for late, schedule in enumerate((theirs, second, clock)):
         Schedule.objects.filter(pk=schedule.pk).update(look_at=database_now() - timedelta(hours=late))
     assert firing.due_schedules() == [clock.pk, theirs.pk, second.pk]
@@ -265,7 +277,7 @@ def test_a_moment_that_is_over_is_refused_but_does_not_stop_other_changes(gwen: 
 def test_preview_says_when_and_why(committed_cast: Cast, clock: Schedule) -> None:
     slots = schedules.preview_schedule(actor=committed_cast.actor("ada"), schedule_id=clock.pk, n=3)
     assert len(slots) == 3
-    assert slots[1].at - slots[0].at == timedelta(minutes=1)
+    assert slots[1].at - slots[0].at == timedelta(hours=1)
 
 
 def test_refusals(committed_cast: Cast, clock: Schedule) -> None:
@@ -305,8 +317,8 @@ def test_a_schedule_is_not_made_with_an_input_that_could_never_start(committed_c
 
 
 def test_a_schedule_that_cannot_be_fired_never_stops_its_neighbours(committed_cast: Cast, clock: Schedule) -> None:
-    other = schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron="* * * * *")
-    now = database_now().replace(second=0, microsecond=0)
+    other = schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron=clock.cron)
+    now = slots_ago(clock, 0)
     Schedule.objects.filter(pk=clock.pk).update(window="nonsense", next_at=now, look_at=now)
     Schedule.objects.filter(pk=other.pk).update(next_at=now, look_at=now)
     drain()
