@@ -61,7 +61,7 @@ def test_a_start_that_waited_for_its_place_is_dated_after_what_made_room(committ
         coming = pool.submit(_start_elsewhere, ada)
         await_a_waiter()
         cancel_instance(actor=ada, instance_id=first.pk, reason="make room")
-    second = coming.result(timeout=10).instance
+    second = coming.result(timeout=60).instance
     ended = Audit.objects.get(subject_id=first.pk, action="cancel_workflow").at
     assert second.status == "running"
     assert second.started_at > ended

@@ -28,12 +28,12 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return functions._registered
 
 
-def http(outside: Outside, path: str, *, key: str = "k", seconds: float = 5, **request: Any) -> Succeeded | Failed:
+def http(outside: Outside, path: str, *, key: str = "k", seconds: float = 30, **request: Any) -> Succeeded | Failed:
     return make_call("http", {"url": outside.origin + path, **request}, key=key, timeout_seconds=seconds)
 
 
 def python(function: str, **args: Any) -> Succeeded | Failed:
-    return make_call("python", {"function": function, "args": args}, key="k", timeout_seconds=5)
+    return make_call("python", {"function": function, "args": args}, key="k", timeout_seconds=30)
 
 
 def ended(result: Succeeded | Failed) -> tuple[str, str]:
@@ -206,7 +206,7 @@ def test_function_that_keeps_what_it_returned_cannot_change_it(registered: dict[
 
 def test_letter_is_sent_and_its_id_is_the_result(mailoutbox: list[Any]) -> None:
     request = {"to": "ana@example.com", "subject": "Paid\nBcc: x@example.com", "text": "12 EUR"}
-    result = make_call("email", request, key="k", timeout_seconds=5)
+    result = make_call("email", request, key="k", timeout_seconds=30)
     assert isinstance(result, Succeeded)
     assert result.value == {"id": mailoutbox[0].extra_headers["Message-ID"]}
     assert (mailoutbox[0].to, mailoutbox[0].subject) == (["ana@example.com"], "Paid Bcc: x@example.com")
