@@ -9,6 +9,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
@@ -162,7 +163,7 @@ def _told(actor: Actor, fires: Iterable[ScheduleFire]) -> list[tuple[ScheduleFir
 class ScheduleAdmin(TenantAdmin):
     nothing = "Nothing starts by the clock. A template can say when, or you make a schedule here."
     visible = staticmethod(access.visible_schedules)
-    list_display = ("words", "state_label", "when", "next_run", "owner")
+    list_display = ("words", "state_label", "moments", "next_run", "owner")
     next_run = moment_column("next_at", "Next run")
     list_filter = ("status", "template")
     ordering = ("-id",)
@@ -222,11 +223,12 @@ class ScheduleAdmin(TenantAdmin):
             "title": str(row.template),
             "subtitle": None,
             "wf_schedule": row,
-            "wf_when": self.when(row),
+            "wf_when": ", ".join(self.moments(row)),
             "wf_cron": row.cron if cron_words(row.cron) else "",
             "wf_overlap": OVERLAP_WORDS[row.overlap],
             "wf_catch_up": CATCH_UP_WORDS[row.catch_up],
             "wf_slots": slots,
+            "wf_year": timezone.now().year,
             "wf_fires": _told(actor_of(request), fires),
             "wf_input": value_words(row.input) if row.input else "",
         }
@@ -244,11 +246,11 @@ class ScheduleAdmin(TenantAdmin):
     def state_label(self, schedule: Schedule) -> str:
         return schedule.status
 
-    @display(description="When")
-    def when(self, schedule: Schedule) -> str:
+    @display(description="When", header=True)
+    def moments(self, schedule: Schedule) -> list[str]:
         if schedule.once_at:
-            return f"once, {moment_words(schedule.once_at)}"
-        return f"{cron_words(schedule.cron) or schedule.cron}, {schedule.time_zone} time"
+            return ["once", moment_words(schedule.once_at)]
+        return [cron_words(schedule.cron) or schedule.cron, f"{schedule.time_zone} time"]
 
     @display(description="Acts for", ordering="owner_name")
     def owner(self, schedule: Schedule) -> str:

@@ -36,4 +36,4 @@ class Audit(TenantRow):
         constraints = (models.UniqueConstraint(fields=("subject_id", "seq"), name="audit_chain"),)
 
     def __str__(self) -> str:
-        return f"{self.action} by {self.actor_name}"
+        return f"{self.action.replace('_', ' ').capitalize()} by {(self.actor_name or 'the engine').capitalize()}"

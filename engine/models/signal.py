@@ -1,5 +1,7 @@
 """Signals: the queue of record, its receipts, and the letters nobody could deliver."""
 
+import re
+
 from django.db import models
 
 from engine.kernel.signals import SignalType
@@ -30,7 +32,7 @@ class Signal(IdRow):
         )
 
     def __str__(self) -> str:
-        return f"{self.type} to {self.instance_id}"
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.type).capitalize()
 
 
 class SignalReceipt(IdRow):

@@ -85,7 +85,7 @@ class WebhookDelivery(IdRow):
         )
 
     def __str__(self) -> str:
-        return f"{self.event} to {self.webhook}"
+        return f"{self.event.replace('.', ' ').capitalize()} to {self.webhook}"
 
 
 class DeliveryAttempt(IdRow):
