@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+from engine.dispatch.drain import drain
 from engine.kernel.effects import PRIORITIES
-from engine.models import Instance, Signal, Task, TaskCandidate, TemplateVersion
+from engine.models import DeadLetter, Instance, RuntimeState, Signal, Task, TaskCandidate, TemplateVersion
 from engine.models.base import NEVER
 from engine.services.instances import start_instance
 from engine.services.templates import activate_version, save_draft
@@ -102,6 +103,16 @@ def fall_due(instance: Instance) -> Instance:
     """Let the timers of an instance be due now, however quick the machine is."""
     Signal.objects.filter(instance=instance).update(due_at=instance.started_at)
     return instance
+
+
+def left_dead(instance: Instance) -> DeadLetter:
+    """Let what is due of an instance become a dead letter: its snapshot cannot be read for a while."""
+    state = RuntimeState.objects.filter(instance=instance)
+    snapshot = state.get().snapshot
+    state.update(snapshot={"engineSchemaVersion": 999})
+    drain()
+    state.update(snapshot=snapshot)
+    return DeadLetter.objects.get(instance=instance)
 
 
 def hurried(task: Task, *, priority: int | None = None, due_at: datetime | None = None) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from engine.dispatch.drain import drain
-from engine.models import Instance, RuntimeState
+from engine.models import Instance
 from engine.services.instances import cancel_instance
 from tests.api.conftest import Callers, caller_of
 from tests.cast import Cast
 from tests.flaky import counter
 from tests.services.test_events_and_setup import LISTENS
 from tests.services.test_signals import OWN, WAITS
-from tests.workflows import RETRIED, TIMER, activated, fall_due, started
+from tests.workflows import RETRIED, TIMER, activated, fall_due, left_dead, started
 
 
 def test_signal_to_an_instance_is_delivered_to_the_step_that_waits(call: Callers, cast: Cast) -> None:
@@ -129,10 +129,7 @@ def poisoned(committed_cast: Cast) -> Instance:
     """Give an instance whose timer could not be applied, mended since."""
     activated(committed_cast.actor("gwen"), TIMER)
     instance = fall_due(started(committed_cast.actor("ada"), "timer"))
-    snapshot = RuntimeState.objects.get(instance=instance).snapshot
-    RuntimeState.objects.filter(instance=instance).update(snapshot={"engineSchemaVersion": 999})
-    drain()
-    RuntimeState.objects.filter(instance=instance).update(snapshot=snapshot)
+    left_dead(instance)
     return instance
 
 

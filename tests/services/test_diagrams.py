@@ -8,19 +8,27 @@ from functools import cache
 from typing import Any
 
 import pytest
-from django.utils import timezone
+from django.utils import timezone, translation
 from rest_framework.test import APIClient
 
 from engine.diagram.drawing import draw
 from engine.diagram.flow import END, START, Flow, flow_of
-from engine.diagram.layout import MADE_WITH, lay_out
+from engine.diagram.layout import MADE_WITH, ROOM, lay_out, reworded
 from engine.diagram.naming import kind_of
 from engine.dispatch.diagrams import WHILE_DRAWING, Draughtsman
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.bodies import bodies
 from engine.kernel.normalizer import normalize
 from engine.models import Diagram, TemplateVersion
-from engine.services.diagrams import AGAIN, CLAIMED, claim_undrawn, instance_diagram, keep_geometry, version_diagram
+from engine.services.diagrams import (
+    AGAIN,
+    CLAIMED,
+    claim_undrawn,
+    inline_diagram,
+    instance_diagram,
+    keep_geometry,
+    version_diagram,
+)
 from engine.services.tasks import complete_task
 from engine.services.templates import delete_draft, save_draft
 from tests.cast import Cast
@@ -164,6 +172,33 @@ def test_the_picture_of_an_instance_says_what_became_of_its_steps(gwen: Actor, a
     picture = instance_diagram(actor=ada, instance_id=instance.pk)
     assert _class_of("review", picture) == "wfd-node wfd-person wfd-is-done"
     assert _class_of("decide/else/unmark", picture).endswith("wfd-is-todo")
+
+
+def test_the_picture_within_a_page_speaks_the_language_of_who_reads(gwen: Actor) -> None:
+    version = activated(gwen, APPROVAL)
+    laid_out(version)
+    instance = started(gwen, "approval", amount=2)
+    with translation.override("de"):
+        page, file = inline_diagram(gwen, instance), instance_diagram(actor=gwen, instance_id=instance.pk)
+    assert _words(page) == ["ja", "nein", "Start", "Review", "Decide", "Mark", "Unmark", "Abgeschlossen"]
+    assert _words(file) == ["yes", "no", "Start", "Review", "Decide", "Mark", "Unmark", "Completed"]
+
+
+def test_another_language_moves_nothing_and_long_words_stay_in_their_shape() -> None:
+    flow = flow_of(canonical(LOOP))
+    geometry = lay_out(flow)
+    with translation.override("de"):
+        said = reworded(geometry, flow_of(canonical(LOOP)))
+    assert [edge["points"] for edge in said["edges"]] == [edge["points"] for edge in geometry["edges"]]
+    end, was = said["nodes"][-1], geometry["nodes"][-1]
+    assert (end["title"], was["title"]) == ("Abgeschlossen", "Completed")
+    assert 0 < end["width"] - was["width"] <= ROOM
+    assert end["x"] + end["width"] / 2 == was["x"] + was["width"] / 2
+    assert reworded(geometry, flow_of(canonical(APPROVAL))) == geometry
+
+
+def _words(picture: str) -> list[str]:
+    return re.findall(r"<text [^>]*>([^<]*)</text>", picture)
 
 
 def _class_of(step: str, picture: str) -> str:

@@ -6,13 +6,13 @@ import pytest
 
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, NotFound
-from engine.models import DeadLetter, Instance, RuntimeState, Signal
+from engine.models import DeadLetter, Instance, Signal
 from engine.services import operations
 from engine.services.instances import cancel_instance
 from engine.services.signals import send_keyed_signal, send_signal
 from tests.cast import Cast
 from tests.races.crowd import at_once
-from tests.workflows import TIMER, activated, fall_due, started
+from tests.workflows import TIMER, activated, fall_due, left_dead, started
 
 LISTENER = """
 workflow: listener
@@ -26,12 +26,7 @@ steps:
 def dead(committed_cast: Cast) -> DeadLetter:
     """Give the dead letter of an instance whose snapshot was broken for a while."""
     activated(committed_cast.actor("gwen"), TIMER)
-    instance = fall_due(started(committed_cast.actor("ada"), "timer"))
-    snapshot = RuntimeState.objects.get(instance=instance).snapshot
-    RuntimeState.objects.filter(instance=instance).update(snapshot={"engineSchemaVersion": 999})
-    drain()
-    RuntimeState.objects.filter(instance=instance).update(snapshot=snapshot)
-    return DeadLetter.objects.get(instance=instance)
+    return left_dead(fall_due(started(committed_cast.actor("ada"), "timer")))
 
 
 def test_cancelling_a_suspended_case_empties_its_queue(committed_cast: Cast) -> None:

@@ -4,14 +4,14 @@ import pytest
 
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal
+from engine.models import Audit, DeadLetter, Instance, Signal
 from engine.services import operations
 from engine.services.instances import cancel_instance
 from engine.services.setup import put_secret
 from engine.services.tasks import complete_task
 from tests.cast import Cast
 from tests.flaky import counter
-from tests.workflows import APPROVAL, RETRIED, TIMER, activated, fall_due, only_task, started
+from tests.workflows import APPROVAL, RETRIED, TIMER, activated, fall_due, left_dead, only_task, started
 from workflowplatform.accounts.actor import Actor
 
 ONE_ATTEMPT = RETRIED.replace("attempts: 3", "attempts: 1")
@@ -136,13 +136,9 @@ def test_strangers_and_low_levels_operate_nothing(committed_cast: Cast, asleep: 
 
 
 def test_a_replayed_dead_letter_sets_its_instance_going(committed_cast: Cast, asleep: Instance) -> None:
-    snapshot = RuntimeState.objects.get(instance=asleep).snapshot
-    RuntimeState.objects.filter(instance=asleep).update(snapshot={"engineSchemaVersion": 999})
-    drain()
-    letter = DeadLetter.objects.get(instance=asleep)
+    letter = left_dead(asleep)
     with pytest.raises(NotFound):
         operations.replay_dead_letter(actor=committed_cast.actor("sam"), letter_id=letter.pk)
-    RuntimeState.objects.filter(instance=asleep).update(snapshot=snapshot)
     operations.replay_dead_letter(actor=committed_cast.actor("ada"), letter_id=letter.pk)
     drain()
     asleep.refresh_from_db()
@@ -152,9 +148,7 @@ def test_a_replayed_dead_letter_sets_its_instance_going(committed_cast: Cast, as
 
 
 def test_a_discarded_dead_letter_leaves_its_receipt(committed_cast: Cast, asleep: Instance) -> None:
-    RuntimeState.objects.filter(instance=asleep).update(snapshot={"engineSchemaVersion": 999})
-    drain()
-    letter = DeadLetter.objects.get(instance=asleep)
+    letter = left_dead(asleep)
     instance = operations.discard_dead_letter(actor=committed_cast.actor("ada"), letter_id=letter.pk, reason="obsolete")
     assert instance.status == "incident"
     assert instance.receipts.get().disposition == "discarded"
