@@ -235,7 +235,9 @@ def _title(node: Mapping[str, Any], colour: str) -> str:
     left = node["x"] + (45 if node["look"] in ("choice", "value") else 36)
     base = node["y"] + node["height"] / 2 + 4.5
     text = shortened(node["title"])
-    fits = f' textLength="{text_width(text, TEXT):.0f}" lengthAdjust="spacingAndGlyphs"'  # whatever font is there
+    room = node["x"] + node["width"] - left - (25 if node["look"] in ("choice", "value") else 14)
+    width = min(text_width(text, TEXT), room)
+    fits = f' textLength="{width:.0f}" lengthAdjust="spacingAndGlyphs"'  # whatever font is there, whatever language
     words = f'x="{left:g}" y="{base:g}" font-weight="600" fill="{colour}"{fits}'
     return f'<text class="wfd-title" {words}>{escape(text)}</text>'
 

@@ -25,6 +25,8 @@ SECONDS = 40
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "engine.diagram.elk")
 TEXT, SMALL = 13.0, 12.0
+ROOM = 20.0
+"""By how much a node may grow beyond its place: two neighbours stand 22 apart."""
 HEIGHTS: Mapping[str, float] = {"joint": 8, "flow": 30, "start": 34, "end": 34, "bad": 34, "listen": 34}
 OPTIONS = {
     "elk.algorithm": "layered",
@@ -148,6 +150,24 @@ def geometry_of(flow: Flow, graph: dict[str, Any]) -> Geometry:
         "nodes": nodes,
         "edges": edges,
     }
+
+
+def reworded(geometry: Geometry, flow: Flow) -> Geometry:
+    """Say a geometry in the words of its flow as it is read now, in another language than the one it was laid out in.
+
+    Where everything stands does not change, but for nodes that grow a little into the room around them.
+    """
+    laid_out = [(edge["source"], edge["target"]) for edge in geometry["edges"]]
+    if laid_out != [(edge.source, edge.target) for edge in flow.edges]:
+        return geometry
+    nodes = [_renamed(node, flow.nodes[node["id"]]) for node in geometry["nodes"]]
+    edges = [run | {"label": edge.label} for run, edge in zip(geometry["edges"], flow.edges, strict=True)]
+    return {**geometry, "nodes": nodes, "edges": edges}
+
+
+def _renamed(place: dict[str, Any], node: Node) -> dict[str, Any]:
+    more = min(max(size_of(node)[0] - place["width"], 0), ROOM)
+    return place | {"title": node.title, "x": place["x"] - more / 2, "width": place["width"] + more}
 
 
 def geometry_from_outside(flow: Flow, graph: Any) -> Geometry:

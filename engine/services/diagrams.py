@@ -4,13 +4,16 @@ from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 
 from engine import access
 from engine.audit import database_now
 from engine.diagram.drawing import draw
-from engine.diagram.layout import MADE_WITH, Geometry
+from engine.diagram.flow import flow_of
+from engine.diagram.layout import MADE_WITH, Geometry, reworded
 from engine.diagram.outline import outline_svg, outline_text
 from engine.diagram.states import states_of
 from engine.errors import NotFound
@@ -47,6 +50,8 @@ def inline_diagram(actor: Actor, instance: Instance, *, alone: bool = False) -> 
     geometry = geometry_of(instance.version)
     if geometry is None:
         return SafeString("")
+    if not alone and get_language() != settings.LANGUAGE_CODE:
+        geometry = reworded(geometry, flow_of(instance.version.canonical))
     states = states_of(access.step_runs_of(actor, instance.pk))
     return draw(geometry, states, alone=alone, outline=outline_text(instance.version.canonical) if alone else "")
 
