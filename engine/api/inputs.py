@@ -365,10 +365,11 @@ def read_body(request: Request, shape: type[Body]) -> dict[str, Any]:
 
 
 @contextmanager
-def naming(field: str) -> Iterator[None]:
-    """Say which field names what is not there, so that nobody looks for the mistake in the address."""
+def naming(*fields: str) -> Iterator[None]:
+    """Say which field, or which together, name what is not there, so that nobody looks for the mistake in the address."""
     try:
         yield
     except NotFound as nothing:
-        message = f"There is nothing for you under what `{field}` names."
-        raise NotFound(message, [FieldError(field, "not_found", message)]) from nothing
+        listed = " and ".join(f"`{field}`" for field in fields)
+        message = f"There is nothing for you under what {listed} {'name' if len(fields) > 1 else 'names'}."
+        raise NotFound(message, [FieldError(field, "not_found", message) for field in fields]) from nothing

@@ -231,7 +231,8 @@ def _url_errors(tenant: Tenant, url: str) -> list[FieldError]:
         address = httpx.URL(url)
         private = may_be_private(address, operator=settings.WORKFLOW_HTTP_ALLOW, tenant=tenant.http_allow)
         if not private and not _may_be_public(address.host):
-            return [FieldError("url", "address_refused", f"{address.host} is not a public address.")]
+            message = f"{address.host} is not a public address, and the operator did not name it (WORKFLOW_HTTP_ALLOW)."
+            return [FieldError("url", "address_refused", message)]
     except httpx.InvalidURL:
         return [FieldError("url", "invalid", "Write a whole address, such as https://example.com/hooks.")]
     except AddressRefused as refused:

@@ -72,6 +72,16 @@ def test_token_is_made_shown_once_and_ended(call: Callers) -> None:
     assert fresh.get("instances/").status_code == 401
 
 
+def test_tokens_of_another_tenant_are_not_there(call: Callers) -> None:
+    gwen, sam = call("gwen"), call("sam")
+    theirs = [row["key"] for row in sam.get("tokens/").json()["results"]]
+    assert theirs
+    assert not {row["key"] for row in gwen.get("tokens/", limit="200").json()["results"]} & set(theirs)
+    for method in ("GET", "DELETE"):
+        assert gwen(method, f"tokens/{theirs[0]}/").status_code == 404
+    assert sam.get(f"tokens/{theirs[0]}/").status_code == 200
+
+
 def test_token_is_never_kept_for_a_repeat(call: Callers) -> None:
     uri = call("uri")
     before = Token.objects.count()

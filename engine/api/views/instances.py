@@ -65,7 +65,7 @@ class InstancesView(ApiView):
     def post(self, request: Request) -> Response:
         """Start an instance and run it to its first wait."""
         body = read_body(request, StartBody)
-        with naming("template"):
+        with naming("template", *(["version"] if body.get("version") else [])):
             started = self._start(body)
         return Response(shape_instance(self.actor, started.instance, started.tasks), status=201)
 
