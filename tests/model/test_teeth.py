@@ -4,9 +4,11 @@ A break is one small change to the product, made for the length of a test. Where
 its triggers are put to sleep, so that the machine's own eyes are tried and not PostgreSQL's.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -39,17 +41,27 @@ class Tooth:
     break_: Break
 
 
+def _break_access(patch: pytest.MonkeyPatch, name: str, broken: Callable[..., Any]) -> None:
+    """Break a rule of access wherever its modules know it by name."""
+    for module in (
+        access,
+        *(sys.modules[f"{access.__name__}.{found.name}"] for found in iter_modules(access.__path__)),
+    ):
+        if hasattr(module, name):
+            patch.setattr(module, name, broken)
+
+
 def _no_levels(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(access, "require_level", lambda actor, level, act: None)
+    _break_access(patch, "require_level", lambda actor, level, act: None)
 
 
 def _no_wall_for_instances(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(access, "visible_instances", lambda actor: Instance.objects.select_related("template", "version"))
+    _break_access(patch, "visible_instances", lambda actor: Instance.objects.select_related("template", "version"))
 
 
 def _no_wall_for_tasks(patch: pytest.MonkeyPatch) -> None:
     rows = Task.objects.select_related("instance", "version__template", "assignee")
-    patch.setattr(access, "visible_tasks", lambda actor: rows.all())
+    _break_access(patch, "visible_tasks", lambda actor: rows.all())
 
 
 def _no_limit(patch: pytest.MonkeyPatch) -> None:
