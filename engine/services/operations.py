@@ -22,7 +22,7 @@ from engine.kernel.editing import can_be_edited
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkipped
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
-from engine.models import DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
+from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
 from engine.outbox import announce_on_commit
 from engine.projection import NEVER, Delivery
 from engine.services.instances import instance_now
@@ -179,12 +179,25 @@ def replay_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> In
     _requeue(letter)
     letter.delete()
     record(instance, Act("replay_dead_letter", cause=reason, old={"reason": letter.reason}), actor=actor)
-    others = DeadLetter.objects.filter(instance=instance).exists()
-    if instance.status == InstanceStatus.INCIDENT and not others and _is_letters_incident(instance):
-        Instance.objects.filter(pk=instance.pk).update(error=None)
-        _move(actor, instance, InstanceStatus.RUNNING, "resume_workflow", "its dead letter was replayed")
-        _free_signals(instance)
+    _go_on_after_replay(actor, instance)
     return instance_now(instance.pk)
+
+
+def _go_on_after_replay(actor: Actor, instance: Instance) -> None:
+    """Let an instance go on that stood still for its dead letters alone, once none is left; a suspended one when resumed."""
+    if instance.status == InstanceStatus.RUNNING:
+        _free_signals(instance)
+    elif _is_letters_incident(instance) and not DeadLetter.objects.filter(instance=instance).exists():
+        Instance.objects.filter(pk=instance.pk).update(error=None)
+        if instance.status == InstanceStatus.INCIDENT:
+            _move(actor, instance, InstanceStatus.RUNNING, "resume_workflow", "its dead letter was replayed")
+            _free_signals(instance)
+
+
+def _was_replayed(instance: Instance) -> bool:
+    """Tell whether a dead letter was replayed since the instance became an incident."""
+    acts = Audit.objects.filter(subject_id=instance.pk, action__in=("raise_incident", "replay_dead_letter"))
+    return acts.order_by("-seq").values_list("action", flat=True).first() == "replay_dead_letter"
 
 
 def _is_letters_incident(instance: Instance) -> bool:
@@ -210,7 +223,10 @@ def _requeue(letter: DeadLetter) -> None:
 
 @in_one_transaction
 def discard_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> Instance:
-    """Give a dead letter up. The instance stays an incident: retry, skip or cancel what waited for it."""
+    """Give a dead letter up. The instance stays an incident: retry, skip or cancel what waited for it.
+
+    Where another of its letters was replayed, that one waited for this to be settled and the instance goes on.
+    """
     letter = letter_of(actor, letter_id)
     instance = Instance.objects.get(pk=letter.instance_id)
     SignalReceipt.objects.update_or_create(
@@ -226,6 +242,8 @@ def discard_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> I
     )
     record(instance, Act("discard_dead_letter", cause=reason, old={"reason": letter.reason}), actor=actor)
     letter.delete()
+    if _was_replayed(instance):
+        _go_on_after_replay(actor, instance)
     return instance_now(instance.pk)
 
 
