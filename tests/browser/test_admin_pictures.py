@@ -88,7 +88,7 @@ def a_slip_and_its_repair(gwen: Page, authoring: Authoring) -> None:
 def a_trial(gwen: Page) -> None:
     """Show a trial that waits for an answer."""
     gwen.get_by_role("button", name="Try it").click()
-    for label, value in {"What for": "Train to Berlin", "Amount": "240", "Spent on": "2030-01-04"}.items():
+    for label, value in {"What for": "Train to Berlin", "Amount": "240", "Spent on": "2026-11-04"}.items():
         gwen.get_by_label(label).first.fill(value)
     gwen.get_by_label("Category").select_option("Travel")
     gwen.get_by_role("button", name="Start the trial").click()
