@@ -25,8 +25,9 @@ def answer_of(task: Task) -> list[Fact]:
 
 
 def state_of(instance: Instance) -> list[Fact]:
-    """Show the business data of an instance as it is now; what the author declared first."""
-    return facts_of(in_order(instance.state, (instance.version.canonical or {}).get("state")))
+    """Show the business data of an instance as it is now: what the author declared first, named as at the start."""
+    asked = input_schema_of(instance.version).get("properties") or {}
+    return facts_of(in_order(instance.state, (instance.version.canonical or {}).get("state")), asked)
 
 
 def _asked(record: Json, schema: Mapping[str, Any]) -> list[Fact]:

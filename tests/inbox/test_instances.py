@@ -14,6 +14,15 @@ from tests.inbox.conftest import SignIn
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 
+KEPT = """
+workflow: kept
+title: Kept
+input: {type: object, properties: {amount: {type: number, title: Invoice total, x-unit: €}}}
+state: {amount: "${start.amount}"}
+steps:
+  - id: look
+    task: {title: Look}
+"""
 AROUND = """
 workflow: around
 title: Around
@@ -63,6 +72,14 @@ def test_cancelled_case_says_by_whom_and_why_and_each_thing_once(cast: Cast, rev
     assert "Gwen: “no budget”" in html
     told = [" ".join(text.split()) for text in re.findall(r'class="wf-timeline__words">(.*?)</div>', html, re.S)]
     assert told == ["<b>Gwen</b> cancelled it", "Finance review was withdrawn", "<b>Uri</b> started it"]
+
+
+def test_data_that_the_start_asked_for_is_named_and_measured_as_there(cast: Cast, gwen: Actor, browser: SignIn) -> None:
+    activated(gwen, KEPT)
+    instance = started(gwen, "kept", amount=6400)
+    html = browser("gwen").get(f"/inbox/instances/{instance.pk}/").content.decode()
+    now = html[html.index("Data now") :]
+    assert re.search(r"<dt>Invoice total</dt>\s*<dd[^>]*>€6,400.00</dd>", now)
 
 
 def test_every_event_of_a_task_has_its_words_in_the_story_of_the_case() -> None:

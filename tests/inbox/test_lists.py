@@ -74,6 +74,12 @@ def test_search_that_finds_nothing_under_filters_can_be_taken_away_like_them(
     assert titles(browser("ada"), f"/inbox/{away[1].replace('&amp;', '&')}") == ["Review trip 0"]
 
 
+def test_empty_available_does_not_speak_of_these(cast: Cast, browser: SignIn) -> None:
+    html = browser("ada").get("/inbox/?view=available").content.decode()
+    assert "Nothing to claim" in html
+    assert "You may claim any of these." not in html
+
+
 def test_filter_by_workflow(cast: Cast, review: str, browser: SignIn) -> None:
     some_tasks(cast, 1)
     activated(cast.actor("gwen"), OWN)
