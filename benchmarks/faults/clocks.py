@@ -18,7 +18,7 @@ from engine.services.schedules import create_schedule
 from tests.workflows import started
 
 SKEWS = (timedelta(hours=-1), timedelta(days=5))
-SOON, FAR = timedelta(seconds=1), timedelta(days=2)
+SOON, FAR = timedelta(seconds=5), timedelta(days=2)
 SLACK = timedelta(seconds=2)
 """What an id may be off: a clock that is nearly right is followed as it is."""
 
