@@ -13,6 +13,12 @@ from playwright.sync_api import Locator, Page, expect
 IDENTITY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 PATIENCE = 60.0
 """Seconds until a worker must have gone on, on a machine that is busy with other tests."""
+STREAM = "**/api/v1/stream/**"
+
+
+def deafen(page: Page) -> None:
+    """Let pages loaded from now on hear nothing of what others do."""
+    page.route(STREAM, lambda stream: stream.abort())
 
 
 @dataclass(frozen=True, slots=True)

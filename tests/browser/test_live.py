@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, send
-from tests.browser.pages import identity_in
+from tests.browser.pages import STREAM, deafen, identity_in
 
 HEARD = 30_000
 """Milliseconds until a page must have heard of something, on a machine that is busy with other tests."""
@@ -126,7 +126,7 @@ def test_what_was_claimed_or_released_is_undone_from_its_toast(signed_in: Signed
 def test_what_others_did_before_a_page_listened_is_told_too(signed_in: SignedIn, errands: Errands) -> None:
     task = errands.run("Comb the alpaca")
     page, held = signed_in("ada"), list[Route]()
-    page.route("**/api/v1/stream/**", lambda stream: held.append(stream))
+    page.route(STREAM, lambda stream: held.append(stream))
     page.goto(task)
     claim(signed_in("adam"), task)
     expect(page.locator("[data-live-task]")).to_be_empty()
@@ -140,10 +140,10 @@ def test_what_others_did_before_a_page_listened_is_told_too(signed_in: SignedIn,
 def test_a_lost_stream_is_said_and_comes_back(signed_in: SignedIn, errands: Errands) -> None:
     errands.run("Sweep the yard")
     page = signed_in("ada")
-    page.route("**/api/v1/stream/**", lambda route: route.abort())
+    deafen(page)
     page.goto("/inbox/?view=available")
     expect(page.locator("[data-live-lost]")).to_be_hidden()
     expect(page.locator("[data-live-lost]")).to_be_visible(timeout=HEARD)
     expect(page.locator("[data-live-lost]")).to_have_text(re.compile("Not live, trying again"))
-    page.unroute("**/api/v1/stream/**")
+    page.unroute(STREAM)
     expect(page.locator("[data-live-lost]")).to_be_hidden(timeout=HEARD)
