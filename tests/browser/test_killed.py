@@ -36,6 +36,7 @@ def doomed(product: Product) -> Generator[Product, None, None]:
         product.start()
 
 
+@pytest.mark.slow
 def test_killed_product_leaves_no_server_and_goes_on_with_the_case_after_the_next_start(
     doomed: Product, signed_in: SignedIn
 ) -> None:

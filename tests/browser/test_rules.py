@@ -151,6 +151,7 @@ def test_a_task_put_off_leaves_the_list_and_comes_back_by_itself(signed_in: Sign
     assert datetime.now(UTC) >= soon
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rules")
 def test_what_nobody_takes_is_raised_and_offered_to_another_who_hears_of_it(signed_in: SignedIn) -> None:
     ada, adam = signed_in("ada"), signed_in("adam")

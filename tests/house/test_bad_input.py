@@ -67,6 +67,7 @@ def test_wrong_python_is_named(house: House) -> None:
     assert not (clone / ".venv.lock").exists()
 
 
+@pytest.mark.slow
 def test_no_network_is_named_and_leaves_the_environment_to_be_repaired(house: House) -> None:
     clone = clone_of_the_commands(house)
     real = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
@@ -121,7 +122,9 @@ def test_redis_url_that_does_not_answer_is_named_without_its_password(house: Hou
     assert "secret" not in done.stderr + done.stdout
 
 
-@pytest.mark.parametrize("file", ["global/pg_control", "PG_VERSION", "pg_wal"])
+@pytest.mark.parametrize(
+    "file", ["global/pg_control", *(pytest.param(name, marks=pytest.mark.slow) for name in ("PG_VERSION", "pg_wal"))]
+)
 def test_corrupt_data_folder_is_named_and_left_alone(house: House, file: str) -> None:
     make_cluster(house)
     broken = house.data / "postgres" / file

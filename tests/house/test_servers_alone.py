@@ -63,7 +63,7 @@ def test_start_after_kill_9_waits_for_a_server_that_is_still_dying(house: House)
     first.stop()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_stop_signal_ends_everything_and_removes_the_sockets(house: House, number: signal.Signals) -> None:
     server = start(house)
     address(server)

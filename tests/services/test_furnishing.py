@@ -41,6 +41,7 @@ def _furnish_into(answers: list[bool]) -> None:
         connection.close()
 
 
+@pytest.mark.slow
 def test_a_furnisher_that_is_killed_is_followed_by_one_who_makes_the_rest() -> None:
     """Kill a real one in the middle of its work, between the starts and what people did about them."""
     process = subprocess.Popen(

@@ -200,7 +200,7 @@ def test_import_with_activate_is_refused_while_a_stored_test_is_red(cast: Cast, 
         run("import", written(tmp_path, "red.yaml", RED), "--activate", "--tenant", "acme")
 
 
-@pytest.mark.parametrize("words", [("test",), ("simulate",)])
+@pytest.mark.parametrize("words", [("test",), pytest.param(("simulate",), marks=pytest.mark.slow)])
 def test_trying_a_file_needs_no_database(words: tuple[str, ...], tmp_path: Path) -> None:
     environment = {**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
     command = [sys.executable, "manage.py", "workflow", *words, written(tmp_path, "tested.yaml", TESTED)]
