@@ -24,6 +24,7 @@ from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
 MOST_PREVIEWED = 100
+JUST_PASSED = timedelta(minutes=1)
 MOST_LOOKED_AT, MOST_NAMED = 500, 4
 """How far a preview looks for what a calendar leaves out before a run, and how many such days it names."""
 WAITING_LOOK = timedelta(seconds=1)
@@ -53,8 +54,11 @@ def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule
 
 
 def refuse_past(once_at: datetime | None) -> None:
-    """Refuse a moment that is over: whoever names one meant another, or wants a start and no schedule."""
-    if once_at is not None and once_at <= database_now():
+    """Refuse a moment that is over: whoever names one meant another, or wants a start and no schedule.
+
+    One that has only just passed runs at once: requests take their time, and clocks differ.
+    """
+    if once_at is not None and once_at < database_now() - JUST_PASSED:
         message = "This moment is over. Choose a later one, or start it now without a schedule."
         raise Invalid(message, [FieldError("once_at", "past", message)])
 
