@@ -12,6 +12,10 @@ from engine.kernel.program import Step
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
 
+ANSWERED = frozenset({"outcome", "by", "at", "comment", "expired"})
+DECIDED: Mapping[str, frozenset[str]] = {"task": ANSWERED, "workflow": frozenset({"outcome", "instance"})}
+"""What only a person's answer, or a child's end, says of a step: an operator cannot invent it."""
+
 EDITABLE = frozenset({"call", "decide", "workflow", "continue_with"})
 
 
@@ -43,3 +47,10 @@ def edited(frame: Frame) -> Mapping[str, Json] | None:
 def key_suffix(frame: Frame) -> str:
     """Tell an edited call from the one it replaces."""
     return f"~{(frame.more or {})['edited']['attempt']}" if edited(frame) is not None else ""
+
+
+def given_for(step: Step, output: Json) -> Json:
+    """Return what an operator's output may say in place of a step's result: nothing that only a person's answer says."""
+    if not isinstance(output, dict):
+        return copied(output)
+    return {name: copied(value) for name, value in output.items() if name not in DECIDED.get(step.kind, ())}
