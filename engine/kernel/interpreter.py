@@ -15,7 +15,7 @@ import engine.kernel.steps.children
 import engine.kernel.steps.ends
 import engine.kernel.steps.lines
 import engine.kernel.steps.tasks  # noqa: F401
-from engine.kernel.editing import edit, given_for
+from engine.kernel.editing import edit, stand_in
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, StepError, error_names, error_record
 from engine.kernel.finishing import finish, try_again
@@ -341,20 +341,11 @@ def _skip_step(machine: Machine, happening: StepSkipped) -> bool:
     _released(machine, frame)
     frame.phase = None
     machine.remember_person(frame.step, happening.by)
-    value = given_for(machine.step_of(frame), happening.output)
-    if value is None:
+    if happening.output is None:
         machine.end(frame, SKIPPED, reason=happening.reason)
     else:
-        _stand_in(machine, frame, value, happening.reason)
+        stand_in(machine, frame, happening.output, happening.reason)
     return True
-
-
-def _stand_in(machine: Machine, frame: Frame, value: Json, reason: str) -> None:
-    """End a step as skipped, with an operator's values where its result would be; what follows goes on as after a success."""
-    step = machine.step_of(frame)
-    if KINDS[step.kind].has_result or "output" in step.spec:
-        machine.write_result(frame, KINDS[step.kind].result_name(step), value)
-    machine.end(frame, COMPLETED, value, status=StepStatus.SKIPPED, reason=reason)
 
 
 def _released(machine: Machine, frame: Frame) -> None:

@@ -17,9 +17,15 @@ PEOPLE = "people: {ann: {roles: [r]}, bob: {roles: [r]}}"
 Y = "{id: y, task: {title: Y, roles: [r], not_same_as: [x]}}"
 OPEN_X = "{id: x, task: {title: X, roles: [r]}}"
 
+
+def beside(other: str) -> str:
+    """Write a task beside the one that must be done by somebody else."""
+    return f"- parallel: {{branches: {{a: [{other}], b: [{Y}]}}}}"
+
+
 WAYS = {
     "both open at once": (
-        f"- parallel: {{branches: {{a: [{OPEN_X}], b: [{Y}]}}}}",
+        beside(OPEN_X),
         "{complete: x, by: ann}",
     ),
     "an earlier round": (
@@ -35,7 +41,7 @@ WAYS = {
         "{complete: x, by: ann}, {complete: x, by: bob}",
     ),
     "one who answered while others are to": (
-        "- parallel: {branches: {a: [{id: x, task: {title: X, roles: [r], complete_when: done >= 2}}], b: [%s]}}" % Y,
+        beside("{id: x, task: {title: X, roles: [r], complete_when: done >= 2}}"),
         "{complete: x, by: ann}",
     ),
     "in on_error": (
@@ -47,11 +53,11 @@ WAYS = {
         "{complete: inner, by: ann}",
     ),
     "in a handler beside": (
-        "- {id: host, task: {title: H, roles: [r]}, on: [{signal: s, steps: [%s]}]}\n  - %s" % (OPEN_X, Y),
+        f"- {{id: host, task: {{title: H, roles: [r]}}, on: [{{signal: s, steps: [{OPEN_X}]}}]}}\n  - {Y}",
         "{signal: s}, {complete: x, by: ann}, {complete: host, by: bob}",
     ),
     "who skipped it": (
-        "- parallel: {branches: {a: [{id: x, task: {title: X, roles: [r], allow: [skip]}}], b: [%s]}}" % Y,
+        beside("{id: x, task: {title: X, roles: [r], allow: [skip]}}"),
         "{skip: x, by: ann}",
     ),
     "in a child that has ended": (
@@ -59,11 +65,11 @@ WAYS = {
         "{complete: ask, in: x, by: ann}",
     ),
     "in a child under way": (
-        "- parallel: {branches: {a: [{id: x, workflow: {name: kid2}}], b: [%s]}}" % Y,
+        beside("{id: x, workflow: {name: kid2}}"),
         "{complete: first, in: x, by: ann}",
     ),
     "who holds it already": (
-        f"- parallel: {{branches: {{a: [{OPEN_X}], b: [{Y}]}}}}",
+        beside(OPEN_X),
         "{claim: y, by: ann}, {complete: x, by: ann}",
     ),
 }
@@ -84,11 +90,25 @@ def played(source: str) -> list[str]:
 @pytest.mark.parametrize("way", WAYS)
 def test_who_took_part_is_barred(way: str) -> None:
     steps, before = WAYS[way]
-    refused = f"tests:\n  - {{{PEOPLE}, start: {{}}, do: [{before}, {{complete: y, by: ann, refused: four_eyes}}], expect: {{status: running}}}}"
-    others_may = f"  - {{{PEOPLE}, start: {{}}, do: [{before}, {{complete: y, by: cat}}]}}".replace(
-        "bob: {roles: [r]}}", "bob: {roles: [r]}, cat: {roles: [r]}}"
+    cast = PEOPLE.replace("bob:", "cat: {roles: [r]}, bob:")
+    tests = "\n".join(
+        f"  - {{{cast}, start: {{}}, do: [{before}, {{complete: y, by: {who}}}]}}"
+        for who in ("ann, refused: four_eyes", "cat")
     )
-    assert played(f"workflow: w\nsteps:\n  {steps}\n{refused}\n{others_may}\n") == []
+    assert played(f"workflow: w\nsteps:\n  {steps}\ntests:\n{tests}\n") == []
+
+
+def test_of_two_open_at_once_it_holds_either_way_round() -> None:
+    """Answering the task that names the other first must not be a way around the rule."""
+    steps = beside(OPEN_X)
+    acts = "{complete: y, by: ann}, {complete: x, by: ann, refused: four_eyes}, {complete: x, by: bob}"
+    assert played(f"workflow: w\nsteps:\n  {steps}\ntests:\n  - {{{PEOPLE}, start: {{}}, do: [{acts}]}}") == []
+
+
+def test_who_checked_an_earlier_round_may_do_the_next() -> None:
+    steps = f"- repeat: {{times: 2, steps: [{OPEN_X}, {Y}]}}"
+    acts = "{complete: x, by: ann}, {complete: y, by: bob}, {complete: x, by: bob}"
+    assert played(f"workflow: w\nsteps:\n  {steps}\ntests:\n  - {{{PEOPLE}, start: {{}}, do: [{acts}]}}") == []
 
 
 def test_a_quorum_counts_the_members_of_a_role_who_may_answer() -> None:
@@ -140,7 +160,9 @@ steps:
 
 @pytest.mark.parametrize("inner", ["{id: t, task: {title: T}}", "{id: k, workflow: {name: kid}}"])
 def test_a_group_with_somebody_inside_can_be_named(inner: str) -> None:
-    source = f"workflow: w\nsteps: [{{id: g, group: {{steps: [{inner}]}}}}, {{id: y, task: {{title: Y, not_same_as: [g]}}}}]"
+    source = (
+        f"workflow: w\nsteps: [{{id: g, group: {{steps: [{inner}]}}}}, {{id: y, task: {{title: Y, not_same_as: [g]}}}}]"
+    )
     assert [one.code for one in normalize(source).findings if one.severity == "error"] == []
 
 
@@ -148,7 +170,10 @@ def repro() -> list[Any]:
     shared = Path(os.environ.get("WORKFLOW_SHARED", Path(__file__).parents[3] / "shared")) / "repro-language.yaml"
     if not shared.exists():
         return []
-    return [pytest.param(text, id=text.split("workflow: ")[1].split("\n")[0]) for text in shared.read_text().split("\n---\n")]
+    return [
+        pytest.param(text, id=text.split("workflow: ")[1].split("\n")[0])
+        for text in shared.read_text().split("\n---\n")
+    ]
 
 
 @pytest.mark.parametrize("source", [one for one in repro() if str(one.id).startswith(("r1-", "r4-"))])

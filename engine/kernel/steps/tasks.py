@@ -7,7 +7,7 @@ from typing import Any
 from engine.kernel.effects import Closing, OpenTask, Outcome, WaitKind
 from engine.kernel.errors import expression_error
 from engine.kernel.escalating import watch_task
-from engine.kernel.four_eyes import barred, children_inside, named_by
+from engine.kernel.four_eyes import START, barred, children_named
 from engine.kernel.machine import COMPLETED, Machine, moment_of
 from engine.kernel.opening import later_at_work
 from engine.kernel.periods import is_period, spell_moment
@@ -60,7 +60,12 @@ _EXTRA = frozenset(["allow", "draft", "assign_by", "wip_limit", "attachments"])
 def _extra(machine: Machine, step: Step, names: Names) -> dict[str, Json]:
     task = step.body
     found = {key: copied(value) for key, value in task.items() if key in _EXTRA}
-    if children := children_inside(machine.definition, named_by(step)):
+    if step.id in machine.definition.four_eyes:
+        found["four_eyes"] = {
+            "start": START in task["not_same_as"],
+            "steps": list(machine.definition.four_eyes[step.id]),
+        }
+    if children := children_named(machine.definition, step):
         found["not_inside"] = list(children)
     if "checklist" in task:
         found["checklist"] = [_check(place, point, names) for place, point in enumerate(task["checklist"])]
