@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
-from django.utils.formats import date_format
+from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -235,7 +235,7 @@ def _barred(actor: Actor, task: Task) -> Reason:
     done = participation_of(task, actor.name)
     if done is None or done.at is None:
         return Reason("four_eyes", FOUR_EYES, refusal=Refused)
-    words = {"step": done.title, "when": date_format(timezone.localtime(done.at), "SHORT_DATETIME_FORMAT")}
+    words = {"step": done.title, "when": date_format(timezone.localtime(done.at), "j M Y, H:i")}
     facts = {"step": done.step or "start", "at": done.at}
     return Reason("four_eyes", FOUR_EYES_DID if done.step else FOUR_EYES_STARTED, words, Refused, facts)
 

@@ -168,7 +168,7 @@ def offers_of(name: str, task: Task) -> bool:
 def test_why_names_what_was_done_and_when(house: Cast, browser: SignIn) -> None:
     task = reached(house, "an earlier round")
     rules = browser("ada").get(f"/api/v1/tasks/{task.pk}/why/").json()
-    said = next(rule for rule in rules["rules"] if rule["code"] == "four_eyes")
+    said = next(rule for rule in rules["reasons"] if rule["code"] == "four_eyes")
     day = RuntimeState.objects.get(pk=task.instance_id).snapshot["people"]["x"]["ada"][:4]
     assert "Prepare" in said["text"]
     assert day in said["text"]
