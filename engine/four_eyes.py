@@ -38,8 +38,9 @@ def took_part_inside(instance_id: UUID, steps: Sequence[str], name: str) -> bool
     """Tell whether a person took part in a child under way of an instance, at one of the steps given."""
     if not steps:
         return False
+    values: list[Any] = [instance_id, list(steps), name]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT wf_took_part_inside(%s, to_jsonb(%s::text[]), %s)", [instance_id, list(steps), name])
+        cursor.execute("SELECT wf_took_part_inside(%s, to_jsonb(%s::text[]), %s)", values)
         return bool(cursor.fetchone()[0])
 
 
