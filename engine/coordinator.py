@@ -27,6 +27,7 @@ from engine.commit import Batch, Row, run_hot, write
 from engine.decorators import registered_decorators
 from engine.definitions import definition_of
 from engine.errors import Invalid, NotFound
+from engine.four_eyes import members_of
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.interpreter import advance, reference_at_start
@@ -183,6 +184,7 @@ def lend(loaded: Loaded, perform: Performer | None = None) -> Lent:
         calendar=lambda name: calendar_named(loaded.tenant_id, name),
         perform=perform,
         new_id=lambda number: uuid7(),
+        members=lambda roles, level: members_of(loaded.tenant_id, roles, level),
         decorator=registered_decorators().get,
     )
 

@@ -23,6 +23,7 @@ from engine.commit import run_hot
 from engine.coordinator import BESIDE_RUNTIME, LOADED, loaded_of
 from engine.definitions import definition_of
 from engine.errors import NotFound, Refused
+from engine.kernel.four_eyes import barred_from
 from engine.kernel.json_text import read_json
 from engine.kernel.transitions import VersionStatus
 from engine.models import Instance, Task, Template, TemplateVersion
@@ -210,6 +211,9 @@ def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
     link(version, template=template)
     link(instance, template=template, version=version)
     link(task, instance=instance, version=version, assignee=assignee if task.assignee_id else None)
+    if loaded.snapshot is not None and not task.is_over:
+        definition = definition_of(version.pk)
+        task.excluded = list(barred_from(definition, loaded.snapshot, loaded.facts.started_by, task.token))
     actor = _as_now(actor, person.is_active, person.level)
     return HeldTask(actor, person, task, loaded, offered), sees, fresh
 

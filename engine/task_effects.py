@@ -14,7 +14,7 @@ from engine import access
 from engine.audit import Act, record
 from engine.definitions import definition_of
 from engine.kernel.choosing import WAYS, choose
-from engine.kernel.effects import ChangeTask, OpenTask, TellPeople
+from engine.kernel.effects import BarPeople, ChangeTask, OpenTask, TellPeople
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TaskStatus
 from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
@@ -42,6 +42,8 @@ def carry_out_task_effects(stages: Sequence[Stage]) -> int:
         for effect in stage.result.effects:
             if isinstance(effect, ChangeTask):
                 _change(stage, effect)
+            elif isinstance(effect, BarPeople):
+                _bar(stage, effect)
             elif isinstance(effect, TellPeople):
                 letters += _tell(stage, effect)
     return letters
@@ -152,6 +154,23 @@ def _note(stage: Stage, task: Task, kind: str, new: Any, *, cause: str = "") -> 
     )  # fmt: skip
     act = Act(f"task_{kind}", step=task.step, iteration=task.iteration, cause=cause, new={**new, "token": task.token})
     record(Instance(pk=task.instance_id), act, actor=engine)
+
+
+# Four eyes
+
+
+def _bar(stage: Stage, effect: BarPeople) -> None:
+    """Write down whom four eyes bar from an open task now; who claimed it and is barred gives it back."""
+    task = _open_task(stage, effect.token)
+    if task is None:
+        return
+    task.excluded = list(effect.excluded)
+    holder = task.assignee
+    decides = definition_of(stage.loaded.version_id).claims_decide
+    if holder and task.status == TaskStatus.CLAIMED and holder.username in effect.excluded and not decides:
+        task.assignee, task.status, task.claimed_at, task.follow_up_at = None, TaskStatus.OPEN, None, None
+        _note(stage, task, "released", {"assignee": None}, cause="four_eyes")
+    task.save(update_fields=["excluded", "assignee", "status", "claimed_at", "follow_up_at"])
 
 
 # Letters

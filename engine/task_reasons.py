@@ -9,10 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from django.utils import timezone
+from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from engine.errors import Conflict, Refused, WorkflowError
+from engine.four_eyes import INSIDE, checked_from_outside, participation_of, took_part_inside
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from workflowplatform.accounts.actor import Actor
@@ -47,6 +50,14 @@ LEVEL = Sentence(
 FOUR_EYES = Sentence(
     _("Four eyes: you took part in this before, so someone else must do it."),
     _("Four eyes: %(name)s took part in this before, so someone else must do it."),
+)
+FOUR_EYES_STARTED = Sentence(
+    _("Four eyes: you started this on %(when)s, so someone else must do it."),
+    _("Four eyes: %(name)s started this on %(when)s, so someone else must do it."),
+)
+FOUR_EYES_DID = Sentence(
+    _("Four eyes: you took part in “%(step)s” on %(when)s, so someone else must do this."),
+    _("Four eyes: %(name)s took part in “%(step)s” on %(when)s, so someone else must do this."),
 )
 FOUR_EYES_KEPT = Sentence(
     _("Four eyes: not %(people)s. You are someone else."), _("Four eyes: not %(people)s. %(name)s is someone else.")
@@ -207,10 +218,26 @@ def _level_reason(actor: Actor, task: Task) -> Reason:
 
 
 def _four_eyes_reason(actor: Actor, task: Task) -> Iterator[Reason]:
-    if actor.name in task.excluded:
-        yield Reason("four_eyes", FOUR_EYES, refusal=Refused)
+    if _is_barred(actor, task):
+        yield _barred(actor, task)
     elif task.excluded:
         yield Reason("four_eyes", FOUR_EYES_KEPT, {"people": _called(task.excluded)})
+
+
+def _is_barred(actor: Actor, task: Task) -> bool:
+    if actor.name in task.excluded or checked_from_outside(task, actor.name):
+        return True
+    return took_part_inside(task.instance_id, task.extra.get(INSIDE, ()), actor.name)
+
+
+def _barred(actor: Actor, task: Task) -> Reason:
+    """Say what somebody did, and when, that keeps them from a task."""
+    done = participation_of(task, actor.name)
+    if done is None or done.at is None:
+        return Reason("four_eyes", FOUR_EYES, refusal=Refused)
+    words = {"step": done.title, "when": date_format(timezone.localtime(done.at), "j M Y, H:i")}
+    facts = {"step": done.step or "start", "at": done.at}
+    return Reason("four_eyes", FOUR_EYES_DID if done.step else FOUR_EYES_STARTED, words, Refused, facts)
 
 
 def _familiar_reason(actor: Actor, task: Task) -> Iterator[Reason]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from engine.forms.values import number_text
+from engine.forms.numbers import number_text
 from engine.models import Audit
 from engine.telling import timeline
 

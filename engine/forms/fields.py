@@ -5,7 +5,6 @@ decides everything else about the values. Fields only refuse what cannot be unde
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
@@ -16,30 +15,14 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from engine.forms.conditions import Schema
+from engine.forms.numbers import read_number, read_whole, signs, typed_text
 from engine.forms.schema import Part, key_of, options_of, type_of
-from engine.forms.values import number_text, shown_as
+from engine.forms.values import shown_as
 from engine.kernel.signals import Json
 
 EMPTY: Final = object()
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
-WHOLE = re.compile(r"[+-]?\d+")
-LONGEST_NUMBER = 40
 INPUT = {"class": "wf-input"}
 WIDE = frozenset({"long", "choices", "lines", "boolean", "file", "files"})
-
-
-def read_number(text: str) -> Json:
-    """Read a decimal number; a comma is refused, since it means different things to different people."""
-    if len(text) > LONGEST_NUMBER or not NUMBER.fullmatch(text):
-        raise forms.ValidationError(_("Write a number with digits and a point, such as 1250.50."))
-    return int(text) if WHOLE.fullmatch(text) else float(text)
-
-
-def read_whole(text: str) -> Json:
-    """Read a whole number."""
-    if len(text) > LONGEST_NUMBER or not WHOLE.fullmatch(text):
-        raise forms.ValidationError(_("Write a whole number, such as 12."))
-    return int(text)
 
 
 def read_date(text: str) -> Json:
@@ -190,6 +173,8 @@ def field_for(part: Part) -> forms.Field:
     field.label, field.help_text = part.label, part.hint or _limits(part.schema)
     field.widget.attrs |= {name: part.schema[word] for word, name in HINTS.items() if word in part.schema}
     field.widget.attrs["data-kind"] = part.kind
+    if part.required:
+        field.widget.attrs["data-needed"] = True
     field.kind = part.kind  # type: ignore[attr-defined]
     field.unit = str(part.schema.get("x-unit", ""))  # type: ignore[attr-defined]
     field.wide = part.kind in WIDE  # type: ignore[attr-defined]
@@ -207,7 +192,7 @@ def _limits(schema: Schema) -> str:
 
 def _limit(value: Json, schema: Schema) -> str:
     """Write a limit as the values below it are read, whole amounts without cents: €50,000."""
-    return shown_as(value, schema).removesuffix(".00")
+    return shown_as(value, schema).replace(f"{signs()[0]}00", "")
 
 
 def initial_of(part: Part, value: Json) -> Any:
@@ -217,6 +202,7 @@ def initial_of(part: Part, value: Json) -> Any:
         "choices": lambda chosen: [key_of(one) for one in chosen] if isinstance(chosen, list) else [],
         "lines": lambda listed: "\n".join(map(_plain, listed)) if isinstance(listed, list) else _plain(listed),
         "boolean": bool,
+        "number": lambda number: _plain(number, is_amount="x-unit" in part.schema),
         "moment": _local_moment,
         "file": lambda name: [str(name)],
         "files": lambda names: [str(name) for name in names] if isinstance(names, list) else [],
@@ -224,9 +210,9 @@ def initial_of(part: Part, value: Json) -> Any:
     return "" if value is None else writers.get(part.kind, _plain)(value)
 
 
-def _plain(value: Json) -> str:
-    if isinstance(value, float):
-        return number_text(value)
+def _plain(value: Json, *, is_amount: bool = False) -> str:
+    if isinstance(value, float) or (is_amount and type(value) is int):
+        return typed_text(value, is_amount=is_amount)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, TypeGuard
 
 from django.utils import timezone
@@ -12,6 +11,7 @@ from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine.diagram.naming import label_of
+from engine.forms.numbers import measure_text
 from engine.forms.schema import key_of, options_of
 from engine.kernel.signals import Json
 
@@ -51,17 +51,6 @@ def shown(value: Json) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{label_of(key)}: {shown(item)}" for key, item in value.items())
     return measure_text(value) if isinstance(value, float) else str(value)
-
-
-def measure_text(value: float, unit: str = "") -> str:
-    """Write a measured number with its thousands apart, an amount with its cents: 18,240.04, €18,240.00."""
-    written = f"{abs(value):,.2f}" if unit else f"{Decimal(f'{abs(value):.12g}'):,f}"
-    return f"{'-' if value < 0 else ''}{unit}{written}"
-
-
-def number_text(value: float) -> str:
-    """Write a number without what binary arithmetic left behind it: 18240.04, not 18240.039999999997."""
-    return f"{Decimal(f'{value:.12g}'):f}"
 
 
 def _date(text: str) -> str | None:

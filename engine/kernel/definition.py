@@ -45,6 +45,7 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
         has_milestones=any("enabled_while" in step.spec for step in compiling.steps.values()),
         has_nets=any(step.kind == "net" for step in compiling.steps.values()),
         reads=dict(compiling.reads()),
+        four_eyes=dict(compiling.four_eyes()),
     )
 
 
@@ -113,6 +114,20 @@ class _Compiling:
                 for child in siblings:
                     text = json.dumps(child.raw)
                     yield child.id, tuple(one.id for one in siblings if one is not child and _reads(text, one))
+
+    def four_eyes(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Find for each task with `not_same_as` the steps that it covers: those named, and everything inside them."""
+        for step in self.steps.values():
+            named = set(step.raw["task"].get("not_same_as", ())) if step.kind == "task" else set()
+            if named:
+                yield step.id, tuple(one.id for one in self.steps.values() if named & set(self._upward(one)))
+
+    def _upward(self, step: Step) -> Iterator[str]:
+        """Name a step and all around it."""
+        found: Step | None = step
+        while found is not None and found.id != ROOT:
+            yield found.id
+            found = self.steps[found.parent] if found.parent is not None else None
 
     def fields(self, fields: Mapping[str, Field], raw: Mapping[str, Json]) -> dict[str, Any]:
         return {key: self.value(fields[key], value) for key, value in raw.items() if key in fields}

@@ -7,10 +7,16 @@ that was edited is another call to the outside, under a key of its own.
 
 from collections.abc import Mapping
 
-from engine.kernel.machine import Machine
+from engine.kernel.machine import COMPLETED, Machine
 from engine.kernel.program import Step
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
+from engine.kernel.steps.table import KINDS
+from engine.kernel.transitions import StepStatus
+
+ANSWERED = frozenset({"outcome", "by", "at", "comment", "expired"})
+DECIDED: Mapping[str, frozenset[str]] = {"task": ANSWERED, "workflow": frozenset({"outcome", "instance"})}
+"""What only a person's answer, or a child's end, says of a step: an operator cannot invent it."""
 
 EDITABLE = frozenset({"call", "decide", "workflow", "continue_with"})
 
@@ -43,3 +49,19 @@ def edited(frame: Frame) -> Mapping[str, Json] | None:
 def key_suffix(frame: Frame) -> str:
     """Tell an edited call from the one it replaces."""
     return f"~{(frame.more or {})['edited']['attempt']}" if edited(frame) is not None else ""
+
+
+def stand_in(machine: Machine, frame: Frame, output: Json, reason: str) -> None:
+    """End a step as skipped, with an operator's values where its result would be; what follows goes on as after a success."""
+    step = machine.step_of(frame)
+    value = _given(step, output)
+    if KINDS[step.kind].has_result or "output" in step.spec:
+        machine.write_result(frame, KINDS[step.kind].result_name(step), value)
+    machine.end(frame, COMPLETED, value, status=StepStatus.SKIPPED, reason=reason)
+
+
+def _given(step: Step, output: Json) -> Json:
+    """Leave out of an operator's output what only a person's answer, or a child's end, says of a step."""
+    if not isinstance(output, dict):
+        return copied(output)
+    return {name: copied(value) for name, value in output.items() if name not in DECIDED.get(step.kind, ())}

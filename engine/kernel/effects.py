@@ -190,7 +190,16 @@ class ChangeTask:
     """Whether the promised time has passed."""
 
 
-Effect = Emit | StartChild | CancelChild | MakeCallLater | TellPeople | ChangeTask
+@dataclass(frozen=True, slots=True)
+class BarPeople:
+    """Whom four eyes keep from an open task, now that somebody took part in what it names."""
+
+    token: int
+    step: str
+    excluded: tuple[str, ...]
+
+
+Effect = Emit | StartChild | CancelChild | MakeCallLater | TellPeople | ChangeTask | BarPeople
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ import engine.kernel.steps.children
 import engine.kernel.steps.ends
 import engine.kernel.steps.lines
 import engine.kernel.steps.tasks  # noqa: F401
-from engine.kernel.editing import edit
+from engine.kernel.editing import edit, stand_in
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, StepError, error_names, error_record
 from engine.kernel.finishing import finish, try_again
+from engine.kernel.four_eyes import bar_people
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Checkpoint, Ended, Machine
@@ -91,6 +92,7 @@ def advance(
         applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
         kept.append(len(machine.early) > early)
         more = _run(machine, lent) or more
+    bar_people(machine)
     machine.forget_names()  # names and machine hold each other: let go, or every slice waits for the garbage collector
     return _slice(machine, tuple(applied), tuple(kept), more)
 
@@ -281,6 +283,7 @@ def _skip_task(machine: Machine, happening: TaskSkipped) -> bool:
     leaf = _leaf(machine, happening.token, WaitKind.TASK)
     if leaf is None or "skip" not in machine.step_of(machine.frames[leaf.p]).body.get("allow", ()):
         return False
+    machine.remember_person(machine.frames[leaf.p].step, happening.by)
     machine.end(machine.frames[leaf.p], SKIPPED, reason=happening.reason, how=Closing.SKIPPED)
     return True
 
@@ -314,6 +317,7 @@ def _retry_step(machine: Machine, happening: StepRetried) -> bool:
         return False
     _released(machine, frame)
     if happening.input is not None:
+        machine.remember_person(frame.step, happening.by)
         edit(machine, frame, happening.input)
     if frame.step == ROOT:
         machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
@@ -336,10 +340,11 @@ def _skip_step(machine: Machine, happening: StepSkipped) -> bool:
         return False
     _released(machine, frame)
     frame.phase = None
+    machine.remember_person(frame.step, happening.by)
     if happening.output is None:
         machine.end(frame, SKIPPED, reason=happening.reason)
     else:
-        machine.finish(frame, COMPLETED, copied(happening.output))
+        stand_in(machine, frame, happening.output, happening.reason)
     return True
 
 

@@ -115,6 +115,8 @@ class Machine(Tree):
         self.trace: list[StepRun] = []
         self.changes: list[Change] = []
         self.origins: dict[int, tuple[ErrorRecord, Checkpoint]] = {}
+        self.took_part: dict[str, list[str]] = {}
+        """The steps in which somebody took part in this slice, and who."""
 
     def _load(self, snapshot: Snapshot) -> None:
         """Take a snapshot's values as this machine's own."""
@@ -131,6 +133,7 @@ class Machine(Tree):
         self.early = list(snapshot.early)
         self.emits = deque(snapshot.emits)
         self.done = list(snapshot.done)
+        self.people = {step: dict(names) for step, names in snapshot.people.items()}
         self.frames = {}
         self.children = {0: []}
         for stored in snapshot.frames:
@@ -266,6 +269,12 @@ class Machine(Tree):
                 return found.state
         return self.state
 
+    def remember_person(self, step: str | None, name: str | None, at: str | None = None) -> None:
+        """Keep that somebody took part in a step, and when; nobody and the engine take no part."""
+        if step and name:
+            self.people.setdefault(step, {})[name] = at or spell_moment(self.now)
+            self.took_part.setdefault(step, []).append(name)
+
     # ends
 
     def finish(self, frame: Frame, outcome: str, value: Json = None, error: ErrorRecord | None = None) -> None:
@@ -344,6 +353,7 @@ class Machine(Tree):
             emits=list(self.emits),
             queue=[message.stored() for message in self.queue],
             done=self.done,
+            people=self.people,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
             waits=[self._shown(leaf) for leaf in self.leaves()],
         )

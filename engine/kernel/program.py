@@ -79,6 +79,9 @@ class Definition:
     reads: Mapping[str, tuple[str, ...]]
     """For each child of a graph, the siblings whose results it reads."""
 
+    four_eyes: Mapping[str, tuple[str, ...]]
+    """For each task with `not_same_as`, the steps that this covers: those named, and everything inside them."""
+
     @property
     def root(self) -> Step:
         """Give the step that is the whole case."""

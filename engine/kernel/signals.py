@@ -116,6 +116,8 @@ class ChildEnded:
     output: Json
     error: Json
     instance: str
+    people: Mapping[str, str] = field(default_factory=dict)
+    """Everybody who took part in the child or below it, with the moment when they last did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +140,17 @@ class StepRetried:
     run: int | None = None
     input: Json = None
     """What stands in place of the step's own input, if the operator edited it."""
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StepSkipped:
-    """An operator passes over a failed step of an incident, with a result in its place if one is given."""
+    """An operator passes over a failed step of an incident, with values in place of its result if any are given."""
 
     run: int | None = None
     output: Json = None
     reason: str = ""
+    by: str | None = None
 
 
 Happening = (
@@ -196,5 +200,7 @@ class Lent:
     """A function of (call, step) that makes a call here and now and gives its answer, or None where it must be waited for."""
     new_id: Any = None
     """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""
+    members: Any = None
+    """A function of (roles, lowest level) that names the active people who hold any of these roles. None: nobody is known."""
     decorator: Any = None
     """A function of a decorator's name that gives the decorator, or None where there is none of that name."""

@@ -92,6 +92,8 @@ class Snapshot:
     """Own signals raised but not yet delivered, when a slice stopped early."""
     queue: list[Json] = field(default_factory=list)
     """Messages not yet told, when a slice stopped early or at an incident."""
+    people: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Step → person → the moment when they last took part in it: what four eyes go by."""
     done: list[Json] = field(default_factory=list)
     """Finished runs that can be undone, oldest first."""
     frames: list[dict[str, Json]] = field(default_factory=list)
@@ -117,6 +119,7 @@ class Snapshot:
             "ownSignals": self.emits,
             "continuationBuffer": self.queue,
             "undoable": self.done,
+            "people": self.people,
             "frames": self.frames,
             "waits": self.waits,
             "subWorkflowFrames": [wait for wait in self.waits if wait["kind"] == "child"],
@@ -162,9 +165,22 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
         emits=stored.get("ownSignals", []),
         queue=stored["continuationBuffer"],
         done=stored.get("undoable", []),
+        people=stored["people"] if "people" in stored else _people_in(stored["results"]),
         frames=stored["frames"],
         waits=stored["waits"],
     )
+
+
+def _people_in(results: Mapping[str, Json]) -> dict[str, dict[str, str]]:
+    """Find who took part in a case that was stored before this was kept: what its results still say."""
+    found: dict[str, dict[str, str]] = {}
+    for step, result in results.items():
+        answers = result.get("answers", [result]) if isinstance(result, dict) else []
+        for answer in answers if isinstance(answers, list) else []:
+            by, at = (answer.get("by"), answer.get("at")) if isinstance(answer, dict) else (None, None)
+            if isinstance(by, str) and isinstance(at, str):
+                found.setdefault(step, {})[by] = at
+    return found
 
 
 READERS: Mapping[int, Callable[[Mapping[str, Json]], Snapshot]] = {1: _read_v1}

@@ -19,11 +19,33 @@ Members = Mapping[str, frozenset[str]]
 
 def check_people(reading: Reading) -> None:
     """Refuse rules that nobody can satisfy, and warn of tasks that their person may not do."""
+    _check_names(reading)
     for step, task in _tasks(reading):
         _check_level(reading, step, task)
         _check_priorities(reading, step, task)
         if _nobody(reading, task, {}):
             reading.error(step.node, "four_eyes", _text(step), step.path)
+
+
+def _check_names(reading: Reading) -> None:
+    """Refuse a rule about who did a step in which nobody can take part."""
+    with_person = _with_person(reading)
+    for mention in reading.mentions:
+        rule = mention.path.rsplit("/", 1)[-1]
+        if rule in ("not_same_as", "same_as") and mention.id in reading.steps and mention.id not in with_person:
+            text = f"nobody can have done `{mention.id}`: it is no task and has none inside"
+            reading.error(mention.node, "no_person", text, mention.path, f"name a task in `{rule}`, or `start`")
+
+
+def _with_person(reading: Reading) -> set[str]:
+    """Name the steps in which somebody can take part: tasks, child workflows, and whatever has one inside."""
+    found: set[str] = set()
+    for step in reading.steps.values():
+        name = step.id if step.kind in ("task", "workflow") else ""
+        while name and name not in found:
+            found.add(name)
+            name = reading.steps[name].parent if name in reading.steps else ""
+    return found
 
 
 def check_members(reading: Reading, members: Members) -> None:

@@ -128,6 +128,8 @@ def _step_act(stage: Stage, entry: StepRun) -> Act:
     )
     old = {change.key: change.old for change in changes} or None
     new: Any = {change.key: change.new for change in changes} or None
+    if entry.status is StepStatus.SKIPPED and entry.output is not None:
+        new = {"output": entry.output}
     if entry.error:
         new = {"error": f"{entry.error.error_class}/{entry.error.code}", "message": entry.error.message}
     return Act(

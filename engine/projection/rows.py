@@ -166,6 +166,7 @@ def tell_parent(stage: Stage) -> None:
         "output": result.output,
         "error": error_names(result.error) if result.error else None,
         "instance": stage.instance_id,
+        "people": {name: at for people in result.snapshot.people.values() for name, at in people.items()},
     }
     stage.batch.add(
         "new_signals", row | {"instance_id": loaded.parent_id, "expected_version": None, "payload": payload}

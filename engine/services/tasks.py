@@ -19,6 +19,7 @@ from engine.audit import Act, Chain, append, database_now, record
 from engine.commit import Batch, write
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound, Refused
+from engine.four_eyes import INSIDE, hold_turn
 from engine.holding import HeldTask, hold_task
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
@@ -168,6 +169,8 @@ def note_act(
 
 def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> None:
     """Raise the first rule that forbids the actor to claim or complete this task."""
+    if INSIDE in task.extra or task.instance.parent_token is not None:
+        hold_turn(actor.person_id)
     refusal = access.refuse_act(actor, task, offered=offered)
     if refusal is not None:
         raise refusal

@@ -2,10 +2,10 @@
    shows the field, and the server decides. Without this module everything is shown, with its condition in words. */
 const UNKNOWN = Symbol("unknown");
 
-const READ = {
-  number: (text) => Number(text),
-  integer: (text) => Number(text),
-};
+/* Numbers are typed as the page's language writes them; the server reads them in the same way. */
+const DECIMAL = (1.5).toLocaleString(document.documentElement.lang || "en").charAt(1);
+const read = (text) => Number(text.replace(DECIMAL === "," ? /[.\s'’]/g : /[,\s'’]/g, "").replace(DECIMAL, "."));
+const READ = { number: read, integer: read };
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));

@@ -109,6 +109,22 @@ function missing(outcome) {
   return comment?.value.trim() === "" ? comment : null;
 }
 
+/* A section that may be left out, but asks for fields once it is begun: who sends by keys is led there once before it goes without. */
+const emptySection = () =>
+  [...document.querySelectorAll("#answer [data-optional-section]")].find((section) => {
+    const fields = [...section.querySelectorAll("input:not([type=hidden]), select, textarea")].filter((field) => field.checkVisibility());
+    const needed = fields.some((field) => field.hasAttribute("data-needed"));
+    return needed && !section.dataset.passed && fields.every((field) => (field.type === "checkbox" ? !field.checked : field.value.trim() === ""));
+  });
+
+function leadTo(section) {
+  section.dataset.passed = "1";
+  section.querySelector("[data-needed]").focus();
+}
+
+/* While a popover is open, single keys belong to it: typing a name must never act on a row behind it. */
+const popoverOpen = () => document.querySelector("details[data-menu][open], dialog[open], [popover]:popover-open");
+
 const inField = (element) => element.matches("input:not([type=checkbox]), select, textarea, [contenteditable]");
 
 document.addEventListener("keydown", (event) => {
@@ -117,12 +133,15 @@ document.addEventListener("keydown", (event) => {
     if (first) {
       event.preventDefault();
       const comment = missing(first);
+      const section = emptySection();
       if (comment) comment.focus();
+      else if (section) leadTo(section);
       else first.click();
     }
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || inField(event.target) || dialog?.open || !switchedOn()) return;
+  if (event.key === "Escape" && inField(event.target) && !popoverOpen()) return event.target.blur();
+  if (event.ctrlKey || event.metaKey || event.altKey || inField(event.target) || popoverOpen() || !switchedOn()) return;
   const second = Date.now() - afterG < TWO_KEYS_WITHIN;
   afterG = event.key === "g" ? Date.now() : 0;
   if (second && goTo(event.key)) {

@@ -56,12 +56,12 @@ def rest_many(**body: Any) -> Callable[[Client, Task], Any]:
 
 DOORS: Mapping[str, tuple[str, Callable[[Client, Task], Any], int, str]] = {
     # door: who tries, how, what it answers, what it says
-    "inbox, claim": ("ada", inbox("claim"), 403, "Four eyes: you took part"),
-    "inbox, complete without a claim": ("ada", inbox("complete", outcome="done"), 403, "Four eyes: you took part"),
-    "inbox, draft": ("ada", inbox("draft", **{"f.note": "mine"}), 403, "Four eyes: you took part"),
-    "inbox, file": ("ada", lambda client, task: inbox("files", file=pdf())(client, task), 403, "Four eyes: you took part"),
+    "inbox, claim": ("ada", inbox("claim"), 403, "Four eyes: you started this"),
+    "inbox, complete without a claim": ("ada", inbox("complete", outcome="done"), 403, "Four eyes: you started this"),
+    "inbox, draft": ("ada", inbox("draft", **{"f.note": "mine"}), 403, "Four eyes: you started this"),
+    "inbox, file": ("ada", lambda client, task: inbox("files", file=pdf())(client, task), 403, "Four eyes: you started this"),
     "inbox, assigned by another": ("gwen", inbox("assign", person="ada"), 403, "Four eyes"),
-    "inbox, several claimed": ("ada", many(action="claim"), 200, "Four eyes: you took part"),
+    "inbox, several claimed": ("ada", many(action="claim"), 200, "Four eyes: you started this"),
     "inbox, several given by another": ("gwen", many(action="assign", person="ada"), 200, "Four eyes"),
     "inbox, next task": ("ada", lambda client, task: client.post("/inbox/next/"), 302, ""),
     "REST, claim": ("ada", rest("claim"), 403, "four_eyes"),

@@ -194,9 +194,9 @@ def test_why_and_refusals_speak_the_language_of_the_reader(german: Task, browser
     assert "Sie verlangt Stufe 4; Sie haben Stufe 4." in why
     refused = ada.post(f"/inbox/tasks/{german.pk}/claim/")
     assert refused.status_code == 403
-    assert "Vier Augen: Sie waren hieran schon beteiligt" in refused.content.decode()
+    assert "Vier Augen: Sie haben das am" in refused.content.decode()
     given = browser("gwen").post(f"/inbox/tasks/{german.pk}/assign/", {"person": "ada"}).content.decode()
-    assert "Vier Augen: Ada war hieran schon beteiligt" in given
+    assert "Vier Augen: Ada hat das am" in given
     assert "Four eyes" not in why + refused.content.decode() + given
 
 
@@ -219,9 +219,9 @@ def test_machines_read_the_same_refusals_in_english(cast: Cast, german: Task, br
     ada, address = browser("ada"), f"/api/v1/tasks/{german.pk}"
     refused = ada.post(f"{address}/claim/", {}, "application/json", headers={"accept-language": "de"}).json()
     assert refused["code"] == "four_eyes"
-    assert refused["detail"] == "Four eyes: you took part in this before, so someone else must do it."
+    assert refused["detail"].startswith("Four eyes: you started this on")
     why = browser("gwen").get(f"{address}/why/?person=ada", headers={"accept-language": "de"}).json()["reasons"]
-    assert "Four eyes: Ada took part in this before, so someone else must do it." in [one["text"] for one in why]
+    assert any(one["text"].startswith("Four eyes: Ada started this on") for one in why)
     task = only_task(started(cast.actor("uri"), "review", what="tea", amount=3))
     body = {"outcome": "approve", "values": {"granted": 500}}
     wrong = ada.post(f"/api/v1/tasks/{task.pk}/complete/", body, "application/json").json()

@@ -100,7 +100,7 @@ def test_condition_asks_for_more_and_says_what(uri_client: Client) -> None:
 def test_rows_and_read_only_values_of_a_task(check: Task, browser: SignIn) -> None:
     ada = browser("ada")
     html = ada.get(f"/inbox/tasks/{check.pk}/").content.decode()
-    assert 'value="120.5"' in html
+    assert 'value="120.50"' in html
     assert 'name="f.asked"' not in html
     assert send(ada, check, {**CHECK, "f.asked": "1"}).status_code == 302
     check.refresh_from_db()

@@ -79,6 +79,7 @@ BAD = [
         4,
     ),
     (STEPS + "  - {task: {title: A, assignee: '${instance.started_by}', not_same_as: [start]}}", "four_eyes", 3),
+    (STEPS + "  - {id: a, set: {a: 1}}\n  - {task: {title: B, not_same_as: [a]}}", "no_person", 4),
     (
         STEPS + "  - decide: {hit: unique, inputs: {a: '${start.a}'}, "
         "rows: [{when: {a: {lt: 5}}, then: 1}, {when: {a: {lt: 9}}, then: 2}], default: 3}",

@@ -7,7 +7,7 @@ from engine.kernel.effects import OpenTask
 from engine.kernel.periods import parse_period
 from engine.kernel.signals import Json, NamedSignal, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
 from engine.kernel.simulator.instance import Instance, Task
-from engine.kernel.simulator.people import Refused, checked_answer, may_act, refuse_actor
+from engine.kernel.simulator.people import Refused, checked_answer, may_act, people_inside, refuse_actor
 from engine.kernel.simulator.world import World
 from engine.kernel.transitions import TaskStatus
 
@@ -21,7 +21,7 @@ def complete(world: World, instance: Instance, task: Task | None, by: str | None
     person = world.person(by or _somebody(world, task))
     _refuse(task, person.name)
     assert task.wait.task is not None
-    refuse_actor(task.wait.task, task.assignee, person)
+    refuse_actor(task.wait.task, task.assignee, person, people_inside(instance, task.wait.task))
     if person.name in task.answered_by:
         raise Refused("answered", "everybody answers once")
     outcome, values, comment = checked_answer(task.wait.task, given)
@@ -94,7 +94,7 @@ def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> Non
     person = play.world.person(str(act.get("by") or _somebody(play.world, task)))
     _refuse(task, person.name)
     assert task.wait.task is not None
-    refuse_actor(task.wait.task, task.assignee, person)
+    refuse_actor(task.wait.task, task.assignee, person, people_inside(instance, task.wait.task))
     _refuse_shared(task.wait.task)
     _refuse_over_limit(play.world, instance, task, person.name)
     task.claimed_by, task.status = person.name, TaskStatus.CLAIMED
@@ -116,7 +116,7 @@ def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None
     person = play.world.person(str(act.get("by") or _somebody(play.world, task)))
     _refuse(task, person.name)
     assert task.wait.task is not None
-    refuse_actor(task.wait.task, task.assignee, person)
+    refuse_actor(task.wait.task, task.assignee, person, people_inside(instance, task.wait.task))
     if "skip" not in task.wait.task.extra.get("allow", ()):
         raise Refused("refused", "the task may not be skipped")
     play.world.send(instance, TaskSkipped(task.wait.token, person.name, str(act.get("with") or "")))
@@ -128,7 +128,7 @@ def _act_assign(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
     name = given.get("user") if isinstance(given, dict) else given
     assert task.wait.task is not None
     _refuse_shared(task.wait.task)
-    refuse_actor(task.wait.task, None, play.world.person(str(name)))
+    refuse_actor(task.wait.task, None, play.world.person(str(name)), people_inside(instance, task.wait.task))
     task.assignee = str(name)
 
 

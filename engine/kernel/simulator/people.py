@@ -1,7 +1,7 @@
 """Say who may act on a task in a simulation, by the rules of the language: level, candidate, four eyes."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,8 +41,8 @@ def read_people(given: Mapping[str, Json]) -> dict[str, Person]:
     }
 
 
-def refuse_actor(task: OpenTask, assignee: str | None, person: Person) -> None:
-    """Refuse who may not act on a task."""
+def refuse_actor(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> None:
+    """Refuse who may not act on a task; `inside` took part in children that are still under way."""
     if person.level < task.min_level:
         raise Refused("level", f"level {task.min_level} is needed")
     if assignee is not None and person.name != assignee:
@@ -50,19 +50,35 @@ def refuse_actor(task: OpenTask, assignee: str | None, person: Person) -> None:
     offered = task.roles or task.users
     if assignee is None and offered and person.name not in task.users and not person.roles & set(task.roles):
         raise Refused("not_candidate", "the task is offered to others")
-    if person.name in task.excluded:
+    if person.name in task.excluded or person.name in inside:
         raise Refused("four_eyes", "somebody else must do this")
     if task.familiar and person.name not in task.familiar:
         raise Refused("not_candidate", f"only {' or '.join(task.familiar)} may do this")
 
 
-def may_act(task: OpenTask, assignee: str | None, person: Person) -> bool:
+def may_act(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> bool:
     """Tell whether a person may act on a task."""
     try:
-        refuse_actor(task, assignee, person)
+        refuse_actor(task, assignee, person, inside)
     except Refused:
         return False
     return True
+
+
+def people_inside(instance: "Instance", task: OpenTask) -> set[str]:
+    """Name who took part in those children under way that four eyes look into."""
+    steps = task.extra.get("not_inside", ())
+    waiting = [token for token, wait in instance.waits.items() if token in instance.children and wait.step in steps]
+    return {name for token in waiting for name in everybody_in(instance.children[token])}
+
+
+def everybody_in(instance: "Instance") -> dict[str, str]:
+    """Name who took part in a case and in its children, with the moment when they last did."""
+    own = instance.snapshot.people.values() if instance.snapshot is not None else ()
+    found = dict(sorted(((name, at) for people in own for name, at in people.items()), key=lambda one: one[1]))
+    for child in instance.children.values():
+        found |= everybody_in(child)
+    return found
 
 
 def choose_assignee(world: "World", instance: "Instance", wait: Wait) -> str | None:
@@ -71,7 +87,8 @@ def choose_assignee(world: "World", instance: "Instance", wait: Wait) -> str | N
     assert task is not None
     if task.extra.get("several"):
         return None
-    fitting = [person.name for person in world.people.values() if may_act(task, None, person)]
+    inside = people_inside(instance, task)
+    fitting = [person.name for person in world.people.values() if may_act(task, None, person, inside)]
     place = (instance.definition.name, wait.step)
     way, last = str(task.extra.get("assign_by", "offer")), world.last_given.get(place)
     chosen = choose(way, fitting, loads=_loads(world), last=last, draw=lambda number: wait.token % number)

@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.kernel.calendars import Calendar
 from engine.kernel.effects import (
+    BarPeople,
     CancelChild,
     ChangeTask,
     Effect,
@@ -42,7 +43,7 @@ from engine.kernel.signals import (
 )
 from engine.kernel.simulator.instance import Instance, names_of
 from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Turns, calendars_of
-from engine.kernel.simulator.people import Person, Refused, may_act, read_people
+from engine.kernel.simulator.people import Person, Refused, everybody_in, may_act, read_people
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TaskStatus
 from engine.kernel.triggers import event_start
@@ -91,6 +92,7 @@ class World:
             calendar=self._calendar,
             admit=partial(self.turns.admit, self.now),
             new_id=self.lend_id,
+            members=self._members,
             decorator=self.lending.decorator,
         )
 
@@ -271,6 +273,18 @@ class World:
         if effect.assignee is not None and may_act(changed, effect.assignee, self.person(effect.assignee)):
             task.assignee, task.claimed_by, task.status = effect.assignee, None, TaskStatus.OPEN
 
+    def _bar(self, instance: Instance, effect: BarPeople) -> None:
+        """Tell an open task whom four eyes bar now; who holds it and is barred gives it back, as on the platform."""
+        task = instance.tasks[effect.token]
+        assert task.wait.task is not None
+        task.wait = task.wait._replace(task=replace(task.wait.task, excluded=effect.excluded))
+        if task.claimed_by in effect.excluded and not instance.definition.claims_decide:
+            task.claimed_by, task.status = None, TaskStatus.OPEN
+
+    def _members(self, roles: Sequence[str], level: int) -> set[str]:
+        """Name the people of the test who hold one of these roles and are of a level."""
+        return {one.name for one in self.people.values() if one.roles & set(roles) and one.level >= level}
+
     # signals
 
     def signal(self, name: str, key: str, payload: Json, ttl: str | None = None) -> int:
@@ -303,8 +317,9 @@ class World:
             instance.parent = None
             error = error_names(instance.error) if instance.error is not None else None
             ended = ChildEnded(
-                token, instance.status.value, instance.outcome, instance.output, error, instance.facts.id
-            )
+                token, instance.status.value, instance.outcome, instance.output, error, instance.facts.id,
+                everybody_in(instance),
+            )  # fmt: skip
             self.pending.append((parent, ended))
         self._admit(instance.definition.name)
 
@@ -371,4 +386,5 @@ _EFFECTS: Mapping[type, Any] = {
     MakeCallLater: World._send_call,
     TellPeople: World._tell,
     ChangeTask: World._change,
+    BarPeople: World._bar,
 }

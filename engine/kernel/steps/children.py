@@ -36,6 +36,8 @@ def _new_id(machine: Machine, number: int) -> str | None:
 def _ended(machine: Machine, frame: Frame, leaf: Frame, happening: ChildEnded) -> None:
     """Take what came of the child: its output, or its error as the step's own."""
     machine.close(leaf, Closing.ANSWERED)
+    for name, at in happening.people.items():
+        machine.remember_person(frame.step, name, at)
     if happening.status == "completed":
         output = happening.output if isinstance(happening.output, dict) else {"output": happening.output}
         value = {**copied(output), "outcome": happening.outcome, "instance": happening.instance}

@@ -7,6 +7,7 @@ from typing import Any
 from engine.kernel.effects import Closing, OpenTask, Outcome, WaitKind
 from engine.kernel.errors import expression_error
 from engine.kernel.escalating import watch_task
+from engine.kernel.four_eyes import START, barred, children_named
 from engine.kernel.machine import COMPLETED, Machine, moment_of
 from engine.kernel.opening import later_at_work
 from engine.kernel.periods import is_period, spell_moment
@@ -45,10 +46,10 @@ def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
         priority=_text(task, "priority", names) or "normal",
         due_at=_due(machine, task, "due", names),
         follow_up_at=_due(machine, task, "follow_up", names),
-        excluded=_who_did(machine, names, task.get("not_same_as", ())),
+        excluded=barred(machine.definition, machine.people, machine.facts.started_by, step),
         familiar=_who_did(machine, names, task.get("same_as", ())),
         sla_at=_due(machine, task, "sla", names),
-        extra=_extra(task, names),
+        extra=_extra(machine, step, names),
     )
 
 
@@ -56,8 +57,16 @@ _EXTRA = frozenset(["allow", "draft", "assign_by", "wip_limit", "attachments"])
 """Attributes that only the inbox reads; they hold no expressions."""
 
 
-def _extra(task: Mapping[str, Any], names: Names) -> dict[str, Json]:
+def _extra(machine: Machine, step: Step, names: Names) -> dict[str, Json]:
+    task = step.body
     found = {key: copied(value) for key, value in task.items() if key in _EXTRA}
+    if step.id in machine.definition.four_eyes:
+        found["four_eyes"] = {
+            "start": START in task["not_same_as"],
+            "steps": list(machine.definition.four_eyes[step.id]),
+        }
+    if children := children_named(machine.definition, step):
+        found["not_inside"] = list(children)
     if "checklist" in task:
         found["checklist"] = [_check(place, point, names) for place, point in enumerate(task["checklist"])]
     return {**found, "several": True} if "complete_when" in task else found
@@ -137,6 +146,7 @@ def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: TaskComple
     answer = _record(machine, happening)
     if "complete_when" in step.body:
         return _one_of_several(machine, frame, leaf, answer)
+    machine.remember_person(step.id, happening.by)
     _receive(machine, answer)
     machine.close(leaf, Closing.ANSWERED)
     machine.finish(frame, COMPLETED, answer)
@@ -165,6 +175,7 @@ def _one_of_several(machine: Machine, frame: Frame, leaf: Frame, answer: dict[st
     answers = frame.more["answers"]
     if any(given["by"] == answer["by"] for given in answers):
         return False
+    machine.remember_person(frame.step, answer["by"])
     _receive(machine, answer)
     answers.append(answer)
     if _complete(machine, frame, answers):
@@ -176,15 +187,25 @@ def _one_of_several(machine: Machine, frame: Frame, leaf: Frame, answer: dict[st
 def _complete(machine: Machine, frame: Frame, answers: list[dict[str, Json]]) -> bool:
     task = machine.step_of(frame).body
     rejecting = {outcome.name for outcome in _outcomes(task) if outcome.reject}
-    people = len(_people(task, "users", machine.names(frame)))
+    answered = {str(answer["by"]) for answer in answers}
+    asked = _asked(machine, frame) | answered
     names = {
         "done": len(answers),
         "failed": sum(answer["outcome"] in rejecting for answer in answers),
-        "open": max(people - len(answers), 0),
-        "total": max(people, len(answers)),
+        "open": len(asked - answered),
+        "total": len(asked),
         "results": answers,
     }
     return bool(task["complete_when"].holds(With(machine.names(frame), names)))
+
+
+def _asked(machine: Machine, frame: Frame) -> set[str]:
+    """Name everybody who may answer now: the people named and the roles' active members, but for whom four eyes bar."""
+    step, names = machine.step_of(frame), machine.names(frame)
+    found, roles = set(_people(step.body, "users", names)), _people(step.body, "roles", names)
+    if roles and machine.lent.members is not None:
+        found |= set(machine.lent.members(roles, step.body.get("min_level", 4)))
+    return found - set(barred(machine.definition, machine.people, machine.facts.started_by, step))
 
 
 def _expired(machine: Machine, frame: Frame, step: Step) -> Json:
