@@ -45,11 +45,11 @@ def took_part_inside(instance_id: UUID, steps: Sequence[str], name: str) -> bool
 
 
 def checked_from_outside(task: Task, name: str) -> bool:
-    """Tell whether a person already did, while a child's task was open, a task above it whose rule looks into the child."""
+    """Tell whether a person did, while a child was under way, a task above it whose rule looks into the child."""
     if task.instance.parent_token is None:
         return False
     with connection.cursor() as cursor:
-        values = [task.instance_id, name, task.created_at]
+        values = [task.instance_id, name, task.instance.started_at]
         cursor.execute("SELECT wf_checked_from_outside(%s, %s, %s)", values)
         return bool(cursor.fetchone()[0])
 

@@ -2,12 +2,13 @@
 
 The case keeps who took part in each step: everybody who answered a task, skipped it, or operated past it, with the moment, in
 all rounds, items, handlers and children. What `not_same_as` names covers everything inside it. The rule is decided whenever
-somebody acts: after a slice in which somebody took part, every open task that this bars them from is told so. Of two tasks that
-are open at once it holds either way round: who answered the one that names the other is barred from that other too.
+somebody acts: after a slice in which somebody took part, every open task that this bars them from is told so. It holds either
+way round: who did the task while a step that it names was under way is barred from the rest of that step.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from engine.kernel.effects import BarPeople, WaitKind
 from engine.kernel.machine import Machine
@@ -39,12 +40,16 @@ def barred_from(definition: Definition, snapshot: Snapshot, started_by: str | No
     if not definition.four_eyes:
         return ()
     frames = {frame["n"]: frame for frame in snapshot.frames}
-    leaf = frames.get(token)
-    step = definition.steps.get(frames[leaf["p"]].get("step") or "") if leaf is not None else None
-    if leaf is None or step is None:
-        return ()
-    found = barred(definition, snapshot.people, started_by, step)
-    return tuple(dict.fromkeys((*found, *(leaf.get("more") or {}).get("barred", ()))))
+    around = list(_upward(frames, token))
+    step = next((definition.steps[frame["step"]] for frame in around if frame.get("step")), None)
+    found = barred(definition, snapshot.people, started_by, step) if step is not None else ()
+    return tuple(dict.fromkeys((*found, *(name for frame in around for name in frame.get("barred", ())))))
+
+
+def _upward(frames: Mapping[int, Mapping[str, Any]], number: int) -> Iterator[Mapping[str, Any]]:
+    while number in frames:
+        yield frames[number]
+        number = frames[number]["p"]
 
 
 def barred_from_passing(
@@ -62,24 +67,32 @@ def barred_from_passing(
 
 def bar_people(machine: Machine) -> None:
     """Tell the open tasks whom they bar now, after a slice in which somebody took part."""
-    if not machine.took_part or not machine.definition.four_eyes:
+    covers = machine.definition.four_eyes
+    if not machine.took_part or not covers:
         return
+    marked = [frame for frame in machine.frames.values() if frame.step and _mark(machine, frame)]
     for leaf in machine.leaves():
-        if leaf.wait == WaitKind.TASK and leaf.role is None:
-            _bar(machine, leaf)
+        if leaf.wait == WaitKind.TASK:
+            named = set(covers.get(machine.owner(leaf).step or "", ()))
+            if named & set(machine.took_part) or any(frame in marked for frame in machine.upward(leaf)):
+                _tell(machine, leaf)
 
 
-def _bar(machine: Machine, leaf: Frame) -> None:
-    definition, step = machine.definition, machine.step_of(machine.owner(leaf))
-    naming = [name for name in machine.took_part if step.id in definition.four_eyes.get(name, ())]
-    opened = machine.opened.get(leaf.n)
-    if naming and opened is None:
-        either_way = [person for name in naming for person in machine.took_part[name]]
-        leaf.more = {"barred": list(dict.fromkeys([*(leaf.more or {}).get("barred", ()), *either_way]))}
-    elif not set(machine.took_part) & set(definition.four_eyes.get(step.id, ())):
-        return
-    names = barred(definition, machine.people, machine.facts.started_by, step)
-    names = tuple(dict.fromkeys((*names, *(leaf.more or {}).get("barred", ()))))
+def _mark(machine: Machine, frame: Frame) -> bool:
+    """Keep at a step who did a task that names it while it was under way; answer whether anybody did."""
+    covers = machine.definition.four_eyes
+    acts = [act for step, done in machine.took_part.items() if frame.step in covers.get(step, ()) for act in done]
+    did = [name for name, next_number in acts if frame.n < next_number]
+    if did:
+        frame.barred = list(dict.fromkeys([*(frame.barred or ()), *did]))
+    return bool(did)
+
+
+def _tell(machine: Machine, leaf: Frame) -> None:
+    step = machine.step_of(machine.owner(leaf))
+    found = barred(machine.definition, machine.people, machine.facts.started_by, step)
+    around = (name for frame in machine.upward(leaf) for name in frame.barred or ())
+    names, opened = tuple(dict.fromkeys((*found, *around))), machine.opened.get(leaf.n)
     if opened is None:
         machine.effects.append(BarPeople(leaf.n, step.id, names))
     elif opened.task is not None:

@@ -115,8 +115,8 @@ class Machine(Tree):
         self.trace: list[StepRun] = []
         self.changes: list[Change] = []
         self.origins: dict[int, tuple[ErrorRecord, Checkpoint]] = {}
-        self.took_part: dict[str, list[str]] = {}
-        """The steps in which somebody took part in this slice, and who."""
+        self.took_part: dict[str, list[tuple[str, int]]] = {}
+        """The steps in which somebody took part in this slice, who, and which number was the next then."""
 
     def _load(self, snapshot: Snapshot) -> None:
         """Take a snapshot's values as this machine's own."""
@@ -273,7 +273,7 @@ class Machine(Tree):
         """Keep that somebody took part in a step, and when; nobody and the engine take no part."""
         if step and name:
             self.people.setdefault(step, {})[name] = at or spell_moment(self.now)
-            self.took_part.setdefault(step, []).append(name)
+            self.took_part.setdefault(step, []).append((name, self.next))
 
     # ends
 

@@ -29,6 +29,7 @@ class UnreadableSnapshot(Exception):
 
 
 NameAndKey = list[str | None]
+Names = list[str]
 
 
 class Frame:
@@ -52,6 +53,8 @@ class Frame:
     given: dict[str, Json] | None = None
     more: dict[str, Json] | None = None
     pos: str | None = None
+    barred: Names | None = None
+    """Who did a task that names this step while it was under way: four eyes keep them from the rest of it."""
 
     def __init__(self, n: int, p: int) -> None:
         self.n = n

@@ -105,6 +105,22 @@ def test_of_two_open_at_once_it_holds_either_way_round() -> None:
     assert played(f"workflow: w\nsteps:\n  {steps}\ntests:\n  - {{{PEOPLE}, start: {{}}, do: [{acts}]}}") == []
 
 
+@pytest.mark.parametrize(
+    ("under_way", "then"),
+    [
+        ("{id: x, group: {steps: [{id: one, task: {title: A, roles: [r]}}, {id: two, task: {title: B, roles: [r]}}]}}",
+         "{complete: one, by: bob}, {complete: two, by: ann, refused: four_eyes}, {complete: two, by: bob}"),
+        ("{id: x, workflow: {name: kid2}}",
+         "{complete: first, in: x, by: bob}, {complete: then, in: x, by: ann, refused: four_eyes}"),
+    ],
+)  # fmt: skip
+def test_who_did_it_while_a_step_it_names_was_under_way_does_not_do_the_rest(under_way: str, then: str) -> None:
+    acts = f"{{complete: y, by: ann}}, {then}"
+    assert (
+        played(f"workflow: w\nsteps:\n  {beside(under_way)}\ntests:\n  - {{{PEOPLE}, start: {{}}, do: [{acts}]}}") == []
+    )
+
+
 def test_who_checked_an_earlier_round_may_do_the_next() -> None:
     steps = f"- repeat: {{times: 2, steps: [{OPEN_X}, {Y}]}}"
     acts = "{complete: x, by: ann}, {complete: y, by: bob}, {complete: x, by: bob}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine.kernel.choosing import choose
 from engine.kernel.effects import OpenTask, Outcome, Wait
 from engine.kernel.forms import check_values
+from engine.kernel.periods import spell_moment
 from engine.kernel.signals import Json
 
 if TYPE_CHECKING:
@@ -69,7 +70,23 @@ def people_inside(instance: "Instance", task: OpenTask) -> set[str]:
     """Name who took part in those children under way that four eyes look into."""
     steps = task.extra.get("not_inside", ())
     waiting = [token for token, wait in instance.waits.items() if token in instance.children and wait.step in steps]
-    return {name for token in waiting for name in everybody_in(instance.children[token])}
+    return {name for token in waiting for name in everybody_in(instance.children[token])} | _checked_above(instance)
+
+
+def _checked_above(instance: "Instance") -> set[str]:
+    """Name who did, while a case was under way, a task above it whose rule looks into the case."""
+    if instance.parent is None or instance.parent[0].snapshot is None:
+        return set()
+    (parent, token), since = instance.parent, spell_moment(instance.facts.started_at)
+    step = parent.waits[token].step if token in parent.waits else ""
+    looking = {one.wait.step for one in parent.tasks.values() if _looks_into(one.wait.task, step)}
+    people = parent.snapshot.people if parent.snapshot is not None else {}
+    own = {name for one in looking for name, at in people.get(one, {}).items() if at >= since}
+    return own | _checked_above(parent)
+
+
+def _looks_into(task: OpenTask | None, step: str) -> bool:
+    return task is not None and step in task.extra.get("not_inside", ())
 
 
 def everybody_in(instance: "Instance") -> dict[str, str]:

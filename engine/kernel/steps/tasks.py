@@ -46,7 +46,7 @@ def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
         priority=_text(task, "priority", names) or "normal",
         due_at=_due(machine, task, "due", names),
         follow_up_at=_due(machine, task, "follow_up", names),
-        excluded=barred(machine.definition, machine.people, machine.facts.started_by, step),
+        excluded=_excluded(machine, frame, step),
         familiar=_who_did(machine, names, task.get("same_as", ())),
         sla_at=_due(machine, task, "sla", names),
         extra=_extra(machine, step, names),
@@ -115,6 +115,13 @@ def _outcomes(task: Mapping[str, Any]) -> tuple[Outcome, ...]:
 
 DONE = (Outcome("done", "Done"),)
 """What a task can be answered with where its author named nothing."""
+
+
+def _excluded(machine: Machine, frame: Frame, step: Step) -> tuple[str, ...]:
+    """Name whom four eyes bar: by the task's own rule, and by one that names a step around it."""
+    own = barred(machine.definition, machine.people, machine.facts.started_by, step)
+    around = (name for found in machine.upward(frame) for name in found.barred or ())
+    return tuple(dict.fromkeys((*own, *around)))
 
 
 def _due(machine: Machine, task: Mapping[str, Any], key: str, names: Names) -> datetime | None:
