@@ -90,13 +90,13 @@ def test_who_asked_for_it_is_refused_on_every_door_and_told_why(signed_in: Signe
     forge(ada, "form[action$='/comment/']", f"{task}claim/")
     refused = Inbox(ada).notice
     expect(refused.get_by_role("heading")).to_have_text("Someone else must do this")
-    expect(refused).to_contain_text("Four eyes: you took part")
+    expect(refused).to_contain_text("Four eyes: you started this")
     assert faults_in(ada, FEW_LOOKS) == []
 
     ada.goto("/inbox/?view=team&template=payout")
     ada.get_by_role("checkbox", name="Select Pay out the bonus").check()
     ada.locator("[data-bulk]").get_by_role("button", name="Claim").click()
-    expect(ada.get_by_role("main").get_by_role("listitem")).to_contain_text("Four eyes: you took part")
+    expect(ada.get_by_role("main").get_by_role("listitem")).to_contain_text("Four eyes: you started this")
     ada.goto("/inbox/?view=available&template=payout")
     expect(ada.locator("[data-row]")).to_have_count(0)
     ada.keyboard.press("n")
