@@ -1,6 +1,8 @@
 """Tell about wrong settings before anything runs, each with a hint."""
 
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
@@ -55,3 +57,23 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         for name in names
         if getattr(settings, name) <= 0
     ]
+
+
+@register(deploy=True)
+def check_redis(**kwargs: Any) -> list[CheckMessage]:
+    """Refuse a Redis on another host to which anybody may speak, or whose password anybody may read on the way."""
+    address = urlsplit(settings.REDIS_URL)
+    if address.scheme == "unix" or _is_here(address.hostname or ""):
+        return []
+    lacking = [
+        word for word, there in (("a password", address.password), ("TLS", address.scheme == "rediss")) if not there
+    ]
+    hint = "Use rediss://:PASSWORD@HOST/0, and let only this platform's hosts reach it."
+    return [Error(f"REDIS_URL names another host without {lack}.", hint=hint, id="workflow.E010") for lack in lacking]
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -5,9 +5,9 @@ with a fresh id: jobs never pile up, however long workers are busy. The drain de
 signal committed later sets it again. A lost job or an emptied Redis costs one look's distance, never work.
 
 `DrainWorker` is what both `manage.py rqworker` and `manage.py worker` run: no fork per job, JSON only, and awake at the next
-due moment without any job. It drains as soon as it has taken a job, so that the job itself finds nothing left to do, and makes
-calls beside its looks. It works by the clock alone while Redis is away, refuses it or has forgotten it, from the start too, and
-waits for a database that is away.
+due moment without any job. It drains as soon as it has taken a job and runs nothing that Redis names: whoever can write there
+could name any function. It makes calls beside its looks. It works by the clock alone while Redis is away, refuses it or has
+forgotten it, from the start too, and waits for a database that is away.
 """
 
 import random
@@ -28,7 +28,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
-from rq import SimpleWorker, get_current_job, worker_registration
+from rq import SimpleWorker, worker_registration
 from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.queue import Queue
@@ -61,8 +61,6 @@ PATIENCE_SECONDS = 2.0
 LOST = (RedisError, OSError)
 TOLD_EVERY = 0.2
 """How often a process rings for streams: a ring is a round trip that somebody waits for."""
-BEGUN = "begun"
-"""Noted at a job, in this process only, for which its worker has drained already."""
 FINISHING_SECONDS = 30.0
 """How long a worker that is told to stop waits for the calls under way; what is left is due again after its deadline."""
 AWAY = (OperationalError, InterfaceError, InternalError)
@@ -131,11 +129,9 @@ dispatcher = RqDispatcher()
 
 
 def drain_job() -> None:
-    """Empty the queue, unless a worker did so when it took this job; the one job that is ever enqueued."""
-    job = get_current_job()
-    if job is None or not job.meta.get(BEGUN):
-        _lower_flag(client(settings.REDIS_URL))
-        look()
+    """Empty the queue: the one job that is ever enqueued. Our own workers drain by themselves when they take it."""
+    _lower_flag(client(settings.REDIS_URL))
+    look()
 
 
 def _lower_flag(redis: Redis) -> None:
@@ -287,9 +283,9 @@ class DrainWorker(SimpleWorker):
             self._do_beside()
             found = self._next_job(timeout, drained)
             if found is not None:
-                self._begin_at_once(found[0], lasting=lasting)
-            if found is not None or timeout is None:
-                return found
+                self._woken_by(found[0], lasting=lasting)
+            elif timeout is None:
+                return None
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
                 return None
         raise StopRequested
@@ -298,15 +294,17 @@ class DrainWorker(SimpleWorker):
         """Drain; calls go on beside a lasting worker, one that ends with the queue waits for them."""
         return look(self._calls if lasting else None, lambda: bool(self._stop_requested))
 
-    def _begin_at_once(self, job: Job, *, lasting: bool) -> None:
-        """Drain on being woken, before RQ has taken its notes of the job: they take longer than a transition."""
-        if job.func_name == DRAIN_JOB:
-            try:
-                _lower_flag(self.connection)
-            except LOST as error:
-                self.miss_redis(error)
-            self._look(lasting=lasting)
-            job.meta[BEGUN] = True
+    def _woken_by(self, job: Job, *, lasting: bool) -> None:
+        """Drain on being woken. The job itself is dropped, never run: what it names is only worth a line in the log."""
+        name = _name_of(job)
+        if name != DRAIN_JOB:
+            log.warning("dropped a job that is not ours from Redis", job=job.id, function=name)
+        try:
+            self.connection.delete(job.key)
+            _lower_flag(self.connection)
+        except LOST as error:
+            self.miss_redis(error)
+        self._look(lasting=lasting)
 
     def _do_beside(self) -> None:
         """Tell webhooks and lay out diagrams on the side; a database that is away is waited for at the next look for work."""
@@ -377,6 +375,11 @@ class DrainWorker(SimpleWorker):
             )
         except DequeueTimeout:
             return None
+        except LOST:
+            raise
+        except Exception as error:  # noqa: BLE001  what somebody else wrote into Redis can be anything; its id is off the queue by now
+            log.warning("dropped a job that cannot be read from Redis", error=type(error).__name__)
+            return None
 
     def teardown(self) -> None:
         """Wait for calls under way, as far as that can be asked, and leave nothing open."""
@@ -386,6 +389,13 @@ class DrainWorker(SimpleWorker):
             log.warning("the database did not answer, calls under way are made again later", calls=self._calls.count)
         super().teardown()
         connection.close()
+
+
+def _name_of(job: Job) -> str:
+    try:
+        return str(job.func_name)
+    except Exception:  # noqa: BLE001  the same
+        return "unreadable"
 
 
 def make_worker(name: str) -> DrainWorker:

@@ -15,11 +15,17 @@ import httpx
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
-_TUNNELS = tuple(
-    ipaddress.ip_network(network)
-    for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fec0::/10", "192.88.99.0/24")
-)
-"""Ranges that Python calls global and that carry, or carried, other addresses inside."""
+_NOT_PUBLIC_4 = """
+0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24
+192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
+168.63.129.16/32
+"""
+"""IANA's special-purpose registry, multicast and reserved space; the last is the host that answers every machine in Azure."""
+_PUBLIC_6 = ipaddress.IPv6Network("2000::/3")
+_NOT_PUBLIC_6 = "2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3ffe::/16 3fff::/20"
+"""Of the one range in which IPv6 is public, what IANA keeps for protocols, tunnels, documentation and trials. Metadata hosts of
+clouds, tunnels and mapped forms outside it are refused with the rest."""
+_REFUSED = tuple(ipaddress.ip_network(text) for text in (_NOT_PUBLIC_4 + _NOT_PUBLIC_6).split())
 
 
 class AddressRefused(Exception):
@@ -71,13 +77,14 @@ def may_be_private(url: httpx.URL, *, operator: Sequence[str], tenant: Sequence[
 
 
 def is_public(text: str) -> bool:
-    """Tell whether an address belongs to the open internet."""
+    """Tell whether an address belongs to the open internet, by our own list: Python's differs between its releases."""
     address = ipaddress.ip_address(text)
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        return is_public(str(address.ipv4_mapped))
-    if any(address in network for network in _TUNNELS if network.version == address.version):
-        return False
-    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return is_public(str(address.ipv4_mapped))
+        if address not in _PUBLIC_6:
+            return False
+    return not any(address in network for network in _REFUSED if network.version == address.version)
 
 
 def safe_addresses(host: str, port: int, *, private: bool, timeout: float) -> tuple[str, ...]:

@@ -38,13 +38,17 @@ def refused(result: Succeeded | Failed) -> bool:
         "192.0.0.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "192.88.99.1",
         "::1", "::", "fe80::1", "fc00::1", "fec0::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254",
         "::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:7f00:1::", "2001:db8::1",
+        "192.0.0.9", "192.0.0.192", "168.63.129.16", "100.100.100.200", "192.31.196.1", "203.0.113.7", "3fff::1", "5f00::1",
+        "2001:2::1", "2001:20::1", "fd00:ec2::254", "fd20:ce::254", "100::1", "2620:4f:8000::1", "3ffe::1", "4000::1",
     ],
 )  # fmt: skip
 def test_address_that_is_not_of_the_open_internet_is_not_public(address: str) -> None:
     assert not addresses.is_public(address)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "::ffff:8.8.8.8", "2606:4700::1111"])
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "93.184.216.34", "::ffff:8.8.8.8", "2606:4700::1111", "2001:200::1", "2a00::1"]
+)
 def test_address_of_the_open_internet_is_public(address: str) -> None:
     assert addresses.is_public(address)
 

@@ -1,0 +1,53 @@
+"""Redis is a bell: whatever somebody puts into it, a worker drains, drops it, and runs nothing that it names."""
+
+from pathlib import Path
+from typing import Any
+
+import django_rq
+import pytest
+from rq.queue import Queue
+from rq.serializers import DefaultSerializer, JSONSerializer
+
+from engine.dispatch import rq
+from engine.dispatch.rq import QUEUE, make_worker
+from tests.cast import Cast
+from tests.workflows import CALL, activated, started
+
+
+@pytest.fixture
+def queue(transactional: None, valkey: object, settings: Any) -> Queue:
+    settings.WORKFLOW_DISPATCHER = "rq"
+    return Queue(QUEUE, connection=django_rq.get_connection(QUEUE), serializer=JSONSerializer)
+
+
+def touch(queue: Queue, path: Path) -> None:
+    queue.enqueue("pathlib.os.mkdir", str(path))
+
+
+def touch_afterwards(queue: Queue, path: Path) -> None:
+    """Name our own job, and another function as what follows it."""
+    job = queue.enqueue(rq.DRAIN_JOB)
+    queue.connection.hset(job.key, mapping={"success_callback_name": "pathlib.os.mkdir", "meta": "{}"})
+
+
+def pickled(queue: Queue, path: Path) -> None:
+    Queue(QUEUE, connection=queue.connection, serializer=DefaultSerializer).enqueue("pathlib.os.mkdir", str(path))
+
+
+def broken(queue: Queue, path: Path) -> None:
+    job = queue.enqueue("pathlib.os.mkdir", str(path))
+    queue.connection.hset(job.key, mapping={"data": b"\xff", "created_at": "never", "timeout": "x"})
+
+
+@pytest.mark.parametrize("put", [touch, touch_afterwards, pickled, broken])
+def test_a_worker_runs_nothing_that_redis_names(cast: Cast, queue: Queue, tmp_path: Path, put: Any) -> None:
+    activated(cast.actor("gwen"), CALL)
+    instance = started(cast.actor("ada"), "call", word="x")
+    queue.empty()
+    target = tmp_path / "made"
+    put(queue, target)
+    make_worker("careful").work(burst=True)
+    instance.refresh_from_db()
+    assert not target.exists()
+    assert queue.count == 0
+    assert instance.status == "completed"  # and it drained all the same
