@@ -44,6 +44,8 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         "WORKFLOW_POISON_ATTEMPTS",
         "WORKFLOW_DRAIN_BATCH",
         "WORKFLOW_WAKE_SECONDS",
+        "WORKFLOW_LATE_SECONDS",
+        "WORKFLOW_POOL_PATIENCE",
         "WORKFLOW_SLICE_STEPS",
         "WORKFLOW_SLICE_SECONDS",
         "WORKFLOW_LARGEST_UPLOAD",

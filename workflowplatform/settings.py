@@ -238,6 +238,8 @@ WORKFLOW_STREAM_CHECK_SECONDS = float(os.environ.get("WORKFLOW_STREAM_CHECK_SECO
 WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
 WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))
 WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))
+WORKFLOW_LATE_SECONDS = float(os.environ.get("WORKFLOW_LATE_SECONDS", "30"))
+"""Work that has been due for so long while no worker looks makes the health say that the platform is down."""
 WORKFLOW_SLICE_STEPS = int(os.environ.get("WORKFLOW_SLICE_STEPS", "500"))
 WORKFLOW_SLICE_SECONDS = float(os.environ.get("WORKFLOW_SLICE_SECONDS", "0.05"))
 """A slice that takes longer stops early and goes on by an InternalContinue."""
@@ -253,12 +255,12 @@ WORKFLOW_POOLED = flag("WORKFLOW_POOLED", not WORKFLOW_PREPARE)
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = WORKFLOW_POOLED
 WORKFLOW_POOL_SIZE = int(os.environ.get("WORKFLOW_POOL_SIZE", "0"))
 """How many connections a web process keeps at most for its requests; 0, as in workers and commands: one a thread, its own."""
+WORKFLOW_POOL_PATIENCE = float(os.environ.get("WORKFLOW_POOL_PATIENCE", "10"))
+"""How many seconds a request waits for one of them while all are in use, before it is told that the server is too busy."""
 if WORKFLOW_POOL_SIZE:
-    DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True}
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-        "min_size": 1,
-        "max_size": WORKFLOW_POOL_SIZE,
-        "timeout": 10,
-    }
+    DATABASES["default"]["CONN_MAX_AGE"] = 0
+    _options = DATABASES["default"].setdefault("OPTIONS", {})
+    _options["pool"] = {"size": WORKFLOW_POOL_SIZE, "patience": WORKFLOW_POOL_PATIENCE}
+    _options.setdefault("connect_timeout", 2)  # a host that does not even refuse is away
 
 LOGGING = logging_settings(level=os.environ.get("LOG_LEVEL", "INFO"), for_people=LOOPBACK_ONLY or DEBUG)

@@ -39,7 +39,7 @@ def _parameters_of(model: type[Model], entry: Any) -> Iterator[str]:
     if not isinstance(path, str):
         yield path.parameter_name
         return
-    field = get_fields_from_path(model, path)[-1]
+    field: Any = get_fields_from_path(model, path)[-1]
     yield from (path, f"{path}__exact")
     if field.is_relation:
         yield f"{path}__{field.target_field.name}__exact"
