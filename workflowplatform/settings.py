@@ -12,6 +12,7 @@ from uuid import UUID
 from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
 from workflowplatform.logs import logging_settings
 from workflowplatform.services.database_url import from_url
+from workflowplatform.services.refusals import CannotStart
 from workflowplatform.services.running import find_running
 from workflowplatform.services.secret_key import kept_secret_key
 from workflowplatform.version import VERSION
@@ -97,7 +98,10 @@ TEMPLATES = [
     },
 ]
 
-DATABASES: dict[str, Any] = {"default": from_url(DATABASE_URL)}
+try:
+    DATABASES: dict[str, Any] = {"default": from_url(DATABASE_URL)}
+except ValueError as error:
+    raise CannotStart(str(error)) from error
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"

@@ -106,3 +106,9 @@ def test_systemd_itself_reads_the_units(tmp_path: Path) -> None:
     )
     complaints = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
     assert complaints == []
+
+
+def test_the_way_with_gunicorn_collects_static_files_first() -> None:
+    guide = (PROJECT / "docs/operations.md").read_text()
+    (way,) = (part for part in guide.split("\n\n") if part.startswith("**gunicorn**"))
+    assert 0 < way.index("manage.py collectstatic --no-input") < way.index("gunicorn workflowplatform.asgi:application")
