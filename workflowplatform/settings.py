@@ -12,6 +12,7 @@ from uuid import UUID
 from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
 from workflowplatform.logs import logging_settings
 from workflowplatform.services.database_url import from_url
+from workflowplatform.services.public_url import origin_of
 from workflowplatform.services.refusals import CannotStart
 from workflowplatform.services.running import find_running
 from workflowplatform.services.secret_key import kept_secret_key
@@ -151,6 +152,8 @@ STORAGES = {
     },
 }
 
+WORKFLOW_PUBLIC_URL = origin_of(os.environ.get("WORKFLOW_PUBLIC_URL", ""))
+"""Where people reach the product, such as https://workflow.example.com: mails link to it."""
 EMAIL_URL_HOST = os.environ.get("EMAIL_HOST", "")
 EMAIL_BACKEND = (
     "django.core.mail.backends.smtp.EmailBackend"
@@ -226,6 +229,9 @@ WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.galler
 WORKFLOW_TOKEN_REQUESTS = int(os.environ.get("WORKFLOW_TOKEN_REQUESTS", "30000"))
 WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000"))
 """How many REST requests a minute one token and one tenant may make; 0: any number."""
+WORKFLOW_HOSTS = int(os.environ.get("WORKFLOW_HOSTS", "1"))
+WORKFLOW_SHARED_FILES = flag("WORKFLOW_SHARED_FILES")
+"""On how many hosts web and workers run, and whether WORKFLOW_DATA/attachments is one folder for all of them."""
 WORKFLOW_LARGEST_UPLOAD = int(os.environ.get("WORKFLOW_LARGEST_UPLOAD", str(128 * 1024**2)))
 """How many bytes a form with files may have in all."""
 # A webhook is disabled when so many tries in a row failed, over at least so many hours.
