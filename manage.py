@@ -15,11 +15,25 @@ def main() -> None:
             from workflowplatform.services.up import main as up
 
             sys.exit(up(sys.argv[2:]))
-        from django.core.management import execute_from_command_line
-
-        execute_from_command_line(sys.argv)
+        _run(sys.argv)
     except CannotStart as refusal:
         sys.exit(str(refusal))
+
+
+def _run(words: list[str]) -> None:
+    """Run a command of Django's or ours; a database that it cannot use is a refusal too, unless all is asked for."""
+    from django.core.management import execute_from_command_line
+    from django.db import Error
+
+    try:
+        execute_from_command_line(words)
+    except Error as error:
+        from workflowplatform.database.refusing import sentence_for
+
+        told = None if "--traceback" in words else sentence_for(error)
+        if told is None:
+            raise
+        raise CannotStart(told) from error
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as Doubt
 
 DISPATCHERS = ("rq", "immediate")
 STARTUP_VALIDATIONS = ("strict", "warn")
@@ -46,6 +47,9 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         "WORKFLOW_POISON_ATTEMPTS",
         "WORKFLOW_DRAIN_BATCH",
         "WORKFLOW_WAKE_SECONDS",
+        "WORKFLOW_LATE_SECONDS",
+        "WORKFLOW_HOSTS",
+        "WORKFLOW_POOL_PATIENCE",
         "WORKFLOW_SLICE_STEPS",
         "WORKFLOW_SLICE_SECONDS",
         "WORKFLOW_LARGEST_UPLOAD",
@@ -77,3 +81,31 @@ def _is_here(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@register(deploy=True)
+def check_mails(**kwargs: Any) -> list[CheckMessage]:
+    """Warn where mails are sent that cannot say where to go."""
+    if settings.WORKFLOW_PUBLIC_URL or not settings.EMAIL_URL_HOST:
+        return []
+    return [
+        Doubt(
+            "EMAIL_HOST is set and WORKFLOW_PUBLIC_URL is not: mails about tasks have no address to click.",
+            hint="Set WORKFLOW_PUBLIC_URL to where people reach the product, such as https://workflow.example.com.",
+            id="workflow.W001",
+        )
+    ]
+
+
+@register(deploy=True)
+def check_shared_files(**kwargs: Any) -> list[CheckMessage]:
+    """Warn where a file added on one host cannot be fetched on another."""
+    if settings.WORKFLOW_HOSTS <= 1 or settings.WORKFLOW_SHARED_FILES:
+        return []
+    return [
+        Doubt(
+            f"The product runs on {settings.WORKFLOW_HOSTS} hosts, and files of tasks are kept on the host that took them.",
+            hint="Let all hosts share the folder attachments/ in WORKFLOW_DATA, then set WORKFLOW_SHARED_FILES=1.",
+            id="workflow.W002",
+        )
+    ]

@@ -23,6 +23,7 @@ from engine.routing import queue_signal
 from engine.task_reasons import refuse_person
 from workflowplatform.accounts.actor import actor_of, engine_actor
 from workflowplatform.accounts.models import Role, User
+from workflowplatform.addresses import public_address
 from workflowplatform.ids import uuid7
 
 MOST_LETTERS = 100
@@ -226,5 +227,11 @@ def _subject(effect: TellPeople, task: Task) -> str:
 
 def _text(task: Task) -> str:
     due = f"Due: {task.due_at:%Y-%m-%d %H:%M} UTC" if task.due_at else ""
-    lines = [task.title, task.description, task.business_reference or "", due, f"/inbox/tasks/{task.pk}/"]
+    lines = [
+        task.title,
+        task.description,
+        task.business_reference or "",
+        due,
+        public_address(f"/inbox/tasks/{task.pk}/"),
+    ]
     return "\n".join(line for line in lines if line)

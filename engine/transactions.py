@@ -17,6 +17,7 @@ import structlog
 from django.db import Error, InterfaceError, OperationalError, connection, transaction
 
 from engine.metrics import tell_conflict
+from workflowplatform.database.pool import TooBusy
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +59,11 @@ def is_server_unable(error: BaseException) -> bool:
     """Tell whether the server can write nothing for now: read-only after a failover, out of room, about to stop."""
     state = getattr(error.__cause__, "sqlstate", None) or ""
     return state == READ_ONLY or state.startswith(UNABLE)
+
+
+def is_too_busy(error: BaseException) -> bool:
+    """Return whether no database connection of this process was free in time; the database itself is well."""
+    return isinstance(error.__cause__, TooBusy)
 
 
 def is_database_away(error: BaseException) -> bool:

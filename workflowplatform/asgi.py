@@ -4,13 +4,18 @@ import os
 
 import django
 
+from workflowplatform.services.refusals import CannotStart
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
 os.environ.setdefault("WORKFLOW_POOL_SIZE", "20")
-django.setup(set_prefix=False)
+try:
+    django.setup(set_prefix=False)
+except CannotStart as refusal:
+    raise SystemExit(str(refusal)) from None
 
-from engine.startup import Unfit, require_fit_to_serve  # noqa: E402  the apps are loaded by now
-from engine.streaming.serving import Streams  # noqa: E402
-from workflowplatform.one_thread import OneThread  # noqa: E402
+from engine.startup import Unfit, require_fit_to_serve  # the apps are loaded by now
+from engine.streaming.serving import Streams
+from workflowplatform.one_thread import OneThread
 
 application = Streams(OneThread())
 

@@ -12,6 +12,8 @@ from uuid import UUID
 from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
 from workflowplatform.logs import logging_settings
 from workflowplatform.services.database_url import from_url
+from workflowplatform.services.public_url import origin_of
+from workflowplatform.services.refusals import CannotStart
 from workflowplatform.services.running import find_running
 from workflowplatform.services.secret_key import kept_secret_key
 from workflowplatform.version import VERSION
@@ -97,7 +99,10 @@ TEMPLATES = [
     },
 ]
 
-DATABASES: dict[str, Any] = {"default": from_url(DATABASE_URL)}
+try:
+    DATABASES: dict[str, Any] = {"default": from_url(DATABASE_URL)}
+except ValueError as error:
+    raise CannotStart(str(error)) from error
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
@@ -147,6 +152,8 @@ STORAGES = {
     },
 }
 
+WORKFLOW_PUBLIC_URL = origin_of(os.environ.get("WORKFLOW_PUBLIC_URL", ""))
+"""Where people reach the product, such as https://workflow.example.com: mails link to it."""
 EMAIL_URL_HOST = os.environ.get("EMAIL_HOST", "")
 EMAIL_BACKEND = (
     "django.core.mail.backends.smtp.EmailBackend"
@@ -222,6 +229,9 @@ WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.galler
 WORKFLOW_TOKEN_REQUESTS = int(os.environ.get("WORKFLOW_TOKEN_REQUESTS", "30000"))
 WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000"))
 """How many REST requests a minute one token and one tenant may make; 0: any number."""
+WORKFLOW_HOSTS = int(os.environ.get("WORKFLOW_HOSTS", "1"))
+WORKFLOW_SHARED_FILES = flag("WORKFLOW_SHARED_FILES")
+"""On how many hosts web and workers run, and whether WORKFLOW_DATA/attachments is one folder for all of them."""
 WORKFLOW_LARGEST_UPLOAD = int(os.environ.get("WORKFLOW_LARGEST_UPLOAD", str(128 * 1024**2)))
 """How many bytes a form with files may have in all."""
 # A webhook is disabled when so many tries in a row failed, over at least so many hours.
@@ -238,6 +248,8 @@ WORKFLOW_STREAM_CHECK_SECONDS = float(os.environ.get("WORKFLOW_STREAM_CHECK_SECO
 WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
 WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))
 WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))
+WORKFLOW_LATE_SECONDS = float(os.environ.get("WORKFLOW_LATE_SECONDS", "30"))
+"""Work that has been due for so long while no worker looks makes the health say that the platform is down."""
 WORKFLOW_SLICE_STEPS = int(os.environ.get("WORKFLOW_SLICE_STEPS", "500"))
 WORKFLOW_SLICE_SECONDS = float(os.environ.get("WORKFLOW_SLICE_SECONDS", "0.05"))
 """A slice that takes longer stops early and goes on by an InternalContinue."""
@@ -253,12 +265,12 @@ WORKFLOW_POOLED = flag("WORKFLOW_POOLED", not WORKFLOW_PREPARE)
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = WORKFLOW_POOLED
 WORKFLOW_POOL_SIZE = int(os.environ.get("WORKFLOW_POOL_SIZE", "0"))
 """How many connections a web process keeps at most for its requests; 0, as in workers and commands: one a thread, its own."""
+WORKFLOW_POOL_PATIENCE = float(os.environ.get("WORKFLOW_POOL_PATIENCE", "10"))
+"""How many seconds a request waits for one of them while all are in use, before it is told that the server is too busy."""
 if WORKFLOW_POOL_SIZE:
-    DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True}
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-        "min_size": 1,
-        "max_size": WORKFLOW_POOL_SIZE,
-        "timeout": 10,
-    }
+    DATABASES["default"]["CONN_MAX_AGE"] = 0
+    _options = DATABASES["default"].setdefault("OPTIONS", {})
+    _options["pool"] = {"size": WORKFLOW_POOL_SIZE, "patience": WORKFLOW_POOL_PATIENCE}
+    _options.setdefault("connect_timeout", 2)  # a host that does not even refuse is away
 
 LOGGING = logging_settings(level=os.environ.get("LOG_LEVEL", "INFO"), for_people=LOOPBACK_ONLY or DEBUG)

@@ -4,11 +4,16 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from workflowplatform.services.refusals import CannotStart
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
 os.environ.setdefault("WORKFLOW_POOL_SIZE", "20")
-application = get_wsgi_application()
+try:
+    application = get_wsgi_application()
+except CannotStart as refusal:
+    raise SystemExit(str(refusal)) from None
 
-from engine.startup import Unfit, require_fit_to_serve  # noqa: E402  the apps are loaded by now
+from engine.startup import Unfit, require_fit_to_serve  # the apps are loaded by now
 
 try:
     require_fit_to_serve()

@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.core.exceptions import BadRequest
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -109,7 +111,10 @@ class AuditAdmin(TenantAdmin):
         asked: Any = request.GET.copy()
         as_json = asked.pop("format", [""])[-1] == "json"
         request.GET = asked
-        rows = self.get_changelist_instance(request).get_queryset(request).order_by("id")
+        try:
+            rows = self.get_changelist_instance(request).get_queryset(request).order_by("id")
+        except IncorrectLookupParameters as error:
+            raise BadRequest from error
         lines = _json_lines(rows) if as_json else _csv_lines(rows)
         kind, name = ("application/x-ndjson", "audit.ndjson") if as_json else ("text/csv; charset=utf-8", "audit.csv")
         return StreamingHttpResponse(

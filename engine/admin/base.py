@@ -4,7 +4,7 @@ A row of another tenant answers like one that does not exist, under every addres
 engine.access; what it does goes through a service. Django's own log is not written: the history of a row is our audit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NoReturn
 
 from django.contrib.admin import RelatedFieldListFilter
@@ -33,10 +33,18 @@ def rows_of_tenant(model: type[Model], actor: Actor) -> QuerySet[Any]:
     return model._default_manager.filter(tenant_id=actor.tenant_id)
 
 
-def _filter_name(entry: Any) -> str:
-    """Name what a filter reads from the address: a field, or a filter's own word."""
-    named = entry[0] if isinstance(entry, tuple) else entry
-    return str(getattr(named, "parameter_name", named))
+def _parameters_of(model: type[Model], entry: Any) -> Iterator[str]:
+    """List how an address may set a filter: to an exact value, and to nothing where the field can be empty."""
+    path = entry[0] if isinstance(entry, tuple) else entry
+    if not isinstance(path, str):
+        yield path.parameter_name
+        return
+    field: Any = get_fields_from_path(model, path)[-1]
+    yield from (path, f"{path}__exact")
+    if field.is_relation:
+        yield f"{path}__{field.target_field.name}__exact"
+    if field.null or field.many_to_many:
+        yield f"{path}__isnull"
 
 
 class TenantRelatedFilter(RelatedFieldListFilter):
@@ -93,9 +101,13 @@ class TenantAdmin(ModelAdmin):
         return entry
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Let addresses filter only by what the page offers: not, letter by letter, by a password's hash."""
-        offered = [_filter_name(entry) for entry in self.list_filter]
-        return any(lookup == name or lookup.startswith(f"{name}__") for name in offered)
+        """Let addresses set only the filters that the page offers, to exact values.
+
+        Any other lookup lets a reader guess what the page does not show: a password's hash, letter by letter. A NUL is
+        no value of any field, and the database raises on it.
+        """
+        offered = (name for entry in self.list_filter for name in _parameters_of(self.model, entry))
+        return lookup in offered and "\0" not in value
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
         raise Http404

@@ -30,13 +30,9 @@ from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.middleware import CHOSEN_TENANT
 from workflowplatform.accounts.models import Role, Tenant, User
+from workflowplatform.addresses import origin_for
 
 LEVELS = [(int(level), f"{int(level)} · {level.name.lower()}") for level in Level]
-
-
-def base_url(request: HttpRequest) -> str:
-    """Say where this admin stands, for links in mails."""
-    return request.build_absolute_uri("/")
 
 
 class PersonForm(ServiceForm):
@@ -78,7 +74,7 @@ class NewPersonForm(PersonForm):
         tenant = Tenant.objects.get(pk=self.actor.tenant_id)
         person = people.create_person(actor=self.actor, tenant=tenant, **typed)
         if invite:
-            people.invite_person(actor=self.actor, person=person, base_url=base_url(self.request))
+            people.invite_person(actor=self.actor, person=person, base_url=origin_for(self.request))
         return person
 
 
@@ -104,7 +100,7 @@ class ChangedPersonForm(PersonForm):
 
 def invite(request: HttpRequest, person: User) -> str:
     """Send an invitation."""
-    people.invite_person(actor=actor_of(request), person=person, base_url=base_url(request))
+    people.invite_person(actor=actor_of(request), person=person, base_url=origin_for(request))
     return f"An invitation is on its way to {person.email}."
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404
 from rest_framework import exceptions, status
@@ -16,7 +17,9 @@ from rest_framework.response import Response
 from engine import errors
 from engine.kernel.forms import FieldError
 from engine.kernel.periods import spell_moment
-from engine.transactions import is_database_away
+from engine.transactions import is_database_away, is_too_busy
+
+log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -142,7 +145,17 @@ def _as_framework(error: Exception) -> exceptions.APIException | None:
         return exceptions.PermissionDenied()
     if isinstance(error, SuspiciousOperation):
         return exceptions.ParseError("The request is not well formed.")
-    return Unavailable() if is_database_away(error) else None
+    return absence(error) if is_database_away(error) else None
+
+
+def absence(error: BaseException) -> "Unavailable":
+    """Tell a server that is too busy from a database that is away; the log keeps the cause."""
+    cause = str(error.__cause__ or error).strip()
+    if is_too_busy(error):
+        log.warning("too busy: no database connection was free", cause=cause)
+        return Busy()
+    log.warning("the database does not answer or cannot write", cause=cause)
+    return Unavailable()
 
 
 class Unavailable(exceptions.APIException):
@@ -153,6 +166,13 @@ class Unavailable(exceptions.APIException):
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_code = "unavailable"
     default_detail = "The database does not answer now. Try again shortly."
+
+
+class Busy(Unavailable):
+    """More requests are under way than this server has database connections for."""
+
+    default_code = "busy"
+    default_detail = "The server is too busy now: all of its database connections are in use. Try again shortly."
 
 
 def _answer_framework(error: exceptions.APIException | None) -> Response | None:

@@ -46,6 +46,8 @@ from engine.outbox import TOLD
 log = structlog.get_logger(__name__)
 
 QUEUE = "default"
+LAPSES_AFTER, RQ_ADDS = 75, 60
+"""A registration lapses so many seconds after its worker's last look: longer than any look, short enough for the health."""
 FLAG = "workflow:wake"
 DRAIN_JOB = f"{__name__}.drain_job"
 SLEEP_AHEAD = 0.1
@@ -181,7 +183,7 @@ class DrainWorker(SimpleWorker):
     _waiting = False
 
     def __init__(self, queues: Any, *args: Any, **kwargs: Any) -> None:
-        kwargs["serializer"] = JSONSerializer
+        kwargs |= {"serializer": JSONSerializer, "worker_ttl": LAPSES_AFTER - RQ_ADDS}
         super().__init__(queues, *args, **kwargs)
         for queue in self.queues:
             queue.serializer = self.serializer
@@ -255,7 +257,7 @@ class DrainWorker(SimpleWorker):
         self.birth_date, self.last_heartbeat = self.birth_date or now(), self.last_heartbeat or now()
         with self.connection.pipeline() as notes:
             notes.hset(self.key, mapping=self.serialize())
-            notes.expire(self.key, self.worker_ttl + 60)
+            notes.expire(self.key, self.worker_ttl + RQ_ADDS)
             worker_registration.register(self, notes)
             notes.execute()
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import IO
 from uuid import UUID
 
+import structlog
 from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -31,6 +32,8 @@ from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
+
+log = structlog.get_logger(__name__)
 
 
 @in_one_transaction
@@ -83,6 +86,7 @@ def open_attachment(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> tupl
     try:
         return found, place_of(found.tenant_id, found.pk).open("rb")
     except FileNotFoundError:
+        log.error("a file of a task is not in this host's data folder", attachment=str(found.pk))
         raise NotFound from None
 
 

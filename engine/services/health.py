@@ -1,17 +1,35 @@
 """Look at what the platform stands on, and at the work that waits."""
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import redis
+import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
+
+from engine.transactions import is_server_unable, is_too_busy
+from workflowplatform.ids import uuid7
+
+log = structlog.get_logger(__name__)
 
 SERVING, DEGRADED, DOWN = "ok", "degraded", "down"
+FINE, SILENT = "ok", "does not answer"
 
 QUEUE_FACTS = """
 SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8
 FROM wf_signals WHERE due_at <= (SELECT clock_timestamp())
+"""
+
+LEFT = """
+SELECT EXISTS (SELECT FROM wf_signals WHERE due_at < (SELECT clock_timestamp() - make_interval(secs => %s)))
+"""
+
+WRITE = """
+INSERT INTO wf_host_locks (name, holder, acquired_at, expires_at)
+VALUES (%s, 'health', clock_timestamp(), clock_timestamp())
 """
 
 LIMBO = """
@@ -24,15 +42,20 @@ WHERE i.status = 'running'
 UNAVAILABLE = "SELECT count(*) FROM wf_template_versions WHERE status = 'active' AND unavailable <> ''"
 
 PATIENCE_SECONDS = 2
+WRITE_EVERY = 1.0
+"""Seconds between two tries to write: everybody may ask for the health, and a write costs the database a transaction."""
+
+_written_at = -WRITE_EVERY
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether requests can be served; the rest is for operators."""
+    """Whether requests can be served and work is done; the rest is for operators."""
 
     status: str
     database: str
     redis: str
+    work: str
 
     @property
     def serves(self) -> bool:
@@ -40,10 +63,16 @@ class Health:
 
 
 def look() -> Health:
-    """Ask PostgreSQL and Valkey. Without the first nothing can be served; without the second work is only slower."""
+    """Ask PostgreSQL, Valkey and the queue.
+
+    The platform is down if it cannot write, or if work is due and no worker looks for it. Without Valkey work is slower,
+    and nobody knows how many workers there are: they look by the clock.
+    """
     database, valkey = _ask_database(), _ask_redis()
-    status = SERVING if (database, valkey) == ("ok", "ok") else DEGRADED if database == "ok" else DOWN
-    return Health(status, database, valkey)
+    work = _ask_work() if (database, valkey) == (FINE, FINE) else FINE
+    if database != FINE or work != FINE:
+        return Health(DOWN, database, valkey, work)
+    return Health(SERVING if valkey == FINE else DEGRADED, database, valkey, work)
 
 
 def queue_facts() -> dict[str, Any]:
@@ -72,9 +101,34 @@ def count_workers() -> int:
 def _ask_database() -> str:
     try:
         _row("SELECT 1 FROM wf_signals LIMIT 1")
+        _try_to_write()
+    except DatabaseError as error:
+        log.warning("the database is not fit to serve", error=str(error.__cause__ or error).strip())
+        return "too busy" if is_too_busy(error) else "cannot be written" if is_server_unable(error) else SILENT
+    return FINE
+
+
+def _try_to_write() -> None:
+    """Write a row and take it back: a standby, a read-only database and a full disk refuse it."""
+    global _written_at
+    now = time.monotonic()
+    if now - _written_at < WRITE_EVERY:
+        return
+    with transaction.atomic():
+        _execute(WRITE, [f"health {uuid7()}"])
+        transaction.set_rollback(True)
+    _written_at = now
+
+
+def _ask_work() -> str:
+    """Look whether due work is left lying because no worker is there; a queue that is only long is no reason."""
+    if settings.WORKFLOW_DISPATCHER != "rq" or count_workers():
+        return FINE
+    try:
+        is_left = _row(LEFT, [settings.WORKFLOW_LATE_SECONDS])[0]
     except DatabaseError:
-        return "does not answer"
-    return "ok"
+        return FINE
+    return "no worker looks for due work" if is_left else FINE
 
 
 def _ask_redis() -> str:
@@ -82,8 +136,8 @@ def _ask_redis() -> str:
         with _valkey() as client:
             client.ping()
     except redis.RedisError:
-        return "does not answer"
-    return "ok"
+        return SILENT
+    return FINE
 
 
 def _valkey() -> redis.Redis:
@@ -92,8 +146,13 @@ def _valkey() -> redis.Redis:
     return redis.Redis.from_url(address, **patience)
 
 
-def _row(sql: str) -> tuple[Any, ...]:
+def _row(sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
     with connection.cursor() as cursor:
-        cursor.execute(sql)
+        cursor.execute(sql, values)
         row: tuple[Any, ...] = cursor.fetchone() or ()
     return row
+
+
+def _execute(sql: str, values: Sequence[Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)

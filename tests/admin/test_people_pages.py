@@ -28,8 +28,9 @@ def details(person: User, **changed: Any) -> dict[str, Any]:
 
 
 def test_god_adds_a_person_and_invites_them(
-    cast: Cast, sign_in: SignIn, mailoutbox: list[EmailMessage], django_capture_on_commit_callbacks: Any
+    cast: Cast, sign_in: SignIn, mailoutbox: list[EmailMessage], django_capture_on_commit_callbacks: Any, settings: Any
 ) -> None:
+    settings.WORKFLOW_PUBLIC_URL = "https://workflow.example.com"
     typed = {"name": "nina", "email": "nina@acme.example", "level": "4", "roles": ["finance"], "invite": "on"}
     with django_capture_on_commit_callbacks(execute=True):
         answer = sign_in("gwen").post(ADD_PERSON, typed)
@@ -37,6 +38,7 @@ def test_god_adds_a_person_and_invites_them(
     nina = User.objects.get(username="nina")
     assert (nina.tenant, nina.level, [role.name for role in nina.roles.all()]) == (cast.acme, 4, ["finance"])
     assert mailoutbox[0].to == ["nina@acme.example"]
+    assert "\nhttps://workflow.example.com/accounts/invitation/" in mailoutbox[0].body
     assert list(Audit.objects.filter(subject_id=nina.pk).values_list("action", "actor_name")) == [
         ("create_person", "gwen"),
         ("invite_person", "gwen"),

@@ -240,6 +240,7 @@ DETAILS = {
     "version",
     "database",
     "redis",
+    "work",
     "pending_signals",
     "oldest_due_seconds",
     "limbo",
@@ -269,7 +270,7 @@ def test_health_cannot_serve_without_its_database(stranger: Caller, monkeypatch:
 
     from engine.services import health
 
-    def away(sql: str) -> tuple[Any, ...]:
+    def away(sql: str, values: Any = ()) -> tuple[Any, ...]:
         raise OperationalError("the database is away")
 
     monkeypatch.setattr(health, "_row", away)

@@ -39,9 +39,24 @@ def test_containerfile_begins_with_a_new_enough_python_and_names_no_host() -> No
 def test_containerfile_copies_only_what_exists_and_all_that_is_needed() -> None:
     sources = [name for word, rest in instructions() if word == "COPY" for name in shlex.split(rest)[:-1]]
     assert [name for name in sources if not (PROJECT / name).exists()] == []
-    assert {"manage.py", "requirements.txt", "workflowplatform", "engine", "tasks_inbox", "templates", "static"} <= {
-        *sources
-    }
+    assert {
+        "manage.py",
+        "requirements.txt",
+        "workflowplatform",
+        "engine",
+        "tasks_inbox",
+        "templates",
+        "static",
+        "locale",
+    } <= {*sources}
+
+
+def test_container_holds_every_folder_that_the_settings_name() -> None:
+    """A folder that is left out is missed by nobody until a person wants German."""
+    settings = (PROJECT / "workflowplatform/settings.py").read_text()
+    named = {name for name in re.findall(r'BASE_DIR / "(\w+)"', settings) if name != "var"}
+    copied = {name for word, rest in instructions() if word == "COPY" for name in shlex.split(rest)[:-1]}
+    assert {"locale", "templates"} <= named <= copied
 
 
 def test_container_installs_by_hash_and_runs_as_somebody_unprivileged() -> None:
@@ -106,3 +121,9 @@ def test_systemd_itself_reads_the_units(tmp_path: Path) -> None:
     )
     complaints = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
     assert complaints == []
+
+
+def test_the_way_with_gunicorn_collects_static_files_first() -> None:
+    guide = (PROJECT / "docs/operations.md").read_text()
+    (way,) = (part for part in guide.split("\n\n") if part.startswith("**gunicorn**"))
+    assert 0 < way.index("manage.py collectstatic --no-input") < way.index("gunicorn workflowplatform.asgi:application")

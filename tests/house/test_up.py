@@ -79,6 +79,13 @@ def test_ready_product_answers_and_names_its_people(product: Home) -> None:
         assert f"demo-{name}" in table
 
 
+def test_mails_of_the_running_one_link_to_it(product: Home) -> None:
+    for words in ("workflowplatform.services.web", "manage.py worker"):
+        number = processes_of(product.house, words)[0]
+        told = Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
+        assert f"WORKFLOW_PUBLIC_URL={product.address}".encode() in told
+
+
 def test_printed_environment_reaches_the_running_one(product: Home) -> None:
     done = product.house.run(UP, "--data", product.house.data, "--print-env")
     lines = dict(line.split("=", 1) for line in done.stdout.splitlines())

@@ -105,6 +105,14 @@ def test_reset_by_mail_works_once(cast: Cast) -> None:
     assert "no longer works" in Client().get(link[1], follow=True).content.decode()
 
 
+def test_a_reset_leads_to_the_public_address_whatever_host_was_asked(cast: Cast, settings: Settings) -> None:
+    with_password(cast.ada)
+    settings.WORKFLOW_PUBLIC_URL = "https://workflow.example.com"
+    Client().post("/accounts/reset/", {"email": cast.ada.email}, headers={"Host": "localhost:8123"})
+    assert "\nhttps://workflow.example.com/accounts/reset/" in mail.outbox[0].body
+    assert "localhost" not in mail.outbox[0].body
+
+
 def test_reset_tells_nobody_which_addresses_exist(cast: Cast) -> None:
     answer = Client().post("/accounts/reset/", {"email": "nobody@nowhere.example"})
     assert answer["Location"] == "/accounts/reset/sent/"

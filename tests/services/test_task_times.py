@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core import mail
@@ -90,6 +91,15 @@ def let_pass(instance: Instance, **time: float) -> None:
     for signal in signals.order_by("due_at"):
         Signal.objects.filter(pk=signal.pk).update(due_at=signal.due_at - timedelta(**time))
     drain()
+
+
+def test_a_letter_says_where_its_task_is(committed_cast: Cast, settings: Any) -> None:
+    settings.WORKFLOW_PUBLIC_URL = "https://workflow.example.com"
+    gwen = committed_cast.actor("gwen")
+    activated(gwen, LATE)
+    task = only_task(started(gwen, "late"))
+    drain()
+    assert f"https://workflow.example.com/inbox/tasks/{task.pk}/" in mail.outbox[0].body.splitlines()
 
 
 def test_letters_reminders_and_escalations_come_one_after_the_other(committed_cast: Cast, late: Task) -> None:

@@ -205,8 +205,9 @@ def test_late_answer_of_a_try_that_was_given_up_does_not_count(hook: Webhook) ->
 
 
 def test_address_that_is_gone_is_disabled_at_once_with_a_notice(
-    hook: Webhook, gwen: Actor, django_capture_on_commit_callbacks: Callable[..., Any]
+    hook: Webhook, gwen: Actor, django_capture_on_commit_callbacks: Callable[..., Any], settings: Any
 ) -> None:
+    settings.WORKFLOW_PUBLIC_URL = "https://workflow.example.com"
     with django_capture_on_commit_callbacks(execute=True):
         settle(one_try(), Answer(410, "The answer was 410 Gone."))
     hook.refresh_from_db()
@@ -215,6 +216,7 @@ def test_address_that_is_gone_is_disabled_at_once_with_a_notice(
     assert Audit.objects.filter(action="disable_webhook", subject_kind="tenant").count() == 1
     assert [letter.to for letter in mail.outbox] == [["gwen@acme.example"]]
     assert "410" in mail.outbox[0].body
+    assert f"https://workflow.example.com/admin/engine/webhook/{hook.pk}/change/" in mail.outbox[0].body
     with pytest.raises(Conflict):
         webhooks.ping_webhook(actor=gwen, webhook_id=hook.pk)
 

@@ -87,7 +87,7 @@ class ResetForm(Looks, auth_forms.PasswordResetForm):
         to_email: str,
         html_email_template_name: str | None = None,
     ) -> None:
-        base = f"{context['protocol']}://{context['domain']}"
+        base = settings.WORKFLOW_PUBLIC_URL or f"{context['protocol']}://{context['domain']}"
         mails.send_reset(context["user"], base_url=base, uid=context["uid"], token=context["token"])
 
 

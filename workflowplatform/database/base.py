@@ -2,18 +2,24 @@
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import psycopg
 from django.db import Error
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 
 from workflowplatform.database.hot import Hot, Rows, Values, way_of
+from workflowplatform.database.pool import Driver, Pool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection with two ways: cursors for everybody, `run_hot` and `send_hot` for the hot path."""
 
     _hot: Hot | None = None
+    _lent_by: Pool | None = None
+    """Whose connection this is, and to whom it goes back; None: this thread's own."""
 
     def run_hot(self, statement: str, values: Values, *, prepare: bool) -> Rows:
         """Run a statement inside the current transaction and return its rows."""
@@ -67,4 +73,39 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _close(self) -> None:
         self._settle_quietly()
         self._hot = None
-        super()._close()  # type: ignore[misc]
+        lender, self._lent_by = self._lent_by, None
+        if self.connection is None:
+            return
+        with self.wrap_database_errors:
+            if lender is None:
+                self.connection.close()
+            else:
+                driver, self.connection = self.connection, None
+                lender.putconn(driver)
+
+    # The web's connections
+
+    @property
+    def pool(self) -> Pool | None:
+        """Return the pool of this process where the settings ask for one."""
+        wanted = self.settings_dict["OPTIONS"].get("pool")
+        if self.alias == NO_DB_ALIAS or not wanted:
+            return None
+        pools: dict[str, Pool] = self._connection_pools  # type: ignore[attr-defined]
+        if self.alias not in pools:
+            params = {**self.get_connection_params(), "autocommit": True}
+            pools.setdefault(self.alias, Pool(partial(self._open, params), **wanted))
+        return pools[self.alias]
+
+    def _open(self, params: dict[str, Any]) -> Driver:
+        driver: Driver = psycopg.connect(**params)
+        try:
+            self._configure_connection(driver)  # type: ignore[attr-defined]
+        except BaseException:
+            driver.close()
+            raise
+        return driver
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        self._lent_by = self.pool
+        return super().get_new_connection(conn_params)

@@ -114,14 +114,15 @@ def _run(household: Household, data: paths.DataFolder, options: argparse.Namespa
         embedded = Embedded(household, data)
         services = embedded.start_missing(os.environ)
         running.write_record(data, **embedded.addresses)
-        product = Product(household, data, os.environ | embedded.addresses | _own_settings(data))
+        address = f"http://{ports.HOST}:{listener.getsockname()[1]}"
+        given = {"WORKFLOW_PUBLIC_URL": address} | os.environ
+        product = Product(household, data, given | embedded.addresses | _own_settings(data))
         shutil.rmtree(data.root / "metrics", ignore_errors=True)
         product.finish("migrations", product.manage("migrate", "--no-input", "--verbosity", "0"))
         if os.environ.get("WORKFLOW_STARTUP_VALIDATION") == "strict":
             product.finish("the templates", product.manage("validate_templates"))
         demo = None if options.no_demo else product.manage("demo")
         services += [product.web(listener), product.workers(options.workers)]
-        address = f"http://{ports.HOST}:{listener.getsockname()[1]}"
         if demo:
             product.finish("the demo data", demo)
         _await_health(listener, services, data)

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.defaults import bad_request, page_not_found, server_error
 
-from engine.api.errors import MEDIA_TYPE, TooLarge, Unavailable, problem
+from engine.api.errors import MEDIA_TYPE, Busy, TooLarge, Unavailable, absence, problem
 from engine.errors import NotFound
 from engine.transactions import is_database_away
 
@@ -23,20 +23,19 @@ def answer_defect(request: HttpRequest) -> HttpResponse:
     """Answer programs with a problem and people with a page; Django calls this while the error is being handled."""
     error = sys.exc_info()[1]
     if error is not None and is_database_away(error):
-        return _answer_absence(request)
+        return _answer_absence(request, absence(error))
     if request.path.startswith(API):
         return _problem(500, "defect", WORDS)
     return server_error(request)
 
 
-def _answer_absence(request: HttpRequest) -> HttpResponse:
-    """Say that the database is away; a page is written without the request, whose person could not be read."""
-    status, patience = Unavailable.status_code, str(Unavailable.wait)
+def _answer_absence(request: HttpRequest, why: Unavailable) -> HttpResponse:
+    """Say that the database is away or all are busy; a page is written without the request, whose person could not be read."""
     if request.path.startswith(API):
-        answer: HttpResponse = _problem(status, Unavailable.default_code, Unavailable.default_detail)
+        answer: HttpResponse = _problem(why.status_code, why.default_code, why.default_detail)
     else:
-        answer = HttpResponse(render_to_string("503.html"), status=status)
-    answer["Retry-After"] = patience
+        answer = HttpResponse(render_to_string("503.html", {"busy": isinstance(why, Busy)}), status=why.status_code)
+    answer["Retry-After"] = str(why.wait)
     return answer
 
 

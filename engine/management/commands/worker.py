@@ -8,6 +8,7 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from prometheus_client import start_http_server
@@ -16,6 +17,7 @@ from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.dispatch.rq import make_worker
 from engine.metrics import registry
 from engine.startup import Unfit, start_up
+from workflowplatform.database.refusing import UNKNOWN
 from workflowplatform.services.processes import STOPS, die_with
 
 BACK_OFF_SECONDS = 1.0
@@ -34,6 +36,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DATABASE_URL:
+            raise CommandError(UNKNOWN)
         try:
             start_up()
         except Unfit as unfit:

@@ -1,0 +1,195 @@
+"""The web's pool: so many connections and no more, each one working, and a refusal that says why."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, connections
+from django.test import Client
+
+from engine.transactions import is_too_busy
+from workflowplatform.database import pool as pools
+from workflowplatform.database.base import DatabaseWrapper
+from workflowplatform.database.pool import Driver, Pool, TooBusy
+
+SIZE = 3
+
+
+def connect() -> Driver:
+    return psycopg.connect(**{**connection.get_connection_params(), "autocommit": True})
+
+
+@pytest.fixture
+def pool(transactional_db: None) -> Iterator[Pool]:
+    lent = Pool(connect, size=SIZE, patience=0.2)
+    yield lent
+    lent.close()
+
+
+def backend(driver: Driver) -> int:
+    return driver.info.backend_pid
+
+
+def end(*numbers: int) -> None:
+    with connection.cursor() as cursor:
+        for number in numbers:
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [number])
+
+
+def test_a_connection_is_lent_again_the_last_used_first(pool: Pool) -> None:
+    first, second = pool.getconn(), pool.getconn()
+    pool.putconn(first)
+    pool.putconn(second)
+    assert pool.getconn() is second
+
+
+def test_who_finds_all_in_use_is_told_so_in_time_and_served_once_one_is_back(pool: Pool) -> None:
+    held = [pool.getconn() for _ in range(SIZE)]
+    began = time.monotonic()
+    with pytest.raises(TooBusy, match="3 database connections"):
+        pool.getconn()
+    assert 0.15 < time.monotonic() - began < 2
+    pool.putconn(held.pop())
+    assert not pool.getconn().closed
+
+
+def test_connections_that_a_restart_killed_are_replaced_without_a_pause(pool: Pool) -> None:
+    held = [pool.getconn() for _ in range(SIZE)]
+    for driver in held:
+        pool.putconn(driver)
+    end(*(backend(driver) for driver in held))
+    began = time.monotonic()
+    again = [pool.getconn() for _ in range(SIZE)]
+    assert all(driver.execute("SELECT 1").fetchone() == (1,) for driver in again)
+    assert time.monotonic() - began < 2
+    assert all(driver.closed for driver in held)
+
+
+def test_what_connecting_raises_is_told_and_keeps_no_place(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Driver:
+        raise psycopg.OperationalError("connection refused")
+
+    monkeypatch.setattr(pool, "_connect", refuse)
+    for _ in range(SIZE + 1):
+        with pytest.raises(psycopg.OperationalError, match="refused"):
+            pool.getconn()
+    monkeypatch.undo()
+    assert len({backend(pool.getconn()) for _ in range(SIZE)}) == SIZE
+
+
+def test_a_transaction_left_open_is_nobody_elses(pool: Pool) -> None:
+    driver = pool.getconn()
+    driver.autocommit = False
+    driver.execute("SELECT 1")
+    pool.putconn(driver)
+    assert driver.closed
+    assert pool.getconn().autocommit
+
+
+def test_old_and_long_unused_connections_go(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "MOST_IDLE_SECONDS", 0.05)
+    first, second = pool.getconn(), pool.getconn()
+    pool.putconn(first)
+    time.sleep(0.1)
+    pool.putconn(second)
+    assert (first.closed, second.closed) == (True, False)
+    monkeypatch.setattr(pools, "MOST_AGE_SECONDS", 0.05)
+    old = pool.getconn()
+    pool.putconn(old)
+    assert old.closed
+
+
+def test_a_crowd_opens_no_more_connections_than_there_are_places(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_patience", 30.0)
+    most, lock, open_now = [0], threading.Lock(), [0]
+
+    def opened() -> Driver:
+        with lock:
+            open_now[0] += 1
+            most[0] = max(most[0], open_now[0])
+        return connect()
+
+    monkeypatch.setattr(pool, "_connect", opened)
+
+    def use(number: int) -> int:
+        driver = pool.getconn()
+        try:
+            row = driver.execute("SELECT %s::int", [number]).fetchone()
+            return row[0] if row else -1
+        finally:
+            pool.putconn(driver)
+
+    with ThreadPoolExecutor(16) as threads:
+        assert list(threads.map(use, range(300))) == list(range(300))
+    assert most[0] <= SIZE
+
+
+def test_a_forked_process_begins_with_connections_of_its_own(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    parents = pool.getconn()
+    pool.putconn(parents)
+    monkeypatch.setattr(pool, "_owner", os.getpid() + 1)  # as a child sees it
+    pool.open()
+    assert pool.getconn() is not parents
+    parents.close()
+
+
+# Behind Django
+
+
+@pytest.fixture
+def pooled(transactional_db: None) -> Iterator[DatabaseWrapper]:
+    """Give this thread's connection a pool with one place."""
+    options = connection.settings_dict["OPTIONS"]
+    connection.close()
+    options["pool"] = {"size": 1, "patience": 0.2}
+    try:
+        yield connections["default"]  # type: ignore[misc]
+    finally:
+        connection.close()
+        connection.close_pool()
+        del options["pool"]
+
+
+def test_a_request_too_many_is_told_that_the_server_is_busy(pooled: DatabaseWrapper, caplog: Any) -> None:
+    with pooled.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        answers = ThreadPoolExecutor(1).submit(ask_both_doors).result()
+    for answer in answers:
+        assert (answer.status_code, answer["Retry-After"]) == (503, "2")
+    program, page = answers
+    assert (program.json()["code"], program.json()["status"]) == ("busy", 503)
+    assert 'data-busy="1"' in page.content.decode()
+    assert "were in use" in caplog.text
+    pooled.close()
+    assert ThreadPoolExecutor(1).submit(ask_both_doors).result()[0].status_code == 401
+
+
+def ask_both_doors() -> list[Any]:
+    """Ask as a program with a token and as a person with a session, from a thread of its own."""
+    client = Client(raise_request_exception=False)
+    client.cookies["sessionid"] = "somebodys"
+    try:
+        return [client.get("/api/v1/tasks/", headers={"Authorization": "Token nobodys"}), client.get("/inbox/")]
+    finally:
+        connection.close()
+
+
+def test_a_pooled_connection_goes_back_when_a_request_closes_it(pooled: DatabaseWrapper) -> None:
+    seen = set()
+    for _ in range(3):
+        with pooled.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            seen.add(cursor.fetchone()[0])
+        pooled.close()
+    assert len(seen) == 1
+
+
+def test_being_busy_is_told_from_being_away() -> None:
+    busy, away = Exception(), Exception()
+    busy.__cause__, away.__cause__ = TooBusy("x"), psycopg.OperationalError("x")
+    assert (is_too_busy(busy), is_too_busy(away)) == (True, False)
