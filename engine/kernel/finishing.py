@@ -217,7 +217,7 @@ def _run_handler(machine: Machine, frame: Frame, name: str, error: ErrorRecord) 
     machine.withdraw_below(frame)
     machine.note(frame, StepStatus.FAILED, error=error)
     frame.phase = "handling"
-    open_list(machine, frame, name, role="on_error", env={"error": error_names(error)}, results={})
+    open_list(machine, frame, name, role="on_error", env={"error": error_names(error)})
 
 
 def told_handler(machine: Machine, frame: Frame, message: Ended) -> None:

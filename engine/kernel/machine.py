@@ -131,6 +131,7 @@ class Machine(Tree):
         self.early = list(snapshot.early)
         self.emits = deque(snapshot.emits)
         self.done = list(snapshot.done)
+        self.occurrences = dict(snapshot.occurrences)
         self.frames = {}
         self.children = {0: []}
         for stored in snapshot.frames:
@@ -210,6 +211,12 @@ class Machine(Tree):
             self.effects.append(CancelChild(leaf.n))
         if self.opened.pop(leaf.n, None) is None:
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
+
+    def number(self, what: str) -> int:
+        """Number the occurrences of something, from 0; no number is given twice, whatever is tried again."""
+        found = self.occurrences.get(what, 0)
+        self.occurrences[what] = found + 1
+        return found
 
     # what became of steps
 
@@ -344,6 +351,7 @@ class Machine(Tree):
             emits=list(self.emits),
             queue=[message.stored() for message in self.queue],
             done=self.done,
+            occurrences=self.occurrences,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
             waits=[self._shown(leaf) for leaf in self.leaves()],
         )

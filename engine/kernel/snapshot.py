@@ -52,6 +52,14 @@ class Frame:
     given: dict[str, Json] | None = None
     more: dict[str, Json] | None = None
     pos: str | None = None
+    sign: str | None = None
+    """What keys say in place of `pos`, where that is not enough to tell this run from others."""
+    again = 0
+    """How often this was taken back before and is offered anew."""
+    edit = 0
+    """The attempt from which on an operator's edit holds."""
+    sent_as: str | None = None
+    """The key of the call that this step makes: kept from its first attempt on."""
 
     def __init__(self, n: int, p: int) -> None:
         self.n = n
@@ -94,6 +102,8 @@ class Snapshot:
     """Messages not yet told, when a slice stopped early or at an incident."""
     done: list[Json] = field(default_factory=list)
     """Finished runs that can be undone, oldest first."""
+    occurrences: dict[str, int] = field(default_factory=dict)
+    """How often each handler has run so far, by its place: a number is never given twice."""
     frames: list[dict[str, Json]] = field(default_factory=list)
     waits: list[dict[str, Json]] = field(default_factory=list)
     """Derived when stored, never read by the machine."""
@@ -117,6 +127,7 @@ class Snapshot:
             "ownSignals": self.emits,
             "continuationBuffer": self.queue,
             "undoable": self.done,
+            "occurrences": self.occurrences,
             "frames": self.frames,
             "waits": self.waits,
             "subWorkflowFrames": [wait for wait in self.waits if wait["kind"] == "child"],
@@ -162,6 +173,7 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
         emits=stored.get("ownSignals", []),
         queue=stored["continuationBuffer"],
         done=stored.get("undoable", []),
+        occurrences=stored.get("occurrences", {}),
         frames=stored["frames"],
         waits=stored["waits"],
     )
