@@ -297,7 +297,13 @@ def test_a_step_that_returns_after_enabled_while_withdrew_it() -> None:
         case.answer("tell")
         case.signal("off")
         case.signal("on")
-    assert keys(case) == ["offer/tell", "offer/finally/untell", "offer/tell+1", "offer/finally/untell+1", "offer/tell+2"]
+    assert keys(case) == [
+        "offer/tell",
+        "offer/finally/untell",
+        "offer/tell+1",
+        "offer/finally/untell+1",
+        "offer/tell+2",
+    ]
 
 
 def test_what_is_offered_again_after_a_release() -> None:
