@@ -213,7 +213,7 @@ class Machine(Tree):
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
 
     def number(self, what: str) -> int:
-        """Number the occurrences of something, from 0; no number is given twice, whatever is tried again."""
+        """Give an occurrence of something its number, from 0; none is given twice, whatever is tried again."""
         found = self.occurrences.get(what, 0)
         self.occurrences[what] = found + 1
         return found

@@ -164,7 +164,7 @@ WARNED = [
     (STEPS + "  - {id: a, when: start.x, task: {title: A}}\n  - {set: {x: '${result.a.by}'}}", "maybe_absent", 4),
     (
         STEPS
-        + "  - {id: g, group: [{id: a, task: {title: A}}], on_error: [{steps: [{id: b, call: {python: f}}, {fail: {code: c}}]}]}\n"
+        + "  - {id: g, group: [{set: {x: 1}}], on_error: [{steps: [{id: b, call: {python: f}}, {fail: {code: c}}]}]}\n"
         "  - {set: {x: '${result.b.by}'}}",
         "maybe_absent",
         4,
@@ -217,7 +217,8 @@ def test_doubt_is_a_warning_and_the_template_still_stands(source: str, code: str
 def test_a_result_that_surely_is_there_is_not_doubted() -> None:
     source = (
         STEPS + "  - {id: g, group: [{id: a, task: {title: A}}], on: [{signal: s, steps: [{set: {y: 1}}]}]}\n"
-        "  - {id: c, call: {python: f}, on: [{error: 'true', steps: [{id: b, task: {title: B}}, {set: {y: '${result.b.by}'}}, {fail: {code: n}}]}]}\n"
+        "  - {id: c, call: {python: f}, on: [{error: 'true', steps: [{id: b, task: {title: B}}, "
+        "{set: {y: '${result.b.by}'}}, {fail: {code: n}}]}]}\n"
         "  - {set: {x: '${result.a.by}', y: '${result.c}'}}"
     )
     assert normalize(source, allow_not_yet=True).findings == ()
