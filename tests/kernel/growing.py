@@ -132,6 +132,9 @@ CONTAINER_BODIES: dict[str, Any] = {
 
 
 CALL = {"call": {"python": "f"}}
+RETRY = {"attempts": 3, "delay": "PT1M", "on": ["transport", "business"]}
+TURNING = [{"signal": name, "steps": [{"set": {"n": value}}]} for name, value in (("forth", 5), ("back", 0))]
+"""Handlers that withdraw what is enabled while n is small, and offer it again."""
 SENDING = [CALL, {"repeat": {"times": 2, "steps": [{"call": {"python": "g"}}]}}]
 SAYING = [{"call": {"python": "h"}}, {"task": {"title": "Beside"}}]
 CALLING = st.fixed_dictionaries(
@@ -149,14 +152,20 @@ CALLING = st.fixed_dictionaries(
         "reminders": st.sampled_from([[{"every": "PT30M", "times": 3, "steps": steps}] for steps in (SENDING, SAYING)]),
         "finally": st.sampled_from([[CALL], [{"if": "true", "then": [CALL]}]]),
         "undo": st.just(SENDING),
-        "retry": st.just({"attempts": 2, "delay": "PT1M", "on": ["transport", "business"]}),
+        "retry": st.just(RETRY),
         "on_error": st.just([{"steps": [CALL]}]),
         "enabled_while": st.just("state.n < 2"),
     },
 )
 """Attributes through which a step reaches the outside, and those that make it run again."""
 CALLING_LEAVES = st.sampled_from(
-    [CALL, {"emit": {"escalation": "help"}}, {"group": [CALL, {"task": {"title": "T"}}, CALL]}, {"group": SENDING}, None]
+    [
+        CALL,
+        {"emit": {"escalation": "help"}},
+        {"group": [CALL, {"task": {"title": "T"}}, CALL]},
+        {"group": SENDING},
+        None,
+    ]
 )
 STEP_KINDS = frozenset(LEAF_BODIES) | frozenset(
     ["group", "if", "repeat", "parallel", "for_each", "first", "selector", "any_order", "graph", "switch", "net"]
@@ -168,9 +177,10 @@ def calling_workflows(draw: Any) -> dict[str, Any]:
     """Draw a workflow that reaches the outside in every way that the language has."""
     grown = draw(workflows())
     body = _let_call(draw, grown["steps"])
-    whole = {"id": "whole", "group": body, **draw(CALLING)}
+    again = {"retry": RETRY} if draw(st.booleans()) else {}
+    whole = {"id": "whole", "group": [*body, {"call": {"python": "sure"}}], **draw(CALLING), **again}
     undone = [{"compensate": {"step": "whole"}}] if draw(st.booleans()) else []
-    return {**grown, "steps": [whole, *undone, {"call": {"python": "last"}}]}
+    return {**grown, "on": TURNING, "steps": [whole, *undone, {"call": {"python": "last"}}]}
 
 
 def _let_call(draw: Any, value: Any) -> Any:
