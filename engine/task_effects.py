@@ -15,6 +15,7 @@ from engine.audit import Act, record
 from engine.definitions import definition_of
 from engine.kernel.choosing import WAYS, choose
 from engine.kernel.effects import BarPeople, ChangeTask, OpenTask, TellPeople
+from engine.kernel.keys import bounded
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TaskStatus
 from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
@@ -216,7 +217,7 @@ def _write_letter(stage: Stage, effect: TellPeople, task: Task, address: str) ->
     Effect.objects.create(
         tenant_id=task.tenant_id, instance_id=task.instance_id, token=token, path=task.path, transport="email",
         request={"to": [address], "subject": effect.subject or _subject(effect, task), "text": effect.text or _text(task)},
-        key=f"{effect.key}:{address}"[:300], timeout_seconds=LETTER_SECONDS, intended_at=stage.now,
+        key=bounded(f"{effect.key}:{address}"), timeout_seconds=LETTER_SECONDS, intended_at=stage.now,
     )  # fmt: skip
     queue_signal(task.tenant_id, task.instance_id, SignalType.CALL_DUE, stage.now, token=token)
 

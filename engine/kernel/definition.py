@@ -21,6 +21,8 @@ __all__ = ["Definition", "Step", "StepList", "compile_definition"]
 GATED = frozenset({"when", "input", "scope", "enabled_while", "mutex", "throttle", "rate_limit"})
 WATCHED = frozenset({"timeout", "limits", "reminders", "on"})
 ROUNDS = frozenset({"repeat", "for_each", "net", "compensate"})
+OCCURRING = ("on.", "reminders.", "escalate.")
+"""How the names of lists begin that may run several times beside one another."""
 
 
 def compile_definition(canonical: dict[str, Json]) -> Definition:
@@ -40,7 +42,7 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
         has_offers=any(step.kind in ("first", "any_order") for step in compiling.steps.values()),
         claims_decide=any(_claims_decide(step) for step in compiling.steps.values()),
         secrets={step.id: _secrets(step) for step in compiling.steps.values() if step.kind == "call"},
-        has_rounds=any(step.kind in ROUNDS for step in compiling.steps.values()),
+        has_rounds=any(_has_rounds(step) for step in compiling.steps.values()),
         reads_status="status" in json.dumps(canonical["steps"]) or "status" in json.dumps(canonical.get("output")),
         has_milestones=any("enabled_while" in step.spec for step in compiling.steps.values()),
         has_nets=any(step.kind == "net" for step in compiling.steps.values()),
@@ -51,6 +53,10 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
 
 def _claims_decide(step: Step) -> bool:
     return step.kind == "any_order" or (step.kind == "first" and step.raw["first"].get("pick") == "start")
+
+
+def _has_rounds(step: Step) -> bool:
+    return step.kind in ROUNDS or any(name.startswith(OCCURRING) for name in step.lists)
 
 
 def _secrets(step: Step) -> tuple[str, ...]:

@@ -27,12 +27,13 @@ def can_be_edited(step: Step) -> bool:
 
 
 def edit(machine: Machine, frame: Frame, given: Mapping[str, Json]) -> None:
-    """Keep an edit for the attempt that follows."""
+    """Keep an edit for the attempt that follows; what it sends, or what is sent inside it, is another effect."""
+    frame.edit, frame.sent_as = frame.attempt + 1, None
     if "input" in machine.step_of(frame).spec:
         frame.state = copied(dict(given))
         machine.forget_names()
     else:
-        frame.more = {**(frame.more or {}), "edited": {"input": copied(dict(given)), "attempt": frame.attempt + 1}}
+        frame.more = {**(frame.more or {}), "edited": {"input": copied(dict(given))}}
 
 
 def kept_edit(frame: Frame) -> dict[str, Json] | None:
@@ -44,11 +45,6 @@ def edited(frame: Frame) -> Mapping[str, Json] | None:
     """Return what an operator gave in place of the step's own input."""
     found: Mapping[str, Json] | None = (frame.more or {}).get("edited", {}).get("input")
     return found
-
-
-def key_suffix(frame: Frame) -> str:
-    """Tell an edited call from the one it replaces."""
-    return f"~{(frame.more or {})['edited']['attempt']}" if edited(frame) is not None else ""
 
 
 def stand_in(machine: Machine, frame: Frame, output: Json, reason: str) -> None:

@@ -87,7 +87,7 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True)
 class MakeCall:
-    """An outside call: the intent. `key` is stable over attempts: instance, path, iteration, or the author's own."""
+    """An outside call: the intent. `key` is one an occurrence and stable over attempts (keys.py), or the author's own."""
 
     transport: str
     request: Mapping[str, Json]

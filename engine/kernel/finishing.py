@@ -175,17 +175,24 @@ def fail(machine: Machine, frame: Frame, error: ErrorRecord, status: StepStatus 
         return
     remember_origin(machine, frame, error)
     step = machine.step_of(frame)
-    machine.forget_result(frame, step.id)
+    _forget(machine, frame, step)
     outcome = COMPLETED if step.spec.get("allow_failure") else FAILED
     machine.end(frame, outcome, error=error, status=status or StepStatus.FAILED)
 
 
+def _forget(machine: Machine, frame: Frame, step: Step) -> None:
+    """Let a step that failed have no result, not even that of an earlier run."""
+    machine.forget_result(frame, KINDS[step.kind].result_name(step))
+
+
 def _handled(machine: Machine, frame: Frame, error: ErrorRecord) -> bool:
     """Look for the first `on_error` of the step that matches."""
-    handlers = machine.step_of(frame).spec.get("on_error")
+    step = machine.step_of(frame)
+    handlers = step.spec.get("on_error")
     if handlers is None:
         return False
     if not handlers:
+        _forget(machine, frame, step)
         machine.end(frame, COMPLETED, error=error, status=StepStatus.FAILED)
         return True
     return _first_match(machine, frame, error, [(f"on_error.{n}", one.get("match")) for n, one in enumerate(handlers)])
@@ -214,10 +221,12 @@ def _holds(machine: Machine, frame: Frame, condition: Any, error: ErrorRecord) -
 
 
 def _run_handler(machine: Machine, frame: Frame, name: str, error: ErrorRecord) -> None:
+    """Run a handler's steps in place of what failed; what they find out is known to the flow after the step."""
     machine.withdraw_below(frame)
     machine.note(frame, StepStatus.FAILED, error=error)
+    _forget(machine, frame, machine.step_of(frame))
     frame.phase = "handling"
-    open_list(machine, frame, name, role="on_error", env={"error": error_names(error)}, results={})
+    open_list(machine, frame, name, role="on_error", env={"error": error_names(error)})
 
 
 def told_handler(machine: Machine, frame: Frame, message: Ended) -> None:
@@ -227,7 +236,6 @@ def told_handler(machine: Machine, frame: Frame, message: Ended) -> None:
         remember_origin(machine, frame, message.error)
         machine.end(frame, FAILED, error=message.error)
     else:
-        machine.forget_result(frame, frame.step or "")
         end_handled(machine, frame, message, StepStatus.FAILED, "handled by on_error")
 
 

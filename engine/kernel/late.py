@@ -80,6 +80,7 @@ def _disable(machine: Machine, frame: Frame) -> None:
         frame.role,
         frame.state,
     )
+    again.sign, again.edit, again.again = frame.sign, frame.edit, frame.again + 1
     machine.withdraw(frame)
     hold(machine, again, "enabled")
 

@@ -11,7 +11,7 @@ from engine.kernel.errors import StepError
 from engine.kernel.machine import Machine
 from engine.kernel.program import Step
 from engine.kernel.snapshot import Frame
-from engine.kernel.steps.calls import describe_call
+from engine.kernel.steps.calls import describe_call, key_of_call
 from engine.kernel.steps.writes import send, write_state
 
 
@@ -47,7 +47,8 @@ def _if(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _call(machine: Machine, frame: Frame, step: Step) -> None:
-    machine.effects.append(MakeCallLater(step.path, step.id, frame.n, describe_call(machine, frame, step)))
+    call = describe_call(machine, frame, step, key_of_call(machine, frame, step), {})
+    machine.effects.append(MakeCallLater(step.path, step.id, frame.n, call))
 
 
 AT_ONCE: Mapping[str, Callable[[Machine, Frame, Step], None]] = {"set": _set, "if": _if, "emit": send, "call": _call}

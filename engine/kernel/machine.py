@@ -134,6 +134,7 @@ class Machine(Tree):
         self.emits = deque(snapshot.emits)
         self.done = list(snapshot.done)
         self.people = {step: dict(names) for step, names in snapshot.people.items()}
+        self.occurrences = dict(snapshot.occurrences)
         self.frames = {}
         self.children = {0: []}
         for stored in snapshot.frames:
@@ -213,6 +214,12 @@ class Machine(Tree):
             self.effects.append(CancelChild(leaf.n))
         if self.opened.pop(leaf.n, None) is None:
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
+
+    def number(self, what: str) -> int:
+        """Give an occurrence of something its number, from 0; none is given twice, whatever is tried again."""
+        found = self.occurrences.get(what, 0)
+        self.occurrences[what] = found + 1
+        return found
 
     # what became of steps
 
@@ -354,6 +361,7 @@ class Machine(Tree):
             queue=[message.stored() for message in self.queue],
             done=self.done,
             people=self.people,
+            occurrences=self.occurrences,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
             waits=[self._shown(leaf) for leaf in self.leaves()],
         )

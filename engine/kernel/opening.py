@@ -23,10 +23,12 @@ from engine.kernel.watching import watch
 Gate = Callable[[Machine, Frame, Step], bool]
 
 
-def open_step(machine: Machine, step: Step, parent: Frame, *, key: Any = None, pos: str | None = None) -> Frame:
-    """Begin a step below a list or container."""
+def open_step(machine: Machine, step: Step, parent: Frame, **more: Any) -> Frame:
+    """Begin a step below a list or container; `more` are slots of the new frame."""
     frame = machine.new(parent.n)
-    frame.step, frame.key, frame.pos = step.id, key, pos
+    frame.step = step.id
+    for slot, value in more.items():
+        setattr(frame, slot, value)
     machine.steps_run += 1
     if step.gated:
         machine.attempt(frame, lambda: pass_gates(machine, frame, step, ""))

@@ -64,17 +64,18 @@ def call_handler(machine: Machine, host: Frame, role: str, names: dict[str, Json
         machine.withdraw_below(host)
         host.phase = "handling"
         machine.note(host, StepStatus.CANCELLED, reason=f"interrupted by {role}")
-        open_list(machine, host, role, role="interrupting", env=names, results={})
+        open_list(machine, host, role, role="interrupting", env=names)
         return
     scope = host if not host.step else scope_above(machine, host)
     key = machine.step_of(host).lists[role]
     env = {**carried_names(machine, host, scope), **names}
-    open_steps(machine, scope, key, role="beside", env=env, results={}, pos=_position(machine, host, scope))
+    open_steps(machine, scope, key, role="beside", env=env, results={}, pos=_position(machine, host, scope, key))
 
 
-def _position(machine: Machine, frame: Frame, scope: Frame) -> str | None:
-    inner = machine.iteration(frame)[len(machine.iteration(scope)) :]
-    return inner or None
+def _position(machine: Machine, host: Frame, scope: Frame, handler: str) -> str:
+    """Say which occurrence of a handler this is, at the place of its host within the scope."""
+    place = machine.iteration(host)
+    return f"{place[len(machine.iteration(scope)) :]}[{machine.number(f'{handler}{place}')}]"
 
 
 def _told_interrupting(machine: Machine, host: Frame, message: Ended) -> None:

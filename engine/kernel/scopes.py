@@ -6,6 +6,7 @@ for nothing.
 """
 
 from engine.kernel.effects import ErrorRecord
+from engine.kernel.keys import carry
 from engine.kernel.machine import COMPLETED, Ended, Machine
 from engine.kernel.opening import end_line, lingering
 from engine.kernel.signals import Json
@@ -36,7 +37,7 @@ def scope_above(machine: Machine, frame: Frame) -> Frame:
 def fire(machine: Machine, frame: Frame, value: Json, error: ErrorRecord | None = None) -> None:
     """Tell the parent now, and let what still lives below run on under the nearest scope."""
     scope = scope_above(machine, frame)
-    frame.pos = machine.iteration(frame)[len(machine.iteration(scope)) :] or None
+    carry(machine, frame, scope)
     frame.env = carried_names(machine, frame, scope) or None
     message = Ended(frame.p, frame.n, frame.role, frame.step, frame.key, COMPLETED, value, error)
     _note_fired(machine, frame, value)

@@ -55,6 +55,14 @@ class Frame:
     pos: str | None = None
     barred: Names | None = None
     """Who did a task that names this step while it was under way: four eyes keep them from the rest of it."""
+    sign: str | None = None
+    """What keys say in place of `pos`, where that is not enough to tell this run from others."""
+    again = 0
+    """How often this was taken back before and is offered anew."""
+    edit = 0
+    """The attempt from which on an operator's edit holds."""
+    sent_as: str | None = None
+    """The key of the call that this step makes: kept from its first attempt on."""
 
     def __init__(self, n: int, p: int) -> None:
         self.n = n
@@ -99,6 +107,8 @@ class Snapshot:
     """Step → person → the moment when they last took part in it: what four eyes go by."""
     done: list[Json] = field(default_factory=list)
     """Finished runs that can be undone, oldest first."""
+    occurrences: dict[str, int] = field(default_factory=dict)
+    """How often each handler has run so far, by its place: a number is never given twice."""
     frames: list[dict[str, Json]] = field(default_factory=list)
     waits: list[dict[str, Json]] = field(default_factory=list)
     """Derived when stored, never read by the machine."""
@@ -123,6 +133,7 @@ class Snapshot:
             "continuationBuffer": self.queue,
             "undoable": self.done,
             "people": self.people,
+            "occurrences": self.occurrences,
             "frames": self.frames,
             "waits": self.waits,
             "subWorkflowFrames": [wait for wait in self.waits if wait["kind"] == "child"],
@@ -169,6 +180,7 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
         queue=stored["continuationBuffer"],
         done=stored.get("undoable", []),
         people=stored["people"] if "people" in stored else _people_in(stored["results"]),
+        occurrences=stored.get("occurrences", {}),
         frames=stored["frames"],
         waits=stored["waits"],
     )

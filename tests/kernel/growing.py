@@ -129,3 +129,77 @@ CONTAINER_BODIES: dict[str, Any] = {
     "graph": lambda draw, budget, depth: {"graph": _body(draw, budget, depth)},
     "net": lambda draw, budget, depth: {"net": {"steps": _net(draw, budget), "leftover": "drop"}},
 }
+
+
+CALL = {"call": {"python": "f"}}
+RETRY = {"attempts": 3, "delay": "PT1M", "on": ["transport", "business"]}
+TURNING = [{"signal": name, "steps": [{"set": {"n": value}}]} for name, value in (("forth", 5), ("back", 0))]
+"""Handlers that withdraw what is enabled while n is small, and offer it again."""
+SENDING = [CALL, {"repeat": {"times": 2, "steps": [{"call": {"python": "g"}}]}}]
+SAYING = [{"call": {"python": "h"}}, {"task": {"title": "Beside"}}]
+CALLING = st.fixed_dictionaries(
+    {},
+    optional={
+        "on": st.sampled_from(
+            [
+                [{"signal": "doc", "steps": SENDING}],
+                [{"signal": "doc", "steps": SAYING}, {"every": "PT20M", "steps": [CALL]}],
+                [{"after": "PT1H", "steps": SENDING}, {"escalation": "help", "steps": [CALL]}],
+                [{"signal": "doc", "interrupting": True, "steps": [CALL]}],
+                [{"error": "true", "steps": [CALL]}],
+            ]
+        ),
+        "reminders": st.sampled_from([[{"every": "PT30M", "times": 3, "steps": steps}] for steps in (SENDING, SAYING)]),
+        "finally": st.sampled_from([[CALL], [{"if": "true", "then": [CALL]}]]),
+        "undo": st.just(SENDING),
+        "retry": st.just(RETRY),
+        "on_error": st.just([{"steps": [CALL]}]),
+        "enabled_while": st.just("state.n < 2"),
+    },
+)
+"""Attributes through which a step reaches the outside, and those that make it run again."""
+CALLING_LEAVES = st.sampled_from(
+    [
+        CALL,
+        {"emit": {"escalation": "help"}},
+        {"group": [CALL, {"task": {"title": "T"}}, CALL]},
+        {"group": SENDING},
+        None,
+    ]
+)
+STEP_KINDS = frozenset(LEAF_BODIES) | frozenset(
+    ["group", "if", "repeat", "parallel", "for_each", "first", "selector", "any_order", "graph", "switch", "net"]
+)
+
+
+@st.composite
+def calling_workflows(draw: Any) -> dict[str, Any]:
+    """Draw a workflow that reaches the outside in every way that the language has."""
+    grown = draw(workflows())
+    body = _let_call(draw, grown["steps"])
+    again = {"retry": RETRY} if draw(st.booleans()) else {}
+    whole = {"id": "whole", "group": [*body, {"call": {"python": "sure"}}], **draw(CALLING), **again}
+    undone = [{"compensate": {"step": "whole"}}] if draw(st.booleans()) else []
+    return {**grown, "on": TURNING, "steps": [whole, *undone, {"call": {"python": "last"}}]}
+
+
+def _let_call(draw: Any, value: Any) -> Any:
+    """Give steps ways to the outside: in place of what they write, and beside what they do."""
+    if isinstance(value, list):
+        return [_let_call(draw, item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if not STEP_KINDS & set(value):
+        return {key: _let_call(draw, item) for key, item in value.items()}
+    return _let_step_call(draw, value)
+
+
+def _let_step_call(draw: Any, step: dict[str, Any]) -> dict[str, Any]:
+    kind = next(key for key in step if key in STEP_KINDS)
+    if kind in ("set", "emit", "decide", "complete"):
+        instead = draw(CALLING_LEAVES)
+        step = step if instead is None else {**{key: item for key, item in step.items() if key != kind}, **instead}
+    elif kind in STEP_KINDS - set(LEAF_BODIES):
+        within = (kind, "then", "else")
+        step = {key: _let_call(draw, item) if key in within else item for key, item in step.items()}
+    return {**step, **draw(CALLING)} if draw(st.integers(0, 2)) == 0 else step

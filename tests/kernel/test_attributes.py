@@ -1,5 +1,7 @@
 """Attributes beside a step: locks, milestones, handlers, reminders, clean-up, undoing."""
 
+import pytest
+
 from engine.kernel.effects import Emit, MakeCallLater
 from engine.kernel.signals import CancelCase, TimerDue
 from tests.kernel.play import Case
@@ -108,9 +110,9 @@ def test_handler_that_does_not_interrupt_runs_beside_its_host_each_time() -> Non
     """)
     case.signal("note", {"n": "1"})
     case.signal("note", {"n": "2"})
-    assert case.open() == ["t", "h", "h"]
+    assert case.open() == ["t", "h[0]", "h[1]"]
     case.complete("t")
-    assert case.open() == ["h", "h", "after"]
+    assert case.open() == ["h[0]", "h[1]", "after"]
     case.complete("after")
     assert case.status == "running"
     case.complete("h")
@@ -368,7 +370,7 @@ def test_escalation_goes_to_the_nearest_handler_of_its_name() -> None:
         group: [{id: raise_it, emit: {escalation: help, payload: {n: 7}}}, {id: t, task: {title: T}}]
         on: [{escalation: help, steps: [{id: boss, task: {title: "${signal.n}"}}]}]
     """)
-    assert case.open() == ["boss", "t"]
+    assert case.open() == ["boss[0]", "t"]
 
 
 def test_task_that_several_people_answer_until_the_condition_holds() -> None:
@@ -390,3 +392,65 @@ def test_signal_moves_a_timer_any_number_of_times() -> None:
     assert case.status == "running"
     case.advance("PT1H")
     assert case.status == "completed"
+
+
+BY_HAND = "steps: [{id: by_hand, task: {title: T, form: {type: object, properties: {n: {type: integer}}}}}]"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        f"call: {{python: x}}, on_error: [{{{BY_HAND}}}]",
+        f"call: {{python: x}}, on: [{{error: 'true', {BY_HAND}}}]",
+        f"call: {{python: x}}, on: [{{signal: stop, interrupting: true, {BY_HAND}}}]",
+        f"call: {{python: x}}, timeout: PT1S, on_timeout: {BY_HAND.removeprefix('steps: ')}",
+    ],
+)
+def test_what_a_handler_found_out_is_known_to_the_flow_that_goes_on(host: str) -> None:
+    case = Case(f"""
+    steps:
+      - {{id: a, {host}}}
+      - {{id: after, set: {{n: "${{result.by_hand.n}}", there: "${{has(result.a)}}"}}}}
+    """)
+    if "signal" in host:
+        case.signal("stop")
+    elif "timeout" in host:
+        case.advance("PT1S")
+    else:
+        case.refuse("a", "business", "no")
+    case.complete("by_hand", n=3)
+    assert (case.status, case.state) == ("completed", {"n": 3, "there": False})
+
+
+def test_what_a_handler_of_an_item_found_out_stays_in_the_item() -> None:
+    case = Case(f"""
+    steps:
+      - id: all
+        for_each:
+          each: [1, 2]
+          steps:
+            - {{id: a, call: {{python: x}}, on_error: [{{{BY_HAND}}}]}}
+            - {{id: got, group: [{{set: {{n: 1}}}}], output: "${{result.by_hand.n}}"}}
+    """)
+    for number in range(2):
+        case.refuse("a", "business", "no")
+        case.complete(f"by_hand[{number}]", n=number)
+    assert (case.status, case.results) == ("completed", {"all": [0, 1]})
+
+
+def test_a_handler_may_give_the_result_that_the_failed_step_owes() -> None:
+    case = Case("""
+    steps:
+      - repeat:
+          times: 2
+          steps:
+            - id: a
+              call: {python: x, into: found}
+              on_error: [{match: error.code == 'no', steps: [{id: b, call: {python: y, into: found}}]}, {steps: []}]
+            - set: {found: "${get(result, 'found', null)}"}
+    """)
+    case.refuse("a", "business", "no")
+    case.answer("b", 7)
+    assert case.state == {"found": 7}
+    case.refuse("a", "business", "other")
+    assert (case.status, case.state) == ("completed", {"found": None})

@@ -163,6 +163,25 @@ WARNED = [
         5,
     ),
     (STEPS + "  - {id: a, when: start.x, task: {title: A}}\n  - {set: {x: '${result.a.by}'}}", "maybe_absent", 4),
+    (
+        STEPS
+        + "  - {id: g, group: [{set: {x: 1}}], on_error: [{steps: [{id: b, call: {python: f}}, {fail: {code: c}}]}]}\n"
+        "  - {set: {x: '${result.b.by}'}}",
+        "maybe_absent",
+        4,
+    ),
+    (
+        STEPS + "  - {id: a, task: {title: A}, on: [{signal: s, interrupting: true, steps: [{set: {x: 1}}]}]}\n"
+        "  - {set: {x: '${result.a.by}'}}",
+        "maybe_absent",
+        4,
+    ),
+    (
+        STEPS + "  - {id: a, call: {python: f}, on_error: [{steps: [{id: b, task: {title: B}}]}]}\n"
+        "  - {set: {x: '${result.b.by}'}}",
+        "maybe_absent",
+        4,
+    ),
     (STEPS + "  - {complete: DONE}\n  - {set: {x: 1}}", "unreachable", 4),
     (STEPS + "  - {any_order: [{set: {x: 1}}, {task: {title: A}}]}", "no_wait_first", 3),
     (STEPS + "  - decide: {inputs: {a: '${start.a}'}, rows: [{when: {a: 1}, then: 1}]}", "table_gap", 3),
@@ -194,6 +213,16 @@ def test_doubt_is_a_warning_and_the_template_still_stands(source: str, code: str
     found = normalize(source, allow_not_yet=True)
     assert (code, "warning", line) in [(one.code, one.severity, one.line) for one in found.findings]
     assert found.canonical is not None
+
+
+def test_a_result_that_surely_is_there_is_not_doubted() -> None:
+    source = (
+        STEPS + "  - {id: g, group: [{id: a, task: {title: A}}], on: [{signal: s, steps: [{set: {y: 1}}]}]}\n"
+        "  - {id: c, call: {python: f}, on: [{error: 'true', steps: [{id: b, task: {title: B}}, "
+        "{set: {y: '${result.b.by}'}}, {fail: {code: n}}]}]}\n"
+        "  - {set: {x: '${result.a.by}', y: '${result.c}'}}"
+    )
+    assert normalize(source, allow_not_yet=True).findings == ()
 
 
 CODED = frozenset({"error", "warn", "_refuse", "SourceRefused", "Finding"})

@@ -178,3 +178,5 @@ ACTS: Mapping[str, Callable[["Play", Instance, Mapping[str, Json]], None]] = {
     "expect": _act_expect,
 }
 """What each entry of `do` does, by its first word."""
+TASK_ACTS = frozenset(["complete", "claim", "release", "assign", "skip"])
+"""Those that name a task."""

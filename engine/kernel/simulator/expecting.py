@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.kernel.errors import error_names
 from engine.kernel.signals import Json
-from engine.kernel.simulator.instance import Instance, Task
+from engine.kernel.simulator.instance import Instance, Task, names_of
 from engine.kernel.simulator.saying import differs, lacks
 
 if TYPE_CHECKING:
@@ -95,16 +95,33 @@ def _expect_waits(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
     return compare({kind: found[kind] for kind in wanted}, wanted, "waits")
 
 
-def _expect_tasks(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
-    tasks = instance.open_tasks()
+def _expect_tasks(play: "Play", instance: Instance, wanted: Json) -> list[str]:
     if isinstance(wanted, list):
-        return compare(sorted(task.wait.step for task in tasks), sorted(wanted), "tasks")
+        return _expect_exactly(play, instance, wanted)
     failures = []
     for name, asked in wanted.items():
-        same = [task for task in tasks if task.wait.step == name or name == f"{task.wait.step}{task.wait.iteration}"]
+        same = _named(play, instance, name)
         found: Json = len(same) if isinstance(asked, int) else _task_as_json(same[0]) if same else None
         failures += compare(found, asked, f"tasks.{name}")
     return failures
+
+
+def _expect_exactly(play: "Play", instance: Instance, wanted: list[Json]) -> list[str]:
+    """Compare all open tasks with a list of names; one that says which of several takes that one."""
+    taken: dict[int, str] = {}
+    for name in (str(one) for one in wanted if "[" in str(one) or "/" in str(one)):
+        task = next((one for one in _named(play, instance, name) if id(one) not in taken), None)
+        if task is not None:
+            taken[id(task)] = name
+    others = [task.wait.step for task in instance.open_tasks() if id(task) not in taken]
+    return compare(sorted([*others, *taken.values()]), sorted(wanted), "tasks")
+
+
+def _named(play: "Play", instance: Instance, name: str) -> list[Task]:
+    """List the open tasks that a name means, also those of children: `sub/ask`."""
+    where, _, task = name.rpartition("/")
+    cases = play.inside(instance, where) if where else [instance]
+    return [found for one in cases for found in one.open_tasks() if task in names_of(found.wait)]
 
 
 def _task_as_json(task: Task) -> dict[str, Json]:
@@ -144,6 +161,17 @@ def _expect_requests(_play: "Play", instance: Instance, wanted: Json) -> list[st
         made = [dict(call.request) for name, call in instance.requests if name == step]
         found = made if isinstance(asked, list) else made[-1] if made else None
         failures += compare(found, asked, f"requests.{step}")
+    return failures
+
+
+def _expect_keys(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
+    """Look at the keys under which calls were made, the id of the case written as `instance`."""
+    own, failures = f"{instance.facts.id}:", []
+    for step, asked in wanted.items():
+        keys = [call.key for name, call in instance.requests if name == step]
+        made = [f"instance:{key.removeprefix(own)}" if key.startswith(own) else key for key in keys]
+        found = made if isinstance(asked, list) else made[-1] if made else None
+        failures += compare(found, asked, f"keys.{step}")
     return failures
 
 
@@ -216,6 +244,7 @@ EXPECTATIONS: Mapping[str, Callable[["Play", Any, Json], list[str]]] = {
     "completed": lambda play, instance, wanted: compare(instance.completed, wanted, "completed"),
     "calls": _expect_calls,
     "requests": _expect_requests,
+    "keys": _expect_keys,
     "started": _expect_started,
     "instances": _expect_instances,
     "due": _expect_due,

@@ -8,6 +8,7 @@ from engine.kernel.effects import Closing, MakeCall, Slice, StepRun, Wait, WaitK
 from engine.kernel.interpreter import advance
 from engine.kernel.program import Definition
 from engine.kernel.signals import Happening, InstanceFacts, Json
+from engine.kernel.simulator.naming import Place, names_at
 from engine.kernel.simulator.people import choose_assignee
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, TaskStatus
@@ -42,11 +43,15 @@ class Task:
 class Instance:
     """A case under the simulation's clock."""
 
-    def __init__(self, world: "World", definition: Definition, facts: InstanceFacts, label: str) -> None:
+    def __init__(
+        self, world: "World", definition: Definition, facts: InstanceFacts, label: str, places: tuple[Place, ...] = ()
+    ) -> None:
         self.world = world
         self.definition = definition
         self.facts = facts
         self.label = label
+        self.places = places or (((label, ""),) if label else ())
+        """Which steps, from outer to inner, led to this child; for others the name that a test knows them by."""
         self.parent: tuple[Instance, int] | None = None
         self.snapshot: Snapshot | None = None
         self.status = InstanceStatus.QUEUED
@@ -101,6 +106,10 @@ class Instance:
         """List the tasks that people can act on, oldest first."""
         return [task for _, task in sorted(self.tasks.items()) if task.is_open]
 
+    def has_open(self, name: str) -> bool:
+        """Tell whether people can act on a task of this name."""
+        return any(name in names_of(task.wait) for task in self.open_tasks())
+
     def find_task(self, name: str) -> Task | None:
         """Find a task by its step's id, or by id and item (`vote[2]`): an open one first, else the newest."""
         found = [task for _, task in sorted(self.tasks.items()) if name in names_of(task.wait)]
@@ -109,5 +118,4 @@ class Instance:
 
 def names_of(wait: Wait) -> set[str]:
     """Give the names under which a test may mean a wait."""
-    last = wait.iteration.rsplit("[", 1)[-1].rstrip("]") if "[" in wait.iteration else ""
-    return {wait.step, f"{wait.step}{wait.iteration}", f"{wait.step}[{last}]"}
+    return names_at(wait.step, wait.iteration)

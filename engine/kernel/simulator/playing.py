@@ -8,10 +8,11 @@ from typing import Any
 from engine.kernel.periods import parse_moment, parse_period
 from engine.kernel.program import Definition
 from engine.kernel.signals import Json, NamedSignal
-from engine.kernel.simulator.acts import ACTS, complete
+from engine.kernel.simulator.acts import ACTS, TASK_ACTS, complete
 from engine.kernel.simulator.expecting import check_expectation, describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.lending import Lending, OverBudget
+from engine.kernel.simulator.naming import fits
 from engine.kernel.simulator.people import Refused
 from engine.kernel.simulator.saying import act_words
 from engine.kernel.simulator.world import World
@@ -83,6 +84,8 @@ class Play:
     def _do(self, main: Instance, number: int, act: Mapping[str, Json]) -> None:
         word = next((key for key in act if key in ACTS), None)
         instance = self.find(str(act["in"])) if "in" in act else main
+        if word in TASK_ACTS and instance is not None:
+            instance, act = self._meant(instance, word, act)
         if word is None or instance is None:
             self.failures.append(f"{act_words(number, act, word)} does nothing known")
             return
@@ -97,8 +100,30 @@ class Play:
 
     def find(self, name: str) -> Instance | None:
         """Find another case by its step, its workflow or the name it was started with."""
-        found = [one for one in self.world.instances if one.label == name]
+        found = [one for one in self.world.instances if fits(name, one.places)] or self._nth(name)
         return next((one for one in reversed(found) if not one.is_over), found[-1] if found else None)
+
+    def _nth(self, name: str) -> list[Instance]:
+        """Find by its number one of several that are no children: `slug[1]` is the second that was started."""
+        base, _, number = name.rstrip("]").rpartition("[")
+        started = [one for one in self.world.instances if base and one.label == base]
+        return started[int(number) : int(number) + 1] if number.isdigit() else []
+
+    def inside(self, instance: Instance, name: str) -> list[Instance]:
+        """List the cases below one that a name means."""
+        outer = len(instance.places)
+        below = [one for one in self.world.instances if one.places[:outer] == instance.places]
+        return [one for one in below if fits(name, one.places[outer:])]
+
+    def _meant(
+        self, instance: Instance, word: str, act: Mapping[str, Json]
+    ) -> tuple[Instance | None, Mapping[str, Json]]:
+        """Find whose task an act means: `sub/ask` is the task `ask` of a child, one where it is open before others."""
+        where, _, task = str(act[word]).rpartition("/")
+        if not where:
+            return instance, act
+        found = sorted(self.inside(instance, where), key=lambda one: not one.has_open(task))
+        return next(iter(found), None), {**act, word: task}
 
     def settle(self) -> None:
         """Let everything that is pending happen."""

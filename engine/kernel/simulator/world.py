@@ -41,8 +41,9 @@ from engine.kernel.signals import (
     Started,
     TimerDue,
 )
-from engine.kernel.simulator.instance import Instance, names_of
+from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Turns, calendars_of
+from engine.kernel.simulator.naming import Place, most_exact
 from engine.kernel.simulator.people import Person, Refused, everybody_in, may_act, read_people
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TaskStatus
@@ -113,6 +114,7 @@ class World:
         label: str,
         new_id: str | None = None,
         reference: str | None = None,
+        places: tuple[Place, ...] = (),
     ) -> Instance:
         """Start a case; refuse an input that does not fit."""
         definition = self.definitions[name]
@@ -122,7 +124,7 @@ class World:
         if problems:
             raise Refused("invalid", problems[0].message, tuple(problem.path for problem in problems))
         facts = InstanceFacts(new_id or self.lend_id(0), name, 1, by, self.now, reference)
-        instance = Instance(self, definition, facts, label)
+        instance = Instance(self, definition, facts, label, places)
         self.instances.append(instance)
         self._start_or_queue(instance, filled)
         return instance
@@ -192,12 +194,8 @@ class World:
     def _given(self, instance: Instance, family: str, wait: Wait) -> Any:
         """Find what a test gives for a step: by its full name, its item or its id; a list goes round by round."""
         table = self.test.get(family) or {}
-        prefix = f"{instance.label}/" if instance.label else ""
-        for name in sorted(names_of(wait), key=len, reverse=True):
-            for key in (prefix + name, name) if not prefix else (prefix + name,):
-                if key in table:
-                    return self._round(instance, f"{family}:{key}", table[key])
-        return None
+        key = most_exact(table, (*instance.places, (wait.step, wait.iteration)))
+        return None if key is None else self._round(instance, f"{family}:{key}", table[key])
 
     def _round(self, instance: Instance, key: str, given: Any) -> Any:
         if not isinstance(given, list):
@@ -212,16 +210,19 @@ class World:
         _EFFECTS[type(effect)](self, instance, effect)
 
     def _start_child(self, instance: Instance, effect: StartChild) -> None:
-        label = f"{instance.label}/{effect.step}" if instance.label else effect.step
-        label = label if effect.token is not None else effect.name
+        wait = instance.waits.get(effect.token or 0)
+        place = (effect.step, wait.iteration if wait is not None else "")
+        label = f"{instance.label}/{''.join(place)}" if instance.label else "".join(place)
         if effect.name not in self.definitions:
             if effect.token is not None:
                 answer = self._stub(instance, effect)
                 self.pending.append((instance, answer))
             return
-        child = self.start(effect.name, effect.input, None, label, effect.instance)
         if effect.token is None:
+            self.start(effect.name, effect.input, None, effect.name, effect.instance)
             return
+        places = (*instance.places, place)
+        child = self.start(effect.name, effect.input, None, label, effect.instance, places=places)
         child.parent = (instance, effect.token)
         instance.children[effect.token] = child
         if child.is_over:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from engine.kernel.editing import edited, key_suffix
+from engine.kernel.editing import edited
 from engine.kernel.effects import Closing, ErrorRecord, MakeCall, WaitKind
 from engine.kernel.functions import as_text
+from engine.kernel.keys import key_at
 from engine.kernel.machine import COMPLETED, FAILED, Machine
 from engine.kernel.opening import later, period_of
 from engine.kernel.program import Step
@@ -21,7 +22,8 @@ PATIENCE = 30.0
 
 def _call(machine: Machine, frame: Frame, step: Step) -> None:
     """Commit the intent of an outside call and wait for what comes of it, unless it can be made within the slice."""
-    call = describe_call(machine, frame, step)
+    frame.sent_as = frame.sent_as or key_of_call(machine, frame, step)
+    call = describe_call(machine, frame, step, frame.sent_as, edited(frame) or {})
     machine.note_input(frame, call.request)
     answer = machine.lent.perform(call, step.id) if machine.lent.perform is not None else None
     if answer is not None:
@@ -30,13 +32,16 @@ def _call(machine: Machine, frame: Frame, step: Step) -> None:
     machine.wait(frame, WaitKind.CALL, due=later(machine, f"PT{call.timeout_seconds:g}S", "call"), call=call)
 
 
-def describe_call(machine: Machine, frame: Frame, step: Step) -> MakeCall:
-    """Compute the request and its key, which is the same for every attempt."""
+def key_of_call(machine: Machine, frame: Frame, step: Step) -> str:
+    """Compute the key of a call: the author's own, else that of the occurrence."""
+    written = as_text(step.body["key"].of(machine.names(frame))) if "key" in step.body else ""
+    return written or key_at(machine, frame, step.path)
+
+
+def describe_call(machine: Machine, frame: Frame, step: Step, key: str, given: Mapping[str, Json]) -> MakeCall:
+    """Compute the request, with what an operator gave in place of the author's own."""
     names = machine.names(frame)
     transport = next(key for key in step.body if key not in ("into", "key"))
-    written = as_text(step.body["key"].of(names)) if "key" in step.body else ""
-    key = written or f"{machine.facts.id}:{step.path}{machine.iteration(frame)}{key_suffix(frame)}"
-    given = edited(frame) or {}
     own = {name: value for name, value in step.body[transport].items() if name not in given}
     request = {name: _computed(value, names) for name, value in own.items()} | copied(dict(given))
     secrets = machine.definition.secrets.get(step.id, ())

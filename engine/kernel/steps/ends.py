@@ -124,13 +124,9 @@ def _undo_next(machine: Machine, frame: Frame) -> None:
     entry = next(entry for entry in machine.done if entry["run"] == todo[0])
     undone = machine.definition.steps[entry["step"]]
     results = {**entry["results"], entry["step"]: entry["value"]}
-    open_steps(
-        machine, frame, undone.lists["undo"], key=entry["run"], env=entry["env"], results=results, pos=_mark(entry)
-    )
-
-
-def _mark(entry: dict[str, Any]) -> str | None:
-    return entry["iteration"] or None
+    place = entry["iteration"]
+    more = {"pos": place or None, "sign": f"{place}^{entry['run']}"}
+    open_steps(machine, frame, undone.lists["undo"], key=entry["run"], env=entry["env"], results=results, **more)
 
 
 def _undone(machine: Machine, frame: Frame, _step: Step, message: Ended) -> None:

@@ -76,7 +76,7 @@ class Net:
         if number > MOST_RUNS:
             raise business_error("loop_limit", f"`{name}` ran {MOST_RUNS} times in this net")
         self.more["act"][name] = number
-        pos = f"#{number}" if number > 1 else None
+        pos = f"#{number}" if number > 1 or self.steps[name].lists else None
         open_step(self.machine, self.steps[name], self.frame, key=name, pos=pos)
 
 

@@ -14,12 +14,13 @@ def _first(machine: Machine, frame: Frame, step: Step) -> None:
     """Offer all branches together; one that begins without a wait picks itself."""
     names = machine.names(frame)
     chosen = [one["name"] for one in step.body["branches"] if "when" not in one or one["when"].holds(names)]
-    frame.more = {"picked": None, "left": len(chosen)}
+    again = (frame.more or {}).get("again", {})
+    frame.more = {"picked": None, "left": len(chosen), "again": again}
     if not chosen:
         machine.finish(frame, COMPLETED, {})
     for name in chosen:
         if frame.n in machine.frames and frame.more["picked"] is None:
-            open_list(machine, frame, name, key=name)
+            open_list(machine, frame, name, key=name, again=again.get(name, 0))
 
 
 def _first_told(machine: Machine, frame: Frame, _step: Step, message: Ended) -> None:
@@ -49,7 +50,7 @@ def offer(machine: Machine, frame: Frame, step: Step) -> None:
         ready = all(need["step"] in order["ended"] for need in child.spec.get("needs", ()))
         if ready and order["picked"] is None and frame.n in machine.frames:
             order["offered"].append(name)
-            open_step(machine, child, frame, key=name)
+            open_step(machine, child, frame, key=name, again=order.get("again", {}).get(name, 0))
 
 
 def _any_order_told(machine: Machine, frame: Frame, step: Step, message: Ended) -> None:
@@ -129,9 +130,12 @@ def pick(machine: Machine, frame: Frame, child: Frame) -> None:
 
 
 def _take_back(machine: Machine, frame: Frame, child: Frame) -> None:
-    """Withdraw one offer; any_order may offer it again."""
+    """Withdraw one offer, and count that for when it is offered again: that is another run, with keys of its own."""
     machine.withdraw(child)
-    offered = (frame.more or {}).get("offered", [])
+    order: Any = frame.more
+    again = order.setdefault("again", {})
+    again[str(child.key)] = again.get(str(child.key), 0) + 1
+    offered = order.get("offered", [])
     if child.key in offered:
         offered.remove(child.key)
 
