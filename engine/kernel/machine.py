@@ -211,6 +211,10 @@ class Machine(Tree):
         if self.opened.pop(leaf.n, None) is None:
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
 
+    def handle(self, frame: Frame) -> None:
+        """Let a handler run in place of a body; the place that the body had under a throttle is free."""
+        frame.phase, frame.place = "handling", None
+
     # what became of steps
 
     def note(

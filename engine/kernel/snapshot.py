@@ -52,6 +52,8 @@ class Frame:
     given: dict[str, Json] | None = None
     more: dict[str, Json] | None = None
     pos: str | None = None
+    place: "list[Json] | None" = None
+    """Key and limit of the throttle under which it has a place, or waits for one while `held`."""
 
     def __init__(self, n: int, p: int) -> None:
         self.n = n
