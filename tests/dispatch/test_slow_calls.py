@@ -97,7 +97,7 @@ def test_a_function_that_never_ends_fails_its_step_in_time(house: Cast, hold: Ho
     hold(lambda: False)
     drain()
     instance.refresh_from_db()
-    assert (instance.status, instance.error["class"], instance.error["code"]) == ("incident", "transport", "no_answer")
+    assert (instance.status, instance.error["class"], instance.error["code"]) == ("incident", "timeout", "no_answer")
     assert Effect.objects.get(instance=instance).status == "failed"
 
 

@@ -198,12 +198,13 @@ def test_only_so_many_run_at_once_first_come_first_served() -> None:
     assert played(THREE % "task: {title: T}", {"do": acts, "expect": {"status": "completed"}}) == ()
 
 
+HELP = "{id: h, task: {title: H}}"
 ENDS = {
     "withdrawn": ("task: {title: T}", "{cancel: {steps: [first]}}", {}),
     "timed out": ("task: {title: T}, timeout: PT1M, on_timeout: []", "{wait: {for: PT2M}}", {}),
     "failed": ("call: {python: f}, on_error: []", "{wait: {for: PT1M}}", {"first": {"error": "business"}}),
-    "handled": ("call: {python: f}, on_error: [{id: h, task: {title: H}}]", "{wait: {for: PT1M}}", {"first": {"error": "business"}}),
-    "interrupted": ("task: {title: T}, on: [{after: PT1M, interrupting: true, steps: [{id: h, task: {title: H}}]}]", "{wait: {for: PT2M}}", {}),
+    "handled": (f"call: {{python: f}}, on_error: [{HELP}]", "{wait: {for: PT1M}}", {"first": {"error": "business"}}),
+    "interrupted": (f"task: {{title: T}}, on: [{{after: PT1M, interrupting: true, steps: [{HELP}]}}]", "{wait: {for: PT2M}}", {}),
 }  # fmt: skip
 
 
