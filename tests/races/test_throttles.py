@@ -4,11 +4,12 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from engine import functions
 from engine.dispatch.drain import _take, drain
@@ -18,7 +19,7 @@ from engine.services.auditing import verify_folds
 from engine.services.instances import cancel_instance
 from tests.cast import Cast
 from tests.flaky import counter
-from tests.races.crowd import at_once
+from tests.races.crowd import at_once, await_a_waiter
 from tests.workers import running
 from tests.workflows import activated, started
 
@@ -97,6 +98,36 @@ def test_many_workers_never_let_more_in_than_the_limit(committed_cast: Cast, tel
     assert set(Instance.objects.values_list("status", flat=True)) == {"completed"}
     assert not Place.objects.exists()
     assert verify_folds().broken == ()
+
+
+@pytest.mark.usefixtures("nobody_drains")
+def test_who_asks_while_another_is_let_in_waits_for_that(committed_cast: Cast) -> None:
+    cast = committed_cast
+    activated(cast.actor("gwen"), (BANK % "echo").replace("limit: 2", "limit: 1"))
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            first = started(cast.actor("ada"), "bank")
+            other = pool.submit(_start_alone, cast)
+            await_a_waiter()
+        second = other.result(timeout=60)
+    places = Place.objects.order_by("asked_at").values_list("instance_id", "let_in_at")
+    assert [(which, moment is not None) for which, moment in places] == [(first.pk, True), (second.pk, False)]
+
+
+def _start_alone(cast: Cast) -> Instance:
+    try:
+        return started(cast.actor("ada"), "bank")
+    finally:
+        connection.close()
+
+
+@pytest.mark.usefixtures("nobody_drains")
+def test_many_starts_at_the_same_moment_let_in_no_more_than_the_limit(committed_cast: Cast) -> None:
+    cast = committed_cast
+    activated(cast.actor("gwen"), BANK % "echo")
+    for _ in range(3):
+        at_once([lambda: started(cast.actor("ada"), "bank")] * 6)
+        assert running_now() == 2
 
 
 @pytest.mark.usefixtures("nobody_drains")
