@@ -203,3 +203,16 @@ def test_a_failure_that_is_retried_stands_in_the_history_with_its_error(committe
     assert last.started_at > runs[0].ended_at
     assert verify_folds().broken == ()
     assert not Signal.objects.filter(instance=instance, held_due_at__isnull=True).exists()
+
+
+def test_a_rate_limit_is_asked_before_every_attempt(committed_cast: Cast) -> None:
+    limited = RETRIED.replace("PT1H, on", "PT0S, on") + "    rate_limit: {key: web, limit: 1, per: PT1H}\n"
+    activated(committed_cast.actor("gwen"), limited)
+    instance = started(committed_cast.actor("ada"), "again")
+    drain()
+    drain()
+    wait = Wait.objects.get(instance=instance)
+    assert (wait.kind, wait.due_at > instance.started_at + timedelta(minutes=50)) == ("timer", True)
+    runs = StepRun.objects.filter(instance=instance).order_by("attempt").values_list("attempt", "status", "reason")
+    assert list(runs) == [(1, "failed", None), (2, "retrying", "held back: rate_limit")]
+    assert verify_folds().broken == ()
