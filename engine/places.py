@@ -12,6 +12,7 @@ What stands still (suspended, an incident) neither counts nor is let in: nobody 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -83,7 +84,7 @@ def _let_in(keys: Iterable[Key], now: datetime) -> int:
 
 
 def _let_in_under(key: Key, now: datetime) -> int:
-    names = {"tenant": key[0], "key": key[1], "still": sorted(STANDING_STILL), "many": LOOKED_AT}
+    names: dict[str, Any] = {"tenant": key[0], "key": key[1], "still": sorted(STANDING_STILL), "many": LOOKED_AT}
     with connection.cursor() as cursor:
         cursor.execute(LOCK, [f"{key[0]}\nthrottle\n{key[1]}"])
         cursor.execute(RUNNING, names)

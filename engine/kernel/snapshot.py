@@ -29,6 +29,7 @@ class UnreadableSnapshot(Exception):
 
 
 NameAndKey = list[str | None]
+KeyAndLimit = list[Json]
 
 
 class Frame:
@@ -52,7 +53,7 @@ class Frame:
     given: dict[str, Json] | None = None
     more: dict[str, Json] | None = None
     pos: str | None = None
-    place: "list[Json] | None" = None
+    place: KeyAndLimit | None = None
     """Key and limit of the throttle under which it has a place, or waits for one while `held`."""
 
     def __init__(self, n: int, p: int) -> None:

@@ -20,4 +20,5 @@ class Place(NamedTuple):
 def places_of(snapshot: Snapshot | None) -> dict[int, Place]:
     """Give the places that the live steps of a case have or wait for, by their run."""
     frames = snapshot.frames if snapshot is not None else ()
-    return {frame["n"]: Place(*frame["place"], frame.get("held") == "throttle") for frame in frames if "place" in frame}
+    asking = ((frame, *frame["place"]) for frame in frames if "place" in frame)
+    return {frame["n"]: Place(key, limit, frame.get("held") == "throttle") for frame, key, limit in asking}
