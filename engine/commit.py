@@ -60,6 +60,8 @@ PARTS: dict[str, str] = {
     "closed_waits": "instance_id uuid, token bigint",
     "new_waits": "instance_id uuid, token bigint, tenant_id uuid, kind text, step text, path text, iteration text, "
     "run bigint, due_at timestamptz, name text, key text, side boolean, opened_at timestamptz",
+    "left_places": "instance_id uuid, run bigint",
+    "new_places": "instance_id uuid, run bigint, tenant_id uuid, key text, most int, asked_at timestamptz",
     "step_runs": "instance_id uuid, run bigint, attempt int, tenant_id uuid, step text, kind text, path text, "
     "iteration text, status text, started_at timestamptz, ended_at timestamptz, input jsonb, output jsonb, error jsonb, "
     "reason text",
@@ -95,6 +97,7 @@ PLAIN_INSERTS = {
     "new_instances": "wf_instances",
     "new_runtimes": "wf_runtime_states",
     "new_waits": "wf_waits",
+    "new_places": "wf_places",
     "new_events": "wf_task_events",
     "new_signals": "wf_signals",
     "new_effects": "wf_effects",
@@ -201,9 +204,13 @@ SPECIAL: dict[str, str] = {
     "WHERE t.instance_id = s.instance_id AND t.state_version = s.expected_version RETURNING t.instance_id",
     "closed_waits": "DELETE FROM wf_waits t USING {records} WHERE t.instance_id = s.instance_id AND t.token = s.token "
     "RETURNING t.instance_id, t.token",
+    "left_places": "DELETE FROM wf_places t USING {records} WHERE t.instance_id = s.instance_id AND t.run = s.run",
     "step_runs": f"INSERT INTO wf_step_runs ({_listed(PARTS['step_runs'])}) SELECT {_listed(PARTS['step_runs'])} "
     "FROM {records} ON CONFLICT (instance_id, run, attempt) DO UPDATE SET status = excluded.status, "
     "ended_at = excluded.ended_at, output = excluded.output, error = excluded.error, "
+    "started_at = CASE WHEN wf_step_runs.status = 'retrying' AND excluded.status IN ('running', 'success', 'failed') "
+    "THEN excluded.started_at "
+    "ELSE wf_step_runs.started_at END, input = coalesce(excluded.input, wf_step_runs.input), "
     "reason = coalesce(excluded.reason, wf_step_runs.reason)",
     "closed_tasks": "UPDATE wf_tasks t SET status = s.status, outcome = s.outcome, answer = s.answer, "
     "comment = coalesce(s.comment, ''), completed_at = s.completed_at, completed_by_id = s.completed_by_id, "

@@ -39,6 +39,7 @@ from engine.metrics import tell_batch
 from engine.models import TemplateVersion
 from engine.outbox import announce_on_commit
 from engine.outward import addresses_of, births_of, newborn, send_outward
+from engine.places import entered, let_in_next
 from engine.projection import Delivery, Loaded, Stage, project
 from engine.rates import admitting
 from engine.references import hold_reference, holder_of, in_use, is_unique
@@ -181,6 +182,7 @@ def lend(loaded: Loaded, perform: Performer | None = None) -> Lent:
         max_steps=settings.WORKFLOW_SLICE_STEPS,
         stop=lambda: time.monotonic() > stop_at,
         admit=admitting(loaded.tenant_id, loaded.now),
+        has_place=entered(loaded.instance_id),
         calendar=lambda name: calendar_named(loaded.tenant_id, name),
         perform=perform,
         new_id=lambda number: uuid7(),
@@ -270,7 +272,7 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     for stage in stages:
         if stage.is_birth:
             hold_reference(stage.loaded, stage.reference)
-    sent = carry_out_task_effects(stages) + send_outward(stages)
+    sent = carry_out_task_effects(stages) + send_outward(stages) + let_in_next(stages)
     waiting = _queue_waiting(stages)
     sent += sum(admit_next(*slot, stages[0].now) for slot in sorted(_freed(stages) | waiting))
     if stages:

@@ -86,7 +86,7 @@ def _fold_step(folded: Folded, row: Audit) -> None:
 
 
 def _moved(runs: list[StepStatus], status: StepStatus) -> int | None:
-    movable = {StepStatus.PENDING} if status in BEGINS else LIVE
+    movable = {StepStatus.PENDING, StepStatus.RETRYING} if status in BEGINS else LIVE
     live = [place for place, found in enumerate(runs) if found in movable]
     if live:
         return live[-1]

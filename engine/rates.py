@@ -21,7 +21,7 @@ ON CONFLICT (tenant_id, key) DO UPDATE SET key = excluded.key RETURNING free_at
 
 
 def admitting(tenant_id: UUID, now: datetime) -> Admit:
-    """Return the function that the kernel asks for a throttled step of this tenant."""
+    """Return the function that the kernel asks before each attempt of a step with a rate limit, of this tenant."""
 
     def admit(key: str, limit: int, seconds: float) -> datetime | None:
         turn = timedelta(seconds=seconds / limit)

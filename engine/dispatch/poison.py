@@ -26,6 +26,7 @@ from engine.kernel.snapshot import UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_dead
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, TemplateVersion
+from engine.places import look_after
 from engine.projection import NEVER
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import engine_actor
@@ -121,6 +122,7 @@ def bury(signal: Signal, error: Exception) -> None:
     others = Signal.objects.filter(instance_id=instance.pk, held_due_at__isnull=True)
     others.exclude(type=SignalType.PARENT_ENDED).update(held_due_at=F("due_at"), due_at=NEVER)
     record(instance, Act("raise_incident", new={"message": reason}), actor=engine_actor(instance.tenant_id))
+    look_after(instance.tenant_id, instance.pk)
 
 
 def _names(signal: Signal) -> dict[str, str]:

@@ -152,7 +152,7 @@ class CallsUnderWay:
         if not call.result.done():
             log.error("a call did not come back in its time and was given up", transport=call.intent.transport, **names)
             patience = f"{call.intent.timeout_seconds:g} seconds"
-            return call.intent, Failed("transport", "no_answer", f"It did not come back within {patience}.")
+            return call.intent, Failed("timeout", "no_answer", f"It did not come back within {patience}.")
         error = call.result.exception()
         if error is None:
             return call.intent, call.result.result()

@@ -45,6 +45,7 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
         has_rounds=any(_has_rounds(step) for step in compiling.steps.values()),
         reads_status="status" in json.dumps(canonical["steps"]) or "status" in json.dumps(canonical.get("output")),
         has_milestones=any("enabled_while" in step.spec for step in compiling.steps.values()),
+        has_throttles=any("throttle" in step.spec for step in compiling.steps.values()),
         has_nets=any(step.kind == "net" for step in compiling.steps.values()),
         reads=dict(compiling.reads()),
         four_eyes=dict(compiling.four_eyes()),

@@ -14,13 +14,14 @@ from engine.kernel.editing import kept_edit
 from engine.kernel.effects import Closing, ErrorRecord, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
-from engine.kernel.opening import lingering, open_list, period_of, start_body
+from engine.kernel.opening import begin_again, lingering, open_list, period_of
 from engine.kernel.program import Step
 from engine.kernel.scope import With
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS
-from engine.kernel.transitions import StepStatus
+from engine.kernel.transitions import InstanceStatus, StepStatus
+from engine.kernel.watching import watch_named
 
 
 def finish(machine: Machine, frame: Frame, outcome: str, value: Json, error: ErrorRecord | None) -> None:
@@ -111,8 +112,10 @@ def _after_failure(machine: Machine, frame: Frame, _value: Json, error: ErrorRec
         fail(machine, frame, error)
         return
     machine.withdraw_below(frame, keep_side=True)
-    machine.note(frame, StepStatus.RETRYING, error=error, reason=f"{error.error_class}/{error.code}")
-    machine.wait(frame, WaitKind.RETRY, due=due, role="retry")
+    machine.note(frame, StepStatus.FAILED, error=error)
+    frame.attempt += 1
+    machine.note(frame, StepStatus.RETRYING, reason=f"{error.error_class}/{error.code}")
+    machine.wait(frame, WaitKind.RETRY, due=due, role="retry").at = frame.attempt
 
 
 def _after_other(outcome: str) -> Callable[[Machine, Frame, Json, ErrorRecord | None], None]:
@@ -160,13 +163,19 @@ def _covers(classes: list[str], error: ErrorRecord) -> bool:
     return bool({error.error_class, f"{error.error_class}/{error.code}", error.code} & set(classes))
 
 
-def try_again(machine: Machine, frame: Frame) -> None:
-    """Run the body once more, as the next attempt."""
+def mend(machine: Machine, frame: Frame) -> None:
+    """Run the body once more for whoever mended the step: as the next attempt, for which its time begins anew."""
+    timeout = watch_named(machine, frame, "timeout")
+    if timeout is not None:
+        machine.close(timeout, Closing.WITHDRAWN)
     frame.attempt += 1
+    _begin_attempt(machine, frame)
+
+
+def _begin_attempt(machine: Machine, frame: Frame) -> None:
     frame.phase, frame.more = None, kept_edit(frame)
     step = machine.step_of(frame)
-    machine.note(frame, StepStatus.RUNNING, began=True)
-    machine.attempt(frame, lambda: start_body(machine, frame, step))
+    machine.attempt(frame, lambda: begin_again(machine, frame, step))
 
 
 def fail(machine: Machine, frame: Frame, error: ErrorRecord, status: StepStatus | None = None) -> None:
@@ -225,7 +234,7 @@ def _run_handler(machine: Machine, frame: Frame, name: str, error: ErrorRecord) 
     machine.withdraw_below(frame)
     machine.note(frame, StepStatus.FAILED, error=error)
     _forget(machine, frame, machine.step_of(frame))
-    frame.phase = "handling"
+    machine.handle(frame)
     open_list(machine, frame, name, role="on_error", env={"error": error_names(error)})
 
 
@@ -262,7 +271,7 @@ def time_out(machine: Machine, frame: Frame, leaf: Frame) -> None:
     """Withdraw a body whose time ran out, then take the author's answer, the author's steps, or an error."""
     step = machine.step_of(frame)
     machine.close(leaf, Closing.ANSWERED)
-    machine.withdraw_below(frame, Closing.EXPIRED)
+    machine.withdraw_below(frame, Closing.EXPIRED, keep_side=True)
     expired = KINDS[step.kind].expired
     answer = expired(machine, frame, step) if expired is not None else None
     if answer is not None and "on_expire" in step.body:
@@ -270,7 +279,8 @@ def time_out(machine: Machine, frame: Frame, leaf: Frame) -> None:
     elif "on_timeout" in step.spec:
         if answer is not None:
             machine.write_result(frame, step.id, answer)
-        frame.phase = "handling"
+        machine.withdraw_below(frame)
+        machine.handle(frame)
         machine.note(frame, StepStatus.TIMED_OUT)
         open_list(machine, frame, "on_timeout", role="on_timeout")
     else:
@@ -287,12 +297,25 @@ def deadline(machine: Machine, frame: Frame, leaf: Frame) -> None:
 
 
 def retry_now(machine: Machine, frame: Frame, leaf: Frame) -> None:
-    """Begin the next attempt when its time has come."""
+    """Begin the next attempt when its time has come; an earlier release did not number it beforehand."""
     machine.close(leaf, Closing.ANSWERED)
-    try_again(machine, frame)
+    frame.attempt = int(leaf.at or frame.attempt + 1)
+    _begin_attempt(machine, frame)
 
 
 def remember_origin(machine: Machine, frame: Frame, error: ErrorRecord) -> None:
     """Keep how the case stood when an error began that could become an incident."""
-    if error.error_class not in UNCAUGHT and id(error) not in machine.origins:
+    if uncaught_end(machine, error) is None and id(error) not in machine.origins:
         machine.origins[id(error)] = (error, machine.checkpoint(frame))
+
+
+def uncaught_end(machine: Machine, error: ErrorRecord) -> InstanceStatus | None:
+    """Say how a case ends by an error that nobody catches; None: it is an incident, which can be mended."""
+    step = machine.definition.steps.get(error.step or "")
+    if error.error_class == ErrorClass.TIMEOUT and step is not None and step.kind in MENDED_WHEN_LATE:
+        return None
+    return UNCAUGHT.get(error.error_class)
+
+
+MENDED_WHEN_LATE = frozenset({"call", "workflow"})
+"""Kinds whose timeout is nobody's missed answer: trying once more may help."""

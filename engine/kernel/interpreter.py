@@ -17,8 +17,8 @@ import engine.kernel.steps.lines
 import engine.kernel.steps.tasks  # noqa: F401
 from engine.kernel.editing import edit, stand_in
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
-from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, StepError, error_names, error_record
-from engine.kernel.finishing import finish, try_again
+from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names, error_record
+from engine.kernel.finishing import finish, mend, uncaught_end
 from engine.kernel.four_eyes import bar_people
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
@@ -89,9 +89,12 @@ def advance(
         if not more:
             machine.now = machine.now if isinstance(happening, Continue) else lent.now
         early = len(machine.early)
+        told = len(machine.trace)
         applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
         kept.append(len(machine.early) > early)
         more = _run(machine, lent) or more
+        if isinstance(happening, Continue):  # somebody may have been let in
+            applied[-1] = pending or len(machine.trace) > told
     bar_people(machine)
     machine.forget_names()  # names and machine hold each other: let go, or every slice waits for the garbage collector
     return _slice(machine, tuple(applied), tuple(kept), more)
@@ -158,7 +161,7 @@ def _case_ended(machine: Machine, message: Ended) -> None:
 
 def _case_failed(machine: Machine, error: ErrorRecord) -> None:
     machine.error = error
-    status = UNCAUGHT.get(error.error_class)
+    status = uncaught_end(machine, error)
     if status is not None:
         machine.status = status
         return
@@ -172,7 +175,7 @@ def _go_back(machine: Machine, origin: Checkpoint, error: ErrorRecord) -> None:
     """Stand again where the step failed, and stop there until somebody helps."""
     machine.restore(origin)
     frame = machine.frames[origin.frame]
-    frame.phase = "stuck"
+    frame.phase, frame.place = "stuck", None
     frame.more = {**(frame.more or {}), "error": error_names(error)}
     machine.status = InstanceStatus.INCIDENT
     machine.error = error
@@ -322,7 +325,7 @@ def _retry_step(machine: Machine, happening: StepRetried) -> bool:
     if frame.step == ROOT:
         machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
     else:
-        try_again(machine, frame)
+        mend(machine, frame)
     return True
 
 

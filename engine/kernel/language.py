@@ -130,8 +130,9 @@ ON_ERROR = Shape(
 )
 THROTTLE = Shape(
     "throttle",
-    {"key": value(longest=200), "limit": Field("whole", required=True), "per": duration(required=True)},
+    {"key": value(longest=200), "limit": Field("whole", required=True), "per": duration()},
 )
+RATE_LIMIT = Shape("rate_limit", {**THROTTLE.fields, "per": duration(required=True)})
 ATTRIBUTES: Mapping[str, Field] = {
     "id": Field("id"),
     "title": Field("textvalue"),
@@ -143,7 +144,7 @@ ATTRIBUTES: Mapping[str, Field] = {
     "missed": enum("wait", "skip"),
     "mutex": words(),
     "throttle": inner(THROTTLE),
-    "rate_limit": inner(THROTTLE),
+    "rate_limit": inner(RATE_LIMIT),
     "timeout": duration(),
     "retry": inner(RETRY),
     "decorators": Field("decorators"),
@@ -176,6 +177,7 @@ IN_GRAPH: Mapping[str, Field] = {
 """Keys that may stand beside the kind of a child of graph, net or any_order."""
 
 BESIDE: Mapping[str, Mapping[str, Field]] = {
+    "call": {"attempt_timeout": duration()},
     "if": {"then": STEPS, "else": STEPS},
     "set": {"if_present": YES_NO},
     "compensate": {},

@@ -1,6 +1,6 @@
 """Rules that are looked at only when nothing else in the slice is ready.
 
-In order: locks that became free, own signals, `enabled_while`, OR-joins and ends of nets, each in the order of frame
+In order: locks and places that became free, own signals, `enabled_while`, OR-joins and ends of nets, each in the order of frame
 numbers. A rule answers whether something moved; then everybody is told again before the next look.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from engine.kernel.errors import StepError
 from engine.kernel.machine import FAILED, SKIPPED, Machine
-from engine.kernel.opening import go_on, hold, may_hold
+from engine.kernel.opening import enter, go_on, hold, may_hold
 from engine.kernel.signalling import deliver
 from engine.kernel.snapshot import Frame
 from engine.kernel.steps.nets import settle
@@ -21,6 +21,17 @@ def grant(machine: Machine) -> bool:
     for frame in _held(machine, "mutex"):
         if may_hold(machine, frame, machine.step_of(frame)):
             go_on(machine, frame, "mutex")
+            return True
+    return False
+
+
+def let_in(machine: Machine) -> bool:
+    """Let the first go on that waited for a place under a throttle and was given one."""
+    if not machine.definition.has_throttles or machine.lent.has_place is None:
+        return False
+    for frame in _held(machine, "throttle"):
+        if frame.place is not None and machine.lent.has_place(frame.n):
+            enter(machine, frame)
             return True
     return False
 
@@ -97,4 +108,4 @@ def settle_nets(machine: Machine) -> bool:
     return False
 
 
-LATE_RULES: tuple[Callable[[Machine], bool], ...] = (grant, deliver_own, look_at_milestones, settle_nets)
+LATE_RULES: tuple[Callable[[Machine], bool], ...] = (grant, let_in, deliver_own, look_at_milestones, settle_nets)

@@ -221,6 +221,10 @@ class Machine(Tree):
         self.occurrences[what] = found + 1
         return found
 
+    def handle(self, frame: Frame) -> None:
+        """Let a handler run in place of a body; the place that the body had under a throttle is free."""
+        frame.phase, frame.place = "handling", None
+
     # what became of steps
 
     def note(

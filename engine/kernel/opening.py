@@ -5,7 +5,7 @@ watches over it begin (timeouts, reminders, handlers), then the kind's body.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from engine.kernel.decorators import decorate_given
@@ -18,7 +18,7 @@ from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS
 from engine.kernel.transitions import StepStatus
-from engine.kernel.watching import watch
+from engine.kernel.watching import watch, watch_time
 
 Gate = Callable[[Machine, Frame, Step], bool]
 
@@ -94,29 +94,59 @@ def _mutex(machine: Machine, frame: Frame, step: Step) -> bool:
     return False
 
 
-def _throttle(attribute: str) -> Gate:
-    """Make the gate that asks whether the step may go on now; over the limit it comes again later."""
+def _throttle(machine: Machine, frame: Frame, step: Step) -> bool:
+    """Ask for a place under the key and wait in line for it, unless a step has one that this one runs inside."""
+    key = _key(machine, frame, step, "throttle")
+    if machine.lent.has_place is None or any(found.place and found.place[0] == key for found in machine.upward(frame)):
+        return True
+    frame.place = [key, step.spec["throttle"]["limit"]]
+    hold(machine, frame, "throttle")
+    _look_later(machine, frame)
+    return False
 
-    def gate(machine: Machine, frame: Frame, step: Step) -> bool:
-        spec, names = step.spec[attribute], machine.names(frame)
-        key = spec["key"].of(names) if "key" in spec else f"{machine.facts.template}:{step.id}"
-        seconds = period_of(spec["per"].of(names), f"{attribute}.per").length.total_seconds()
-        again = machine.lent.admit(str(key), spec["limit"], seconds) if machine.lent.admit is not None else None
-        if again is not None:
-            hold(machine, frame, attribute)
-            machine.wait(frame, WaitKind.TIMER, due=again, role=attribute)
-        return again is None
 
-    return gate
+def _look_later(machine: Machine, frame: Frame) -> None:
+    """Wait to be let in; who frees a place says so, and the timer is there in case that was missed."""
+    machine.wait(frame, WaitKind.TIMER, due=machine.now + LOOK_AGAIN, role="throttle")
+
+
+LOOK_AGAIN = timedelta(minutes=10)
+
+
+def _rate_limit(machine: Machine, frame: Frame, step: Step) -> bool:
+    """Ask whether the step may go on now; over the limit it comes again later."""
+    spec, key = step.spec["rate_limit"], _key(machine, frame, step, "rate_limit")
+    seconds = period_of(spec["per"].of(machine.names(frame)), "rate_limit.per").length.total_seconds()
+    again = machine.lent.admit(key, spec["limit"], seconds) if machine.lent.admit is not None else None
+    if again is not None:
+        hold(machine, frame, "rate_limit")
+        machine.wait(frame, WaitKind.TIMER, due=again, role="rate_limit")
+    return again is None
+
+
+def _key(machine: Machine, frame: Frame, step: Step, attribute: str) -> str:
+    spec = step.spec[attribute]
+    return str(spec["key"].of(machine.names(frame))) if "key" in spec else f"{machine.facts.template}:{step.id}"
 
 
 def ask_again(machine: Machine, frame: Frame, leaf: Frame) -> None:
     """Ask once more whether a slowed step may go on."""
     machine.close(leaf, Closing.ANSWERED)
+    gate, step = str(leaf.role), machine.step_of(frame)
+    if gate == "throttle" and frame.place is not None:
+        _look_later(machine, frame)  # let_in looks at the end of every slice
+        return
     frame.held = None
-    step = machine.step_of(frame)
-    if GATES[str(leaf.role)](machine, frame, step):
-        pass_gates(machine, frame, step, str(leaf.role))
+    if GATES[gate](machine, frame, step):
+        _pass_behind(machine, frame, step, gate)
+
+
+def enter(machine: Machine, frame: Frame) -> None:
+    """Let a step go on that was given its place."""
+    for leaf in machine.kids(frame):
+        if leaf.role == "throttle":
+            machine.close(leaf, Closing.ANSWERED)
+    go_on(machine, frame, "throttle")
 
 
 def _held_above(machine: Machine, frame: Frame, line: list[int]) -> bool:
@@ -131,8 +161,11 @@ def may_hold(machine: Machine, frame: Frame, step: Step) -> bool:
 
 
 def hold(machine: Machine, frame: Frame, why: str) -> None:
-    """Let a step wait without a token until a late rule lets it go on."""
+    """Let a step, or a further attempt of it, wait until something lets it go on."""
     frame.held = why
+    if frame.attempt > 1:
+        machine.note(frame, StepStatus.RETRYING, reason=f"held back: {why}")
+        return
     frame.attempt = 1
     machine.note(frame, StepStatus.PENDING, began=True, reason=f"held back: {why}")
 
@@ -141,7 +174,12 @@ def go_on(machine: Machine, frame: Frame, gate: str) -> None:
     """Let a held step go on behind the gate that held it."""
     frame.held = None
     step = machine.step_of(frame)
-    machine.attempt(frame, lambda: pass_gates(machine, frame, step, gate))
+    machine.attempt(frame, lambda: _pass_behind(machine, frame, step, gate))
+
+
+def _pass_behind(machine: Machine, frame: Frame, step: Step, gate: str) -> None:
+    """Go on behind a gate: to the first attempt of the body, or to the one that is due."""
+    (begin_again if frame.attempt > 1 else pass_gates)(machine, frame, step, gate)
 
 
 GATES: Mapping[str, Gate] = {
@@ -150,10 +188,12 @@ GATES: Mapping[str, Gate] = {
     "scope": _scope,
     "enabled_while": _enabled_while,
     "mutex": _mutex,
-    "throttle": _throttle("throttle"),
-    "rate_limit": _throttle("rate_limit"),
+    "throttle": _throttle,
+    "rate_limit": _rate_limit,
 }
 """What stands before a body, in order; a gate answers whether the step may go on now."""
+BEFORE_ATTEMPTS = ("throttle", "rate_limit")
+"""What is asked before every attempt; who has a place keeps it between them."""
 
 
 def begin(machine: Machine, frame: Frame, step: Step) -> None:
@@ -162,6 +202,16 @@ def begin(machine: Machine, frame: Frame, step: Step) -> None:
     machine.note(frame, StepStatus.RUNNING, began=True)
     if step.watched:
         watch(machine, frame, step)
+    start_body(machine, frame, step)
+
+
+def begin_again(machine: Machine, frame: Frame, step: Step, after: str = "") -> None:
+    """Go through what is asked before every attempt (behind one of it), then start the body once more."""
+    for name in BEFORE_ATTEMPTS[BEFORE_ATTEMPTS.index(after) + 1 if after else 0 :]:
+        if name in step.spec and not GATES[name](machine, frame, step):
+            return
+    machine.note(frame, StepStatus.RUNNING, began=True)
+    watch_time(machine, frame, step)
     start_body(machine, frame, step)
 
 

@@ -76,6 +76,7 @@ class Definition:
     """Whether any expression names `status`."""
     has_milestones: bool
     has_nets: bool
+    has_throttles: bool
     reads: Mapping[str, tuple[str, ...]]
     """For each child of a graph, the siblings whose results it reads."""
 

@@ -62,7 +62,7 @@ def call_handler(machine: Machine, host: Frame, role: str, names: dict[str, Json
     spec = _spec(machine, host, role)
     if spec.get("interrupting", False):
         machine.withdraw_below(host)
-        host.phase = "handling"
+        machine.handle(host)
         machine.note(host, StepStatus.CANCELLED, reason=f"interrupted by {role}")
         open_list(machine, host, role, role="interrupting", env=names)
         return

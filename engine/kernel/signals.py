@@ -195,7 +195,9 @@ class Lent:
     calendar: Any = None
     """A function of a business calendar's name that gives the calendar, or None where there is none of that name."""
     admit: Any = None
-    """A function of (key, limit, seconds) for `throttle`: None lets the step go on, a moment says when to ask again."""
+    """A function of (key, limit, seconds) for `rate_limit`: None lets the step go on, a moment says when to ask again."""
+    has_place: Any = None
+    """A function of a run's number for `throttle`: whether it was let in. None: nothing is throttled."""
     perform: Any = None
     """A function of (call, step) that makes a call here and now and gives its answer, or None where it must be waited for."""
     new_id: Any = None

@@ -30,6 +30,7 @@ class UnreadableSnapshot(Exception):
 
 NameAndKey = list[str | None]
 Names = list[str]
+KeyAndLimit = list[Json]
 
 
 class Frame:
@@ -63,6 +64,8 @@ class Frame:
     """The attempt from which on an operator's edit holds."""
     sent_as: str | None = None
     """The key of the call that this step makes: kept from its first attempt on."""
+    place: KeyAndLimit | None = None
+    """Key and limit of the throttle under which it has a place, or waits for one while `held`."""
 
     def __init__(self, n: int, p: int) -> None:
         self.n = n

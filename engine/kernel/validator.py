@@ -33,6 +33,7 @@ from engine.kernel.validator_flow import (
 from engine.kernel.validator_nets import check_nets
 from engine.kernel.validator_people import check_members, check_people
 from engine.kernel.validator_tables import check_tables
+from engine.kernel.validator_timing import check_timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +232,7 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     check_people,
     check_results,
     check_tables,
+    check_timing,
 )
 
 

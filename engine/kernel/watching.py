@@ -24,6 +24,17 @@ def watch(machine: Machine, frame: Frame, step: Step) -> None:
             begin(machine, frame, step)
 
 
+def watch_named(machine: Machine, frame: Frame, role: str) -> Frame | None:
+    """Find the live watch of a step by its role."""
+    return next((leaf for leaf in machine.kids(frame) if leaf.role == role and leaf.side), None)
+
+
+def watch_time(machine: Machine, frame: Frame, step: Step) -> None:
+    """Let the time of a step run, unless it does already."""
+    if "timeout" in step.spec and watch_named(machine, frame, "timeout") is None:
+        _timeout(machine, frame, step)
+
+
 def _timeout(machine: Machine, frame: Frame, step: Step) -> None:
     due = _after(machine, machine.now, step.spec["timeout"].of(machine.names(frame)))
     machine.wait(frame, WaitKind.TIMER, due=due, role="timeout", side=True)

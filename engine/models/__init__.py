@@ -9,6 +9,7 @@ from engine.models.effect import Effect
 from engine.models.host_lock import HostLock
 from engine.models.idempotency import IdempotencyKey
 from engine.models.instance import Instance, RuntimeState
+from engine.models.place import Place
 from engine.models.reference import HeldReference
 from engine.models.retention import AuditAnchor, RetentionRule
 from engine.models.saved_filter import SavedFilter
@@ -39,6 +40,7 @@ __all__ = [
     "IdempotencyKey",
     "Instance",
     "KeptSignal",
+    "Place",
     "Rate",
     "RetentionRule",
     "RuntimeState",

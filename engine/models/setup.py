@@ -41,7 +41,7 @@ class BusinessCalendar(IdRow):
 
 
 class Rate(IdRow):
-    """How far ahead of time a throttled key has been used."""
+    """How far ahead of time a key under a rate limit has been used."""
 
     key = models.CharField(max_length=300)
     free_at = models.DateTimeField()

@@ -6,7 +6,15 @@ Pure but for fresh ids: a loaded instance, the deliveries and the kernel's slice
 from engine.audit import append
 from engine.kernel.signals import SignalType
 from engine.projection.history import acts, add_step_runs
-from engine.projection.rows import add_closed, add_opened, add_receipts, hold_or_free_signals, signal_row, tell_parent
+from engine.projection.rows import (
+    add_closed,
+    add_opened,
+    add_places,
+    add_receipts,
+    hold_or_free_signals,
+    signal_row,
+    tell_parent,
+)
 from engine.projection.stage import NEVER, STANDING_STILL, Delivery, Loaded, Stage
 from engine.projection.summary import add_instance, add_runtime
 from engine.projection.tasks import note_answers
@@ -20,6 +28,7 @@ def project(stage: Stage) -> None:
     add_closed(stage)
     note_answers(stage)
     task_ids = add_opened(stage)
+    add_places(stage)
     add_step_runs(stage)
     if stage.result.more:
         stage.batch.add("new_signals", signal_row(stage, SignalType.INTERNAL_CONTINUE, None, stage.now))

@@ -7,6 +7,7 @@ from engine.commit import Row
 from engine.kernel.effects import SIGNAL_OF_WAIT, ClosedWait, MakeCall, MakeCallLater, Wait, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.signals import CallFailed, CallSucceeded, SignalType
+from engine.kernel.throttling import places_of
 from engine.kernel.transitions import TERMINAL_INSTANCE
 from engine.projection.stage import NEVER, PROVIDER, STANDING_STILL, Delivery, Stage
 from engine.projection.tasks import close_task, open_task
@@ -66,6 +67,18 @@ def _end_effect(stage: Stage, closed: ClosedWait, delivery: Delivery | None) -> 
             "ended_at": stage.now,
         },
     )
+
+
+def add_places(stage: Stage) -> None:
+    """Write which places under throttles the instance asks for, and take away those that it left."""
+    before, after = places_of(stage.loaded.snapshot), places_of(stage.result.snapshot)
+    stage.batch.extend(
+        "left_places", ({"instance_id": stage.instance_id, "run": run} for run in before if run not in after)
+    )
+    for run, place in after.items():
+        if run not in before:
+            row = {"run": run, "key": place.key, "most": place.limit, "asked_at": stage.now}
+            stage.batch.add("new_places", row | {"instance_id": stage.instance_id, "tenant_id": stage.tenant_id})
 
 
 def add_opened(stage: Stage) -> dict[int, UUID]:

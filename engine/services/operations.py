@@ -27,6 +27,7 @@ from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkippe
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
 from engine.outbox import announce_on_commit
+from engine.places import look_after
 from engine.projection import NEVER, Delivery
 from engine.services.instances import instance_now
 from engine.transactions import in_one_transaction
@@ -80,6 +81,7 @@ def _move(actor: Actor, instance: Instance, status: InstanceStatus, action: str,
     RuntimeState.objects.filter(pk=instance.pk).update(
         runtime_status=status, updated_at=now, state_version=F("state_version") + 1
     )
+    look_after(instance.tenant_id, instance.pk)
 
 
 def _free_signals(instance: Instance) -> None:
@@ -156,11 +158,13 @@ def _failed_run(instance: Instance, step: str | None) -> int | None:
     """Return the failed run of a step by name, or None for whichever failed first."""
     if step is None:
         return None
-    failed = StepRun.objects.filter(instance=instance, step=step, status="failed").order_by("-run").first()
+    runs = StepRun.objects.filter(instance=instance, step=step).order_by("run", "attempt")
+    last = dict(runs.values_list("run", "status"))
+    failed = max((run for run, status in last.items() if status == "failed"), default=None)
     if failed is None:
         message = f"No step named {step} has failed here."
         raise Invalid(message, [FieldError("step", "unknown_step", message)])
-    return failed.run
+    return failed
 
 
 def _repair(actor: Actor, instance: Instance, happening: Happening) -> Instance:

@@ -95,8 +95,8 @@ SAYINGS: Mapping[str, Saying] = {
         gettext_lazy("%(step)s was skipped"), gettext_lazy("%(step)s was skipped"), "ban", always=False
     ),
     "retry_step": Saying(
-        gettext_lazy("%(step)s failed and is tried again"),
-        gettext_lazy("%(step)s failed and is tried again"),
+        gettext_lazy("%(step)s is tried again"),
+        gettext_lazy("%(step)s is tried again"),
         "refresh",
         "warning",
     ),

@@ -9,7 +9,8 @@ How a call can fail:
 class          code                   when
 =============  =====================  ==========================================================================
 transport      http_408 … http_5xx    the other side is not able to answer now
-transport      no_answer              unreachable, broken off, or slower than the time allowed
+timeout        no_answer              slower than the time that an attempt has
+transport      no_answer              unreachable, or broken off
 transport      bad_answer             an answer that cannot be kept: too large, not JSON, too many redirects
 transport      exception              a registered function raised something of its own
 business       http_4xx               the other side says no

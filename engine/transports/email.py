@@ -1,5 +1,6 @@
 """Send a letter through Django's mail settings."""
 
+import time
 from email.utils import make_msgid
 
 from django.core.mail import EmailMessage, get_connection
@@ -20,8 +21,11 @@ def send_email(call: Call) -> CallResult:
         headers={"Message-ID": make_msgid(), "X-Idempotency-Key": call.key},
         connection=get_connection(timeout=call.timeout_seconds),
     )
+    began = time.monotonic()
     try:
         letter.send()
     except OSError as error:
-        return Failed("transport", "no_answer", f"The mail server did not take it: {type(error).__name__}.")
+        late = time.monotonic() - began >= call.timeout_seconds
+        what = f"The mail server did not take it: {type(error).__name__}."
+        return Failed("timeout" if late else "transport", "no_answer", what)
     return Succeeded({"id": letter.extra_headers["Message-ID"]})

@@ -53,7 +53,7 @@ def send_http(call: Call) -> CallResult:
     except httpcore.LocalProtocolError:
         return Failed("definition", "bad_request", "The method or a header is not valid HTTP.")
     except httpcore.TimeoutException:
-        return Failed("transport", "no_answer", f"There was no answer within {call.timeout_seconds:g} s.")
+        return Failed("timeout", "no_answer", f"There was no answer within {call.timeout_seconds:g} s.")
     except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError) as error:
         return Failed("transport", "no_answer", _what_broke(error))
 

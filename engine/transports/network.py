@@ -43,6 +43,7 @@ class GuardedNetwork(httpcore.NetworkBackend):
         try:
             addresses = safe_addresses(host, port, private=self._private, timeout=self._deadline.left())
         except NameUnknown as unknown:
+            self._deadline.left()  # a resolver that says nothing is late; that is no unknown name
             raise httpcore.ConnectError(str(unknown)) from unknown
         for address in addresses[:-1]:
             try:

@@ -17,7 +17,9 @@ from engine.dispatch.drain import Drained, _take, drain
 from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.dispatch.rq import look, make_worker
 from engine.dispatch.under_way import CALLS_A_TENANT, LONG, CallsUnderWay
-from engine.models import DeadLetter, Effect, Instance, Signal
+from engine.models import DeadLetter, Effect, Instance, Signal, StepRun
+from engine.services.auditing import verify_folds
+from engine.services.operations import retry_step
 from tests.cast import Cast
 from tests.workflows import CALL, TIMER, activated, fall_due, started
 
@@ -97,8 +99,49 @@ def test_a_function_that_never_ends_fails_its_step_in_time(house: Cast, hold: Ho
     hold(lambda: False)
     drain()
     instance.refresh_from_db()
-    assert (instance.status, instance.error["class"], instance.error["code"]) == ("incident", "transport", "no_answer")
+    assert (instance.status, instance.error["class"], instance.error["code"]) == ("incident", "timeout", "no_answer")
     assert Effect.objects.get(instance=instance).status == "failed"
+
+
+def timed(cast: Cast, name: str, attributes: str) -> Instance:
+    """Start a slow call with more attributes beside it."""
+    source = SLOW.replace("workflow: slow", f"workflow: {name}").replace("  - id: keep", f"{attributes}\n  - id: keep")
+    activated(cast.actor("gwen"), source.replace("${result.ask.word}", "${get(result, 'ask.word', 'nothing')}"))
+    return started(cast.actor("ada"), name, word="x")
+
+
+def test_the_time_of_a_step_ends_its_call_and_what_comes_later_is_stale(house: Cast, hold: Hold) -> None:
+    instance = timed(house, "bounded", "    timeout: PT0.2S\n    on_timeout: [{set: {late: true}}]")
+    hold(lambda: Instance.objects.filter(pk=instance.pk, status="completed").exists())
+    drain()
+    instance.refresh_from_db()
+    assert (instance.status, instance.state) == ("completed", {"late": True, "heard": "nothing"})
+    assert Effect.objects.get(instance=instance).status == "withdrawn"
+
+
+def test_uncaught_the_time_of_a_call_is_an_incident_that_can_be_mended(house: Cast, hold: Hold) -> None:
+    instance = timed(house, "mended", "    timeout: PT0.2S")
+    hold(lambda: Instance.objects.filter(pk=instance.pk, status="incident").exists())
+    drain()
+    instance.refresh_from_db()
+    assert (instance.status, instance.error["class"], instance.error["step"]) == ("incident", "timeout", "ask")
+    retry_step(actor=house.actor("ada"), instance_id=instance.pk)
+    drain()
+    instance.refresh_from_db()
+    assert instance.status == "incident"
+    assert StepRun.objects.filter(instance=instance, step="ask").count() == 2
+    assert verify_folds().broken == ()
+
+
+def test_a_late_attempt_is_made_again_as_the_author_says(house: Cast, hold: Hold) -> None:
+    instance = timed(house, "again", "    attempt_timeout: PT0.1S\n    retry: {attempts: 2, delay: PT0.01S}")
+    hold(lambda: StepRun.objects.filter(instance=instance, step="ask", attempt=2, status="running").exists())
+    drain()
+    assert heard(instance) == "in time"
+    first, second = StepRun.objects.filter(instance=instance, step="ask").order_by("attempt")
+    assert (first.status, first.error["class"], first.error["code"]) == ("failed", "timeout", "no_answer")
+    assert (second.status, second.error) == ("success", None)
+    assert verify_folds().broken == ()
 
 
 def test_calls_that_a_worker_lends_go_on_after_the_drain(house: Cast, hold: Hold) -> None:

@@ -64,6 +64,7 @@ BAD = [
     (STEPS + "  - {task: {title: A, on_expire: {outcome: dome}}, timeout: P1D}", "unknown_outcome", 3),
     (STEPS + "  - {set: {a: 1}, on_timeout: []}", "never_expires", 3),
     (STEPS + "  - {set: {a: 1}, finally: [{task: {title: A}}]}", "waits_in_finally", 3),
+    (STEPS + "  - {task: {title: A}, attempt_timeout: PT1M}", "out_of_place", 3),
     (STEPS + "  - {set: {a: 1}, needs: [b]}\n  - {id: b, set: {a: 1}}", "out_of_place", 3),
     (
         STEPS + "  - graph:\n      - {id: a, set: {x: 1}, needs: [b]}\n      - {id: b, set: {x: 1}, needs: [a]}",
@@ -143,6 +144,9 @@ BAD = [
     (STEPS + "  - {fail: {code: " + "x" * 101 + "}}", "too_long", 3),
 ]
 WARNED = [
+    (STEPS + "  - {call: {python: f}, timeout: PT10S, attempt_timeout: PT1M}", "attempt_outlasts", 3),
+    (STEPS + "  - {call: {python: f}, timeout: PT10M}", "timeout_never", 3),
+    (STEPS + "  - {set: {a: 1}, throttle: {key: k, limit: 2, per: PT1M}}", "throttle_per", 3),
     (STEPS + "  - repeat: {while: 'true', steps: [{set: {a: 1}}]}", "endless_loop", 3),
     (STEPS + "  - repeat: {until: 'false', steps: [{task: {title: A}}]}", "endless_loop", 3),
     (STEPS + "  - parallel: {branches: {a: [{task: {title: A}}], b: [{task: {title: B}}]}, join: 3}", "join_above", 3),

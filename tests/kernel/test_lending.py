@@ -1,4 +1,4 @@
-"""What a simulation borrows: calendars, decorators, turns at a throttle, and a budget with a clear end."""
+"""What a simulation borrows: calendars, decorators, turns under a rate limit, and a budget with a clear end."""
 
 from textwrap import dedent
 from typing import Any
@@ -39,12 +39,12 @@ def test_decorator_runs_in_a_simulation_as_in_a_case() -> None:
     assert run_test(definition, test, None, lending).failures == ()
 
 
-def test_throttled_steps_take_turns_under_the_clock_of_the_simulation() -> None:
+def test_rated_steps_take_turns_under_the_clock_of_the_simulation() -> None:
     source = """
     steps:
       - for_each:
           each: [1, 2, 3]
-          steps: [{id: say, call: {python: f}, throttle: {key: k, limit: 2, per: PT1M}}]
+          steps: [{id: say, call: {python: f}, rate_limit: {key: k, limit: 2, per: PT1M}}]
     """
     now, later = ({"calls": {"say": count}} for count in (2, 3))
     test = {"do": [{"expect": now}, {"advance": "PT29S"}, {"expect": now}, {"advance": "PT1S"}, {"expect": later}]}

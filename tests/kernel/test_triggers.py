@@ -28,8 +28,8 @@ def test_event_starts_what_it_names_when_its_condition_holds() -> None:
         event_start(definition, "paid", {}, MONDAY)
 
 
-def test_throttled_step_comes_again_later_and_never_blocks() -> None:
-    definition = compiled("steps: [{id: c, call: {python: f}, throttle: {key: bank, limit: 1, per: PT1M}}]")
+def test_rated_step_comes_again_later_and_never_blocks() -> None:
+    definition = compiled("steps: [{id: c, call: {python: f}, rate_limit: {key: bank, limit: 1, per: PT1M}}]")
     asked = []
 
     def admit(key: str, limit: int, seconds: float):  # type: ignore[no-untyped-def]

@@ -45,12 +45,12 @@ steps:
     set: {size: "${length(result.ask.token)}"}
 """
 
-THROTTLED = """
-workflow: throttled
-title: Throttled
+RATED = """
+workflow: rated
+title: Rated
 steps:
   - id: step
-    throttle: {key: bank, limit: 2, per: PT1H}
+    rate_limit: {key: bank, limit: 2, per: PT1H}
     set: {passed: true}
 """
 
@@ -149,8 +149,8 @@ def test_secrets_and_calendars_are_level_five(gwen: Actor, ada: Actor) -> None:
 
 def test_over_the_rate_a_step_waits_for_its_turn(committed_cast: Cast) -> None:
     cast = committed_cast
-    activated(cast.actor("gwen"), THROTTLED)
-    statuses = [started(cast.actor("ada"), "throttled").status for _ in range(3)]
+    activated(cast.actor("gwen"), RATED)
+    statuses = [started(cast.actor("ada"), "rated").status for _ in range(3)]
     assert statuses == ["completed", "completed", "running"]
     held = Instance.objects.get(status="running")
     assert (held.waits.get().kind, held.signals.get().type) == ("timer", "TimerDue")

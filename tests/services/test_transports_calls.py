@@ -126,7 +126,7 @@ def test_answer_that_comes_packed_unasked_is_read(outside: Outside) -> None:
 @pytest.mark.parametrize("path", ["/slow/30", "/drip"])
 def test_time_allowed_covers_the_whole_answer(outside: Outside, path: str) -> None:
     began = time.monotonic()
-    assert ended(http(outside, path, seconds=0.4)) == ("transport", "no_answer")
+    assert ended(http(outside, path, seconds=0.4)) == ("timeout", "no_answer")
     assert time.monotonic() - began < 15
 
 
@@ -232,5 +232,5 @@ def test_mail_server_that_says_nothing_costs_no_more_than_the_time_allowed(setti
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings.EMAIL_HOST, settings.EMAIL_PORT = silent.getsockname()
         letter = {"to": "ada@acme.example", "subject": "s", "text": "t"}
-        assert ended(make_call("email", letter, key="k", timeout_seconds=0.2)) == ("transport", "no_answer")
+        assert ended(make_call("email", letter, key="k", timeout_seconds=0.2)) == ("timeout", "no_answer")
     assert time.monotonic() - began < 15

@@ -71,7 +71,7 @@ class Instance:
 
     def send(self, happening: Happening) -> Slice:
         """Apply one happening and take in what came of it."""
-        found = advance(self.definition, self.snapshot, self.facts, [happening], self.world.lend())
+        found = advance(self.definition, self.snapshot, self.facts, [happening], self.world.lend(self))
         self.world.budget.spend(found)
         self.snapshot = self.world.stored(found.snapshot)
         self._take_in(found)

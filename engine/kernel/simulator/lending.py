@@ -1,14 +1,19 @@
-"""What a simulation borrows from whoever plays it: calendars and decorators by name, and how much it may do."""
+"""What a simulation borrows from whoever plays it: calendars and decorators by name, turns and places, and how much it may do."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.kernel.calendars import Calendar
 from engine.kernel.decorators import Decorator
 from engine.kernel.effects import Slice
 from engine.kernel.signals import Json
+from engine.kernel.throttling import places_of
+from engine.kernel.transitions import InstanceStatus
+
+if TYPE_CHECKING:
+    from engine.kernel.simulator.instance import Instance
 
 
 class OverBudget(Exception):
@@ -54,7 +59,7 @@ def calendars_of(test: Mapping[str, Json]) -> dict[str, Calendar]:
 
 @dataclass(slots=True)
 class Turns:
-    """Who may pass a throttle when: the same even turns as the platform's, under the simulation's clock."""
+    """Who may pass a rate limit when: the same even turns as the platform's, under the simulation's clock."""
 
     free_at: dict[str, datetime] = field(default_factory=dict)
 
@@ -66,3 +71,49 @@ class Turns:
             return taken_until - window
         self.free_at[key] = taken_until
         return None
+
+
+@dataclass(slots=True)
+class Asked:
+    """One step that asked for a place under a throttle."""
+
+    instance: "Instance"
+    run: int
+    key: str
+    limit: int
+    is_in: bool = False
+
+
+@dataclass(slots=True)
+class Places:
+    """Who has a place under a throttle and who waits for one, first come first served, as on the platform."""
+
+    line: list[Asked] = field(default_factory=list)
+
+    def has(self, instance: "Instance", run: int) -> bool:
+        """Tell whether a run was let in."""
+        return any(one.is_in for one in self.line if (one.instance, one.run) == (instance, run))
+
+    def look(self, instance: "Instance") -> list["Instance"]:
+        """Take in what a case asks for and leaves; let in who now has room, and give whose cases those are."""
+        wanted = places_of(instance.snapshot)
+        self.line = [one for one in self.line if one.instance is not instance or one.run in wanted]
+        known = {one.run for one in self.line if one.instance is instance}
+        self.line += [Asked(instance, run, place.key, place.limit) for run, place in wanted.items() if run not in known]
+        return [one.instance for one in self._first_in_line()]
+
+    def _first_in_line(self) -> list[Asked]:
+        let_in, full = [], set()
+        for one in [one for one in self.line if one.instance.status is not InstanceStatus.INCIDENT]:
+            if one.is_in or one.key in full:
+                continue
+            if self._running(one.key) >= one.limit:
+                full.add(one.key)
+                continue
+            one.is_in = True
+            let_in.append(one)
+        return let_in
+
+    def _running(self, key: str) -> int:
+        moving = (one for one in self.line if one.instance.status is not InstanceStatus.INCIDENT)
+        return sum(one.is_in for one in moving if one.key == key)

@@ -32,6 +32,7 @@ from engine.kernel.signals import (
     CallSucceeded,
     CancelCase,
     ChildEnded,
+    Continue,
     Happening,
     InstanceFacts,
     Json,
@@ -42,7 +43,7 @@ from engine.kernel.signals import (
     TimerDue,
 )
 from engine.kernel.simulator.instance import Instance
-from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Turns, calendars_of
+from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Places, Turns, calendars_of
 from engine.kernel.simulator.naming import Place, most_exact
 from engine.kernel.simulator.people import Person, Refused, everybody_in, may_act, read_people
 from engine.kernel.snapshot import Snapshot
@@ -66,6 +67,7 @@ class World:
         self.budget = Budget(self.lending)
         self.calendars = calendars_of(test)
         self.turns = Turns()
+        self.places = Places()
         self.last_given: dict[tuple[str, str], str] = {}
         self.test = test
         self.now: datetime = parse_moment(str(test.get("at") or MONDAY))
@@ -84,7 +86,7 @@ class World:
         self.ids += 1
         return f"case-{self.ids}"
 
-    def lend(self) -> Lent:
+    def lend(self, instance: Instance) -> Lent:
         """Lend the kernel what the platform would lend it, under the simulation's clock and within its budget."""
         return Lent(
             self.now,
@@ -92,6 +94,7 @@ class World:
             stop=self.lending.stop,
             calendar=self._calendar,
             admit=partial(self.turns.admit, self.now),
+            has_place=partial(self.places.has, instance),
             new_id=self.lend_id,
             members=self._members,
             decorator=self.lending.decorator,
@@ -173,6 +176,8 @@ class World:
                 self._answer_call(instance, wait)
             elif wait.kind is WaitKind.SIGNAL and wait.key is not None and not wait.side:
                 self._offer_kept(instance, wait)
+        if instance.definition.has_throttles:
+            self.pending += [(let_in, Continue()) for let_in in self.places.look(instance)]
         if instance.is_over:
             self._ended(instance)
         return found.applied[0]

@@ -5,19 +5,27 @@ from typing import Any
 
 from engine.kernel.editing import edited
 from engine.kernel.effects import Closing, ErrorRecord, MakeCall, WaitKind
+from engine.kernel.errors import ErrorClass
+from engine.kernel.finishing import time_out
 from engine.kernel.functions import as_text
 from engine.kernel.keys import key_at
 from engine.kernel.machine import COMPLETED, FAILED, Machine
 from engine.kernel.opening import later, period_of
+from engine.kernel.periods import parse_moment
 from engine.kernel.program import Step
 from engine.kernel.scope import With
 from engine.kernel.secrets import refuse_marks
 from engine.kernel.signals import CallFailed, CallSucceeded, Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS, Kind
+from engine.kernel.watching import watch_named
 
 PATIENCE = 30.0
 """Seconds that an attempt of a call has when nobody said more."""
+LONGEST = 3600.0
+"""Seconds that an attempt has at most, whatever was written."""
+BEHIND = 1.0
+"""Seconds by which an attempt may outlast the step's own time: the step's timer is to be there first."""
 
 
 def _call(machine: Machine, frame: Frame, step: Step) -> None:
@@ -55,10 +63,19 @@ def _computed(value: Any, names: Any) -> Json:
 
 
 def _patience(machine: Machine, frame: Frame, step: Step) -> float:
-    if "timeout" not in step.spec:
-        return PATIENCE
-    whole = period_of(step.spec["timeout"].of(machine.names(frame)), "timeout").length.total_seconds()
-    return max(min(whole, 3600.0), 0.001)
+    """Say how many seconds this attempt has: its own time, but hardly more than the step has left."""
+    own = PATIENCE
+    if "attempt_timeout" in step.spec:
+        written = step.spec["attempt_timeout"].of(machine.names(frame))
+        own = period_of(written, "attempt_timeout").length.total_seconds()
+    left = _seconds_left(machine, frame)
+    return max(min(own, LONGEST, LONGEST if left is None else left + BEHIND), 0.001)
+
+
+def _seconds_left(machine: Machine, frame: Frame) -> float | None:
+    """Say how much is left of the time for the whole step; None where that has no end."""
+    whole = watch_named(machine, frame, "timeout")
+    return None if whole is None else (parse_moment(str(whole.due)) - machine.now).total_seconds()
 
 
 def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: CallSucceeded | CallFailed) -> None:
@@ -71,6 +88,11 @@ def _succeeded(machine: Machine, frame: Frame, happening: CallSucceeded) -> None
 
 
 def _failed(machine: Machine, frame: Frame, happening: CallFailed) -> None:
+    """Fail the step; a late attempt that comes back when the step's own time is over is that, whichever is told first."""
+    whole, left = watch_named(machine, frame, "timeout"), _seconds_left(machine, frame)
+    if happening.error_class == ErrorClass.TIMEOUT and whole is not None and left is not None and left <= 0:
+        time_out(machine, frame, whole)
+        return
     error = ErrorRecord(
         happening.error_class, happening.code, happening.message, frame.step, frame.attempt, copied(happening.value)
     )

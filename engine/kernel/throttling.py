@@ -1,0 +1,24 @@
+"""Say which places under a throttle a case asks for, has, and leaves: read off its snapshot, so that none can be forgotten.
+
+Who has which place is kept by whoever runs many cases; a case only says what it wants, and is told that it was let in.
+"""
+
+from typing import NamedTuple
+
+from engine.kernel.snapshot import Snapshot
+
+
+class Place(NamedTuple):
+    """What one run asks for: a place under a key, of so many."""
+
+    key: str
+    limit: int
+    waits: bool
+    """Whether it is still held back."""
+
+
+def places_of(snapshot: Snapshot | None) -> dict[int, Place]:
+    """Give the places that the live steps of a case have or wait for, by their run."""
+    frames = snapshot.frames if snapshot is not None else ()
+    asking = ((frame, *frame["place"]) for frame in frames if "place" in frame)
+    return {frame["n"]: Place(key, limit, frame.get("held") == "throttle") for frame, key, limit in asking}

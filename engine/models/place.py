@@ -1,0 +1,35 @@
+"""Places under a throttle: who runs, and who waits in line."""
+
+from django.db import models
+
+from engine.models.base import TenantRow
+from engine.models.instance import Instance
+
+
+class Place(TenantRow):
+    """That a run of a step asked for a place under a key, and when it was let in. It goes when the body is over."""
+
+    pk = models.CompositePrimaryKey("instance_id", "run")
+    instance = models.ForeignKey(
+        Instance, on_delete=models.CASCADE, related_name="places", db_constraint=False, db_index=False
+    )
+    run = models.BigIntegerField()
+    key = models.CharField(max_length=300)
+    most = models.PositiveIntegerField()
+    """How many may run at once, as this run's author says."""
+    asked_at = models.DateTimeField()
+    let_in_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "wf_places"
+        indexes = (
+            models.Index(
+                fields=("tenant", "key", "asked_at", "instance", "run"),
+                name="places_in_line",
+                condition=models.Q(let_in_at__isnull=True),
+            ),
+            models.Index(fields=("tenant", "key"), name="places_taken", condition=models.Q(let_in_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.key} by run {self.run}"
