@@ -40,7 +40,7 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
         has_offers=any(step.kind in ("first", "any_order") for step in compiling.steps.values()),
         claims_decide=any(_claims_decide(step) for step in compiling.steps.values()),
         secrets={step.id: _secrets(step) for step in compiling.steps.values() if step.kind == "call"},
-        has_rounds=any(step.kind in ROUNDS for step in compiling.steps.values()),
+        has_rounds=any(step.kind in ROUNDS or "next" in step.spec for step in compiling.steps.values()),
         reads_status="status" in json.dumps(canonical["steps"]) or "status" in json.dumps(canonical.get("output")),
         has_milestones=any("enabled_while" in step.spec for step in compiling.steps.values()),
         has_nets=any(step.kind == "net" for step in compiling.steps.values()),

@@ -38,7 +38,19 @@ def _step() -> dict[str, Json]:
                 "additionalProperties": False,
                 "oneOf": [{"required": [kind]} for kind in KINDS],
             },
+            _jump_alone(properties),
         ]
+    }
+
+
+def _jump_alone(properties: Mapping[str, Json]) -> dict[str, Json]:
+    """Give the schema of a step that only says where the flow goes on."""
+    alone = ("id", "title", "description", "when", "tags", "next")
+    return {
+        "type": "object",
+        "properties": {name: properties[name] for name in alone},
+        "additionalProperties": False,
+        "required": ["next"],
     }
 
 

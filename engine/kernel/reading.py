@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine.kernel.findings import ERROR, WARNING, Finding, did_you_mean
 from engine.kernel.language import ABSENT, Field, Shape
@@ -85,6 +86,8 @@ class Reading:
         self.calendars: dict[str, Node] = {}
         self.transports: set[str] = set()
         self.into: set[str] = set()
+        self.ways: dict[str, Any] | None = None
+        """Where the flow can go within the lists that have jumps; made by the checks (validator_ways.py)."""
         self.starter_level = 4
         self.input_schema: dict[str, Json] = {}
         self.names: frozenset[str] = frozenset(_USUAL_NAMES)

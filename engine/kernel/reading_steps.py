@@ -37,11 +37,20 @@ def read_step(reading: Reading, node: Node, path: str, place: int) -> Json:
     if node.entries is None:
         reading.error(node, "wrong_type", f"a step is wanted here, not {node.kind}", path)
         return ABSENT
+    node = _with_jump_alone(node)
     kind = _kind(reading, node, path)
     if kind is None:
         return ABSENT
     outline = _enter(reading, node, kind, path, place)
     return _read_inside(reading, node, outline, path)
+
+
+def _with_jump_alone(node: Node) -> Node:
+    """Read a step that only says where the flow goes on as an empty group that jumps."""
+    entries = node.entries or {}
+    if "next" not in entries or any(key in KINDS for key in entries):
+        return node
+    return Node(node.line, node.column, entries={**entries, "group": (node, Node(node.line, node.column, items=[]))})
 
 
 def _kind(reading: Reading, node: Node, path: str) -> str | None:

@@ -30,6 +30,7 @@ from engine.kernel.validator_flow import (
     check_results,
     check_tags,
 )
+from engine.kernel.validator_jumps import check_jumps
 from engine.kernel.validator_nets import check_nets
 from engine.kernel.validator_people import check_members, check_people
 from engine.kernel.validator_tables import check_tables
@@ -223,6 +224,7 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     _check_division,
     check_graphs,
     check_nets,
+    check_jumps,
     check_offers,
     check_reach,
     check_constants,

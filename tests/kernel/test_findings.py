@@ -38,6 +38,7 @@ BAD = [
     (STEPS + "  - {id: a}", "no_kind", 3),
     (STEPS + "  - {set: {a: 1}, wait: {for: PT1S}}", "two_kinds", 3),
     (STEPS + "  - just text", "wrong_type", 3),
+    (STEPS + "  - group: [{id: a, set: {a: 1}}]\n  - {set: {b: 1}, next: a}", "next_elsewhere", 4),
     (STEPS + "  - {id: a-b, set: {a: 1}}", "bad_id", 3),
     (STEPS + "  - {id: start, set: {a: 1}}", "reserved_id", 3),
     (STEPS + "  - {id: a, set: {a: 1}}\n  - {id: a, set: {a: 1}}", "duplicate_id", 4),

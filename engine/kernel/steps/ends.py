@@ -6,6 +6,7 @@ from typing import Any
 from engine.kernel.effects import StepRun
 from engine.kernel.finishing import case_output, complete_case
 from engine.kernel.functions import as_text
+from engine.kernel.jumping import way_on
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Ended, Machine
 from engine.kernel.opening import open_steps
 from engine.kernel.program import Step
@@ -20,7 +21,7 @@ from engine.kernel.transitions import StepStatus
 def _complete(machine: Machine, frame: Frame, step: Step) -> None:
     """End the case as a success under the author's name for it, or end one step now with its results so far."""
     if "step" in step.body:
-        machine.end(frame, COMPLETED)
+        machine.end(frame, COMPLETED, to=way_on(machine, frame, None))
         for target in machine.running(step.body["step"]):
             if target.n in machine.frames:
                 complete_step(machine, target)
@@ -51,7 +52,7 @@ def _cancel(machine: Machine, frame: Frame, step: Step) -> None:
         machine.end(machine.root, CANCELLED, reason=reason)
         return
     wanted = set(_wanted(machine, step))
-    machine.end(frame, COMPLETED)
+    machine.end(frame, COMPLETED, to=way_on(machine, frame, None))
     cancel_steps(machine, wanted)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine.kernel.errors import business_error, expression_error
+from engine.kernel.jumping import carry
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
 from engine.kernel.opening import open_list, open_step
 from engine.kernel.program import Step
@@ -18,7 +19,8 @@ def _group(machine: Machine, frame: Frame, _step: Step) -> None:
 
 
 def pass_on(machine: Machine, frame: Frame, _step: Step, message: Ended) -> None:
-    """End as the list ended."""
+    """End as the list ended; a jump that leads out of it goes on from here."""
+    carry(frame, message.to)
     machine.finish(frame, message.outcome, message.value, message.error)
 
 
