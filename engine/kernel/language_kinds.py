@@ -117,7 +117,14 @@ PYTHON = Shape(
     "python", {"function": Field("function", required=True), "args": map_of(value(), default={})}, short="function"
 )
 GRAPHQL = Shape(
-    "graphql", {"url": Field("textvalue", required=True), "query": text(required=True), "variables": value()}
+    "graphql",
+    {
+        "url": Field("textvalue", required=True),
+        "query": text(required=True),
+        "variables": value(),
+        "operation": Field("textvalue", longest=200),
+        "headers": map_of(value()),
+    },
 )
 TRANSPORTS = ("http", "email", "python", "graphql")
 CALL = Shape(
