@@ -299,6 +299,13 @@ def _group(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
     return drawing.scoped(step["id"], lambda: drawing.line(step["group"]["steps"], entry))
 
 
+def _workflow(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
+    """Draw another workflow as one node; the steps of one that is embedded follow it."""
+    name, inside = drawing.node(step, loose), step["workflow"]
+    steps = inside.get("steps") if isinstance(inside, Mapping) else None
+    return drawing.scoped(step["id"], lambda: drawing.line(steps or (), [Loose(name)]))
+
+
 def _graph(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
     entry = [Loose(drawing.node(step, loose))]
     ends: dict[str, list[Loose]] = {}
@@ -352,6 +359,7 @@ DRAWN: Mapping[str, Callable[[_Drawing, Step, list[Loose]], list[Loose]]] = {
     "repeat": _repeat,
     "for_each": _for_each,
     "group": _group,
+    "workflow": _workflow,
     "graph": _graph,
     "net": _net,
     "any_order": _any_order,

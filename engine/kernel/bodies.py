@@ -48,4 +48,4 @@ HOLDS_STEPS = _WITH_BODY | {"if", "parallel", "first"}
 
 
 def _is_body(kind: str, key: str, inside: dict[str, Any]) -> bool:
-    return kind in _WITH_BODY and key in inside
+    return (kind in _WITH_BODY or kind == "workflow") and key in inside

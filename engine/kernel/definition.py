@@ -182,6 +182,7 @@ COMPILERS: Mapping[str, _Compiler] = {
     "map": _mapped,
     "shape": _shape,
     "loop": _shape,
+    "embeddable": _shape,
     "cancel": _shape,
     "list": _each,
     "branches": _shapes,

@@ -256,16 +256,22 @@ KINDS: Mapping[str, Field] = {
             one_of=("signal", "event", "escalation"),
         )
     ),
-    "workflow": inner(
-        Shape(
+    "workflow": Field(
+        "embeddable",
+        shape=Shape(
             "workflow",
             {
                 "name": Field("workflow_name", required=True),
                 "version": Field("version", default="latest"),
                 "input": map_of(value(), default={}),
+                "embed": Field("bool"),
+                "use_parent_scope": Field("bool"),
+                "schema": Field("schema"),
+                "output": value(),
+                "steps": STEPS,
             },
             short="name",
-        )
+        ),
     ),
     "continue_with": inner(
         Shape(

@@ -118,6 +118,7 @@ SCHEMAS: Mapping[str, Callable[[Field], Json]] = {
     "steps": lambda field: {**STEPS},
     "shape": _shaped,
     "loop": _shaped,
+    "embeddable": _shaped,
     "list": _listed,
     "map": _mapped,
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import engine.kernel.reading_steps as _step_readers
 from engine.kernel.bodies import bodies
+from engine.kernel.embedding import Lookup
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
@@ -37,8 +38,10 @@ class Normalized:
     title: str | None
 
 
-def normalize(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> Normalized:
-    """Read one document and check it."""
+def normalize(
+    source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False, workflows: Lookup | None = None
+) -> Normalized:
+    """Read one document and check it; `workflows` gives those that it may embed, else the tenant's facts do."""
     try:
         documents = read_documents(source)
     except SourceRefused as problem:
@@ -46,7 +49,7 @@ def normalize(source: str, facts: TenantFacts | None = None, allow_not_yet: bool
     if len(documents) != 1:
         word = "is empty" if not documents else "holds several documents"
         return _refused(Finding("documents", ERROR, f"this template {word}", 1, 1, "", "one workflow a document"))
-    return _normalize_document(documents[0], facts, allow_not_yet)
+    return _normalize_document(documents[0], facts, allow_not_yet, workflows)
 
 
 def normalize_set(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> tuple[Normalized, ...]:
@@ -62,21 +65,30 @@ def _refused(finding: Finding) -> Normalized:
     return Normalized(None, None, (finding,), None, None)
 
 
-def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet: bool) -> Normalized:
+def _normalize_document(
+    document: Node, facts: TenantFacts | None, allow_not_yet: bool, workflows: Lookup | None = None
+) -> Normalized:
     reading = Reading(allow_not_yet)
     head: Json = None
     name, title = _written(document, "workflow"), _written(document, "title")
+    reading.name, reading.workflow_named = name, workflows or (facts.definition if facts is not None else None)
     with suppress(Enough):
         head = read_shape(reading, document, HEAD, "")
         reading.starter_level = _starter_level(head)
         reading.input_schema = head.get("input") or {} if isinstance(head, dict) else {}
         name, title = _label(head, "workflow"), _label(head, "title")
         check(reading, replace(facts, workflows=facts.workflows | {name}) if facts and name else facts)
-    findings = ordered(reading.findings)
+    findings = ordered(_without_others_doubts(reading))
     if any(finding.severity == ERROR for finding in findings):
         return Normalized(None, None, findings, name, title or name)
     canonical = _canonical(head, reading)
     return Normalized(canonical, sha256_of(canonical), findings, name, canonical["title"])
+
+
+def _without_others_doubts(reading: Reading) -> list[Finding]:
+    """Leave out warnings inside what was embedded: its own author was told of them."""
+    inside = tuple(f"{path}/" for path in reading.embedded)
+    return [one for one in reading.findings if one.severity == ERROR or not one.path.startswith(inside)]
 
 
 def _starter_level(head: Json) -> int:

@@ -86,6 +86,11 @@ class Reading:
         self.calendars: dict[str, Node] = {}
         self.transports: set[str] = set()
         self.into: set[str] = set()
+        self.name: str | None = None
+        self.workflow_named: Callable[[str, Json], tuple[int, Mapping[str, Json]] | None] | None = None
+        """Gives the workflows that may be embedded; None where nobody knows them."""
+        self.embedded: list[str] = []
+        """Where steps of other workflows were put in: what is doubtful there is their authors' doubt."""
         self.ways: dict[str, Any] | None = None
         """Where the flow can go within the lists that have jumps; made by the checks (validator_ways.py)."""
         self.starter_level = 4

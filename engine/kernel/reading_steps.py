@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine.kernel.cron import CronError, CronSchedule
+from engine.kernel.embedding import embedded_body, embedded_names
 from engine.kernel.findings import did_you_mean
 from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, Field
 from engine.kernel.language_kinds import KINDS
@@ -253,6 +254,60 @@ def read_workflow_name(reading: Reading, node: Node, wanted: Field, path: str) -
     if name is not ABSENT:
         reading.workflows.setdefault(name, node)
     return name
+
+
+@reads("embeddable")
+def read_embeddable(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
+    """Read which workflow a step runs: a child, or one whose steps are put in here."""
+    assert wanted.shape is not None
+    known = set(reading.workflows)
+    found = read_shape(reading, _embedding(reading, node, path), wanted.shape, path)
+    looked_up = (
+        isinstance(found, dict) and found.get("embed") and ("steps" in found or reading.workflow_named is not None)
+    )
+    if looked_up and found.get("name") not in known:
+        reading.workflows.pop(found.get("name"), None)  # it is in here, or was asked for already: nobody else needs it
+    return found
+
+
+def _embedding(reading: Reading, node: Node, path: str) -> Node:
+    """Put the steps of the workflow named into the node that embeds it."""
+    entries = dict(node.entries or {})
+    if "use_parent_scope" in entries:
+        entries["embed"] = entries.pop("use_parent_scope")
+    wanted = entries["embed"][1].scalar is True if "embed" in entries else False
+    if wanted:
+        reading.embedded.append(f"{path}/steps")
+    if wanted and "steps" not in entries:
+        name, version = (entries[key][1].scalar if key in entries else None for key in ("name", "version"))
+        entries |= _looked_up(reading, node, path, str(name), version or "latest")
+    return Node(node.line, node.column, node.scalar, entries, node.items, node.quoted) if entries else node
+
+
+def _looked_up(reading: Reading, node: Node, path: str, name: str, version: Json) -> dict[str, tuple[Node, Node]]:
+    find = reading.workflow_named
+    child = find(name, version) if find is not None and name != reading.name else None
+    if name == reading.name or (child is not None and reading.name in embedded_names(child[1])):
+        text = f"`{name}` cannot be embedded in `{reading.name}`: it would hold itself"
+        reading.error(node, "embeds_itself", text, path, "leave `embed` out: a child may be of its own kind")
+        return {}
+    if find is None:
+        return {}  # nobody knows the tenant here: it is looked up when the version is saved and activated
+    if child is None:
+        text = f"there is no active version of `{name}` that could be embedded"
+        reading.error(node, "unknown_workflow", text, path, "activate it first, or leave `embed` out")
+        return {}
+    return _node({"version": child[0], **embedded_body(child[1], reading.step)}, node).entries or {}
+
+
+def _node(value: Json, at: Node) -> Node:
+    """Give a value as if it were written where another node is."""
+    if isinstance(value, dict):
+        entries = {key: (Node(at.line, at.column, key), _node(inner, at)) for key, inner in value.items()}
+        return Node(at.line, at.column, entries=entries)
+    if isinstance(value, list):
+        return Node(at.line, at.column, items=[_node(inner, at) for inner in value])
+    return Node(at.line, at.column, value)
 
 
 @reads("version")

@@ -5,9 +5,10 @@ Every check is a function over the finished reading that adds findings; `CHECKS`
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+from engine.kernel.embedding import Lookup
 from engine.kernel.expressions import (
     NAMES,
     ExpressionRefused,
@@ -50,6 +51,10 @@ class TenantFacts:
     decorators: frozenset[str] = frozenset()
     members: frozenset[tuple[str, str]] = frozenset()
     """Who holds which role, as pairs of role and person; none at all: it is not known."""
+    hashes: frozenset[tuple[str, str]] = frozenset()
+    """What the active workflows are, by name and hash: facts are the same only while those are."""
+    definition: Lookup | None = field(default=None, compare=False)
+    """Gives a workflow that is to be embedded."""
 
 
 def check(reading: Reading, facts: TenantFacts | None) -> None:
