@@ -63,9 +63,10 @@ def _verdicts() -> Iterator[Verdict]:
 
 
 def _why_unfit(version: TemplateVersion, facts: TenantFacts) -> str:
-    """Check what runs: what was embedded when the version was activated is in its definition, not in its source."""
+    """Check what runs: what others put in when the version was activated is in its definition, not in its source."""
     canonical = version.canonical or {}
-    source = json.dumps(canonical) if canonical and embedded_names(canonical) else version.source
+    put_in = bool(canonical) and bool(embedded_names(canonical) or canonical["requires"].get("step_kinds"))
+    source = json.dumps(canonical) if put_in else version.source
     errors = [finding for finding in normalize(source, facts).findings if finding.severity == "error"]
     return "; ".join(f"{error.code}: {error.message}" for error in errors)
 

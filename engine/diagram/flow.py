@@ -299,9 +299,9 @@ def _group(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
     return drawing.scoped(step["id"], lambda: drawing.line(step["group"]["steps"], entry))
 
 
-def _workflow(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
-    """Draw another workflow as one node; the steps of one that is embedded follow it."""
-    name, inside = drawing.node(step, loose), step["workflow"]
+def _put_in(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
+    """Draw another workflow, or a kind of the house, as one node; the steps that it put in follow it."""
+    name, inside = drawing.node(step, loose), step[kind_of(step)]
     steps = inside.get("steps") if isinstance(inside, Mapping) else None
     return drawing.scoped(step["id"], lambda: drawing.line(steps or (), [Loose(name)]))
 
@@ -359,7 +359,8 @@ DRAWN: Mapping[str, Callable[[_Drawing, Step, list[Loose]], list[Loose]]] = {
     "repeat": _repeat,
     "for_each": _for_each,
     "group": _group,
-    "workflow": _workflow,
+    "workflow": _put_in,
+    "ext": _put_in,
     "graph": _graph,
     "net": _net,
     "any_order": _any_order,

@@ -42,7 +42,7 @@ def calendars_named(canonical: Mapping[str, Json]) -> set[str]:
     return {name for name in named if isinstance(name, str)}
 
 
-_WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch"})
+_WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch", "ext"})
 HOLDS_STEPS = _WITH_BODY | {"if", "parallel", "first"}
 """Kinds whose own steps run inside them."""
 

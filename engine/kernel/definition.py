@@ -183,6 +183,7 @@ COMPILERS: Mapping[str, _Compiler] = {
     "shape": _shape,
     "loop": _shape,
     "embeddable": _shape,
+    "own_kind": _shape,
     "cancel": _shape,
     "list": _each,
     "branches": _shapes,

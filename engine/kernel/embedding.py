@@ -177,7 +177,7 @@ RENAMERS: Mapping[str, Callable[[Field, Any, Names], Json]] = {
     **dict.fromkeys(
         ("value", "textvalue", "duration", "moment", "when_due", "principals", "state_keys", "cell"), _value
     ),
-    **dict.fromkeys(("shape", "loop", "cancel", "embeddable"), _shape),
+    **dict.fromkeys(("shape", "loop", "cancel", "embeddable", "own_kind"), _shape),
     **dict.fromkeys(("branches", "handlers"), _shapes),
     **dict.fromkeys(("ref", "exit", "into"), _name),
     "refs": _several,

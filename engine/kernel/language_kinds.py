@@ -286,6 +286,10 @@ KINDS: Mapping[str, Field] = {
     ),
     "selector": inner(Shape("selector", {"steps": BODY}, short="steps")),
     "group": inner(Shape("group", {"steps": BODY}, short="steps")),
+    "ext": Field(
+        "own_kind",
+        shape=Shape("ext", {"type": Field("own_type", required=True), "with": Field("plain"), "steps": STEPS}),
+    ),
     "compensate": inner(Shape("compensate", {"step": Field("ref", required=True)}, short="step")),
     "cancel": Field(
         "cancel",

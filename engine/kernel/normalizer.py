@@ -7,6 +7,7 @@ Canonical is itself a document of the language, so normalising it again gives th
 
 import hashlib
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from engine.kernel.embedding import Lookup
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
+from engine.kernel.own_kinds import StepKind
 from engine.kernel.reading import SLUG, Enough, Reading, read_shape
 from engine.kernel.signals import Json
 from engine.kernel.source import Node, SourceRefused, read_documents
@@ -39,9 +41,16 @@ class Normalized:
 
 
 def normalize(
-    source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False, workflows: Lookup | None = None
+    source: str,
+    facts: TenantFacts | None = None,
+    allow_not_yet: bool = False,
+    workflows: Lookup | None = None,
+    kinds: Mapping[str, StepKind] | None = None,
 ) -> Normalized:
-    """Read one document and check it; `workflows` gives those that it may embed, else the tenant's facts do."""
+    """Read one document and check it.
+
+    `workflows` gives those that it may embed, `kinds` the step kinds of the house; where they are not given, the facts do.
+    """
     try:
         documents = read_documents(source)
     except SourceRefused as problem:
@@ -49,7 +58,10 @@ def normalize(
     if len(documents) != 1:
         word = "is empty" if not documents else "holds several documents"
         return _refused(Finding("documents", ERROR, f"this template {word}", 1, 1, "", "one workflow a document"))
-    return _normalize_document(documents[0], facts, allow_not_yet, workflows)
+    reading = Reading(allow_not_yet)
+    reading.workflow_named = workflows or (facts.definition if facts is not None else None)
+    reading.kinds = kinds if kinds is not None or facts is None else facts.step_kinds
+    return _normalize_document(documents[0], facts, reading)
 
 
 def normalize_set(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> tuple[Normalized, ...]:
@@ -58,20 +70,17 @@ def normalize_set(source: str, facts: TenantFacts | None = None, allow_not_yet: 
         documents = read_documents(source)
     except SourceRefused:
         return (normalize(source, facts, allow_not_yet),)
-    return tuple(_normalize_document(document, facts, allow_not_yet) for document in documents)
+    return tuple(_normalize_document(document, facts, Reading(allow_not_yet)) for document in documents)
 
 
 def _refused(finding: Finding) -> Normalized:
     return Normalized(None, None, (finding,), None, None)
 
 
-def _normalize_document(
-    document: Node, facts: TenantFacts | None, allow_not_yet: bool, workflows: Lookup | None = None
-) -> Normalized:
-    reading = Reading(allow_not_yet)
+def _normalize_document(document: Node, facts: TenantFacts | None, reading: Reading) -> Normalized:
     head: Json = None
     name, title = _written(document, "workflow"), _written(document, "title")
-    reading.name, reading.workflow_named = name, workflows or (facts.definition if facts is not None else None)
+    reading.name = name
     with suppress(Enough):
         head = read_shape(reading, document, HEAD, "")
         reading.starter_level = _starter_level(head)
@@ -133,8 +142,9 @@ def _requires(reading: Reading) -> dict[str, list[str]]:
         "roles": sorted(reading.roles),
         "secrets": sorted(reading.secrets),
     }
-    # Named only where there are some: a template without them keeps the hash it had before decorators were known.
-    return {**required, "decorators": sorted(reading.decorators)} if reading.decorators else required
+    # Named only where there are some: a template without them keeps the hash it had before they were known.
+    rare = {"decorators": sorted(reading.decorators), "step_kinds": sorted(reading.step_kinds)}
+    return {**required, **{key: names for key, names in rare.items() if names}}
 
 
 def _transports(reading: Reading) -> set[str]:

@@ -7,6 +7,7 @@ from engine.kernel.embedding import embedded_body, embedded_names
 from engine.kernel.findings import did_you_mean
 from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, Field
 from engine.kernel.language_kinds import KINDS
+from engine.kernel.own_kinds import KindFailed, checked_body, expanded
 from engine.kernel.reading import ID, MOST_STEPS, Mention, Outline, Reading, read_entry, read_field, read_shape, reads
 from engine.kernel.reading_values import read_map, read_schema, read_slug, read_text, read_value, read_words
 from engine.kernel.signals import Json
@@ -38,7 +39,7 @@ def read_step(reading: Reading, node: Node, path: str, place: int) -> Json:
     if node.entries is None:
         reading.error(node, "wrong_type", f"a step is wanted here, not {node.kind}", path)
         return ABSENT
-    node = _with_jump_alone(node)
+    node = _with_own_kind(reading, _with_jump_alone(node))
     kind = _kind(reading, node, path)
     if kind is None:
         return ABSENT
@@ -54,9 +55,25 @@ def _with_jump_alone(node: Node) -> Node:
     return Node(node.line, node.column, entries={**entries, "group": (node, Node(node.line, node.column, items=[]))})
 
 
+def _with_own_kind(reading: Reading, node: Node) -> Node:
+    """Read `name: body`, where the house has registered the name, as `ext: {type: name, with: body}`."""
+    entries = node.entries or {}
+    own = [key for key in entries if key in (reading.kinds or {})]
+    if len(own) != 1 or any(key in KINDS for key in entries):
+        return node
+    key_node, body = entries[own[0]]
+    inside = {"type": (key_node, Node(key_node.line, key_node.column, own[0])), "with": (key_node, body)}
+    whole = Node(body.line, body.column, entries=inside)
+    kept = {
+        ("ext" if key == own[0] else key): (pair if key != own[0] else (key_node, whole))
+        for key, pair in entries.items()
+    }
+    return Node(node.line, node.column, entries=kept)
+
+
 def _kind(reading: Reading, node: Node, path: str) -> str | None:
     assert node.entries is not None
-    kinds = [key for key in node.entries if key in KINDS]
+    kinds = [key for key in node.entries if key in KINDS or key in (reading.kinds or {})]
     if len(kinds) == 1:
         return kinds[0]
     if kinds:
@@ -65,7 +82,13 @@ def _kind(reading: Reading, node: Node, path: str) -> str | None:
         )
         return None
     strange = next((key for key in node.entries if key not in ATTRIBUTES), "")
-    reading.error(node, "no_kind", "this step says not what it does", path, did_you_mean(strange, KINDS))
+    reading.error(
+        node,
+        "no_kind",
+        "this step says not what it does",
+        path,
+        did_you_mean(strange, [*KINDS, *(reading.kinds or ())]),
+    )
     return None
 
 
@@ -308,6 +331,67 @@ def _node(value: Json, at: Node) -> Node:
     if isinstance(value, list):
         return Node(at.line, at.column, items=[_node(inner, at) for inner in value])
     return Node(at.line, at.column, value)
+
+
+@reads("own_kind")
+def read_own_kind(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
+    """Read a step of a kind that the house registered, and put in the steps that it becomes."""
+    assert wanted.shape is not None
+    if node.entries is None:
+        reading.error(node, "wrong_type", "`ext` must be an object, not " + node.kind, path)
+        return ABSENT
+    entries = dict(node.entries)
+    if "with" not in entries:
+        body = {key: entries.pop(key) for key in list(entries) if key not in ("type", "steps")}
+        entries["with"] = (node, Node(node.line, node.column, entries=body))
+    before = reading.expanding
+    if "type" in entries and "steps" not in entries and reading.kinds is not None:
+        entries |= _own_steps(reading, node, path, str(entries["type"][1].scalar), entries["with"][1].plain())
+    found = read_shape(reading, Node(node.line, node.column, entries=entries), wanted.shape, path)
+    reading.expanding = before
+    return found
+
+
+def _own_steps(reading: Reading, node: Node, path: str, name: str, body: Json) -> dict[str, tuple[Node, Node]]:
+    """Check a body and make steps of it; what is wrong is said where the step stands."""
+    kind = (reading.kinds or {}).get(name)
+    if kind is None:
+        return {}  # said when its name is read
+    filled, problems = checked_body(kind, body)
+    for problem in problems:
+        text = f"`{name}` does not take this: {problem.path or 'it'}: {problem.message}"
+        reading.error(node, "bad_kind_body", text, path)
+    if problems:
+        return {}
+    try:
+        if name in reading.expanding:
+            raise KindFailed("it becomes a step of its own kind")
+        steps = expanded(kind, filled, reading.step)
+    except KindFailed as problem:
+        reading.error(node, "kind_failed", f"the step kind `{name}` could not be read into steps: {problem}", path)
+        return {}
+    reading.expanding = (*reading.expanding, name)
+    reading.embedded.append(f"{path}/steps")
+    return _node({"with": filled, "steps": steps}, node).entries or {}
+
+
+@reads("own_type")
+def read_own_type(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
+    """Read the name of a step kind of the house."""
+    if not isinstance(node.scalar, str) or not ID.fullmatch(node.scalar):
+        reading.error(node, "bad_name", f"{node.scalar!r:.60} is no name", path, "small letters, digits and _")
+        return ABSENT
+    reading.step_kinds.setdefault(node.scalar, node)
+    if reading.kinds is not None and node.scalar not in reading.kinds:
+        hint = did_you_mean(node.scalar, reading.kinds)
+        reading.error(node, "unknown_step_kind", f"the house has no step kind `{node.scalar}`", path, hint)
+    return node.scalar
+
+
+@reads("plain")
+def read_plain(_reading: Reading, node: Node, _wanted: Field, _path: str) -> Json:
+    """Read a value that others make something of: nothing in it is computed."""
+    return node.plain()
 
 
 @reads("version")

@@ -14,7 +14,7 @@ from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS
 from engine.kernel.transitions import StepStatus
 
-SCOPE_KINDS = frozenset({"group", "graph", "net", "any_order", "workflow"})
+SCOPE_KINDS = frozenset({"group", "graph", "net", "any_order", "workflow", "ext"})
 """Kinds whose step frame is a scope."""
 
 

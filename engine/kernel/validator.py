@@ -4,7 +4,7 @@ Every check is a function over the finished reading that adds findings; `CHECKS`
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ from engine.kernel.expressions import (
 )
 from engine.kernel.findings import Finding, did_you_mean
 from engine.kernel.language_kinds import TRANSPORTS
+from engine.kernel.own_kinds import StepKind
 from engine.kernel.reading import Reading, Use
 from engine.kernel.source import Node
 from engine.kernel.validator_flow import (
@@ -53,6 +54,9 @@ class TenantFacts:
     """Who holds which role, as pairs of role and person; none at all: it is not known."""
     hashes: frozenset[tuple[str, str]] = frozenset()
     """What the active workflows are, by name and hash: facts are the same only while those are."""
+    kind_names: frozenset[str] = frozenset()
+    step_kinds: Mapping[str, StepKind] = field(default_factory=dict, compare=False)
+    """The step kinds of the house, by name."""
     definition: Lookup | None = field(default=None, compare=False)
     """Gives a workflow that is to be embedded."""
 

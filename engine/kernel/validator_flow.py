@@ -98,7 +98,7 @@ def check_offers(reading: Reading) -> None:
 
 
 def _first_kind(reading: Reading, step: Outline) -> str:
-    inner = [one for one in reading.steps.values() if one.parent == step.id] if step.kind == "group" else []
+    inner = [one for one in reading.steps.values() if one.parent == step.id] if step.kind in ("group", "ext") else []
     return _first_kind(reading, inner[0]) if inner else step.kind
 
 

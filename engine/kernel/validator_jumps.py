@@ -7,7 +7,7 @@ from engine.kernel.reading import Outline, Reading
 from engine.kernel.validator_flow import find_circle, refuse_keys
 from engine.kernel.validator_ways import ENDING, Ways, always_ends, is_body, is_line, lists_in_reach, siblings, ways_of
 
-AT_ONCE = frozenset({"set", "reference", "emit", "decide", "continue_with", "group", "if", "switch", "repeat"})
+AT_ONCE = frozenset({"set", "reference", "emit", "decide", "continue_with", "group", "ext", "if", "switch", "repeat"})
 """Kinds that never wait of their own, but for what is inside them."""
 
 

@@ -21,6 +21,7 @@ from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import red_tests, workflows_around
+from engine.step_kinds import registered_step_kinds
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
@@ -39,6 +40,8 @@ def tenant_facts(actor: Actor) -> TenantFacts:
         workflows=frozenset(name for name, _sha256 in active),
         hashes=active,
         definition=partial(_to_embed, actor.tenant_id),
+        kind_names=frozenset(registered_step_kinds()),
+        step_kinds=registered_step_kinds(),
         functions=frozenset(registered_functions()),
         calendars=frozenset(BusinessCalendar.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
         decorators=frozenset(registered_decorators()),
@@ -73,7 +76,7 @@ def check_source_alone(source: str) -> Normalized:
 @lru_cache(maxsize=8)
 def _normalized(source: str, facts: TenantFacts | None) -> Normalized:
     """Keep the last few: what is saved is mostly activated or checked again at once, and reading takes its time."""
-    return normalize(source, facts)
+    return normalize(source, facts, kinds=registered_step_kinds())
 
 
 @in_one_transaction

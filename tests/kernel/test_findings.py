@@ -201,6 +201,7 @@ CODED = frozenset({"error", "warn", "_refuse", "SourceRefused", "Finding"})
 ELSEWHERE = {
     "not_yet": "test_what_is_not_yet_executed_is_refused_at_its_line",
     "unknown_workflow": "test_what_the_tenant_lacks_is_an_error_at_its_line",
+    **dict.fromkeys(("unknown_step_kind", "bad_kind_body", "kind_failed"), "test_what_an_author_is_told_at_the_step"),
 }
 
 
