@@ -8,6 +8,7 @@ from engine.kernel.definition import compile_definition
 from engine.kernel.effects import MakeCall, Wait
 from engine.kernel.normalizer import normalize
 from engine.kernel.signals import Continue, TaskCompleted
+from engine.kernel.simulator import run_tests
 from tests.kernel.play import Case
 
 REWORK = """
@@ -301,3 +302,23 @@ GOOD = [
 @pytest.mark.parametrize("steps", GOOD)
 def test_what_is_no_finding(steps: str) -> None:
     assert findings(steps) == []
+
+
+def test_a_test_names_an_item_whatever_its_pass() -> None:
+    source = """
+workflow: tried
+steps:
+  - for_each:
+      each: [x, y]
+      steps:
+        - {id: a, task: {title: A, outcomes: [on, back]}, next: [{to: a, when: result.a.outcome == 'back'}]}
+tests:
+  - name: the second item twice
+    start: {}
+    do: [{complete: "a[1]", with: {outcome: back}}, {complete: "a[1]"}, {expect: {tasks: [a]}}, {complete: "a[0]"}]
+    expect: {status: completed, task_runs: {a: [completed, completed, completed]}}
+"""
+    found = normalize(source)
+    assert found.canonical is not None, found.findings
+    (report,) = run_tests(compile_definition(found.canonical), None)
+    assert report.failures == ()

@@ -109,5 +109,5 @@ class Instance:
 
 def names_of(wait: Wait) -> set[str]:
     """Give the names under which a test may mean a wait."""
-    last = wait.iteration.rsplit("[", 1)[-1].rstrip("]") if "[" in wait.iteration else ""
+    last = wait.iteration.rpartition("[")[2].partition("]")[0]
     return {wait.step, f"{wait.step}{wait.iteration}", f"{wait.step}[{last}]"}
