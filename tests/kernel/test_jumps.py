@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.kernel.definition import compile_definition
 from engine.kernel.effects import MakeCall, Wait
@@ -322,3 +324,73 @@ tests:
     assert found.canonical is not None, found.findings
     (report,) = run_tests(compile_definition(found.canonical), None)
     assert report.failures == ()
+
+
+def test_a_jump_from_an_escalation_and_from_an_error_handler_of_the_host() -> None:
+    case = Case("""
+    steps:
+      - id: ask
+        task: {title: Ask, escalate: [{after: P1D, interrupting: true, steps: [{set: {late: true}, next: end}]}]}
+      - {id: usual, set: {usual: true}}
+      - id: end
+        group: [{id: pay, call: {python: pay}}]
+        on: [{error: error.code == 'no', steps: [{next: ask}]}]
+    """)
+    case.advance("P1D")
+    assert case.open() == ["pay"]
+    case.refuse("pay", "business", "no")
+    assert case.open() == ["ask#2"]
+    case.complete("ask")
+    assert case.open() == ["pay#2"]
+    case.answer("pay")
+    assert (case.status, case.state) == ("completed", {"late": True, "usual": True})
+
+
+def test_a_jump_beside_a_join_that_fired_and_beside_a_withdrawal() -> None:
+    case = Case("""
+    steps:
+      - id: both
+        parallel: {join: any, rest: let_run, branches: {x: [{id: x, task: {}}], y: [{id: y, task: {}}]}}
+        next: last
+      - {id: never, set: {never: true}}
+      - {id: last, cancel: {steps: [y]}, next: [{to: end, when: "true"}]}
+      - {id: between, set: {between: true}}
+      - {id: end, set: {end: true}}
+    """)
+    case.complete("x")
+    assert (case.status, case.state) == ("completed", {"end": True})
+    assert case.statuses()["y"] == "cancelled"
+
+
+EDGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12)), max_size=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(EDGES, min_size=1, max_size=6))
+def test_any_list_walks_as_its_edges_say_and_no_run_is_named_twice(lists: list[list[tuple[int, int]]]) -> None:
+    lists = [[(target % len(lists), until) for target, until in edges] for edges in lists]
+    steps = [
+        {
+            "id": f"s{place}",
+            "set": {"n": "${state.n + 1}"},
+            "next": [{"to": f"s{target}", "when": f"state.n < {until}"} for target, until in edges],
+        }
+        for place, edges in enumerate(lists)
+    ]
+    found = normalize(json.dumps({"workflow": "tried", "state": {"n": 0}, "steps": steps}))
+    assert found.canonical is not None, found.findings
+    case = Case(compile_definition(found.canonical))
+    assert case.path() == [f"s{place}" for place in _walk(lists)]
+    begun = [(run.step, run.iteration) for run in case.trace if run.began]
+    assert len(begun) == len(set(begun))
+
+
+def _walk(lists: list[list[tuple[int, int]]]) -> list[int]:
+    """Walk a list by hand: the first edge whose condition holds, else the step that follows."""
+    walked: list[int] = []
+    place = 0
+    while place < len(lists):
+        walked.append(place)
+        taken = [target for target, until in lists[place] if len(walked) < until]
+        place = taken[0] if taken else place + 1
+    return walked
