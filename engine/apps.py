@@ -11,7 +11,9 @@ class EngineConfig(AppConfig):
         from engine import checks  # noqa: PLC0415
         from engine.functions import load_functions  # noqa: PLC0415
         from engine.outbox import dispatcher  # noqa: PLC0415
+        from engine.step_kinds import load_step_kinds  # noqa: PLC0415
 
         load_functions()
+        load_step_kinds()
         if settings.WORKFLOW_DISPATCHER in checks.DISPATCHERS:
             dispatcher(settings.WORKFLOW_DISPATCHER)

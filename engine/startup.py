@@ -8,6 +8,7 @@ the health. A version that is fit again is available again.
 A worker's supervisor does this before its workers begin; web servers only where it is strict, since marks are everybody's.
 """
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from engine.audit import Act, record
+from engine.kernel.embedding import embedded_names
 from engine.kernel.normalizer import TenantFacts, normalize
 from engine.models import TemplateVersion
 from engine.services.templates import tenant_facts
@@ -61,7 +63,11 @@ def _verdicts() -> Iterator[Verdict]:
 
 
 def _why_unfit(version: TemplateVersion, facts: TenantFacts) -> str:
-    errors = [finding for finding in normalize(version.source, facts).findings if finding.severity == "error"]
+    """Check what runs: what others put in when the version was activated is in its definition, not in its source."""
+    canonical = version.canonical or {}
+    put_in = bool(canonical) and bool(embedded_names(canonical) or canonical["requires"].get("step_kinds"))
+    source = json.dumps(canonical) if put_in else version.source
+    errors = [finding for finding in normalize(source, facts).findings if finding.severity == "error"]
     return "; ".join(f"{error.code}: {error.message}" for error in errors)
 
 

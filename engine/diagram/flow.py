@@ -58,6 +58,19 @@ class _Scope:
 
 
 @dataclass(slots=True)
+class _Line:
+    """A list while it is drawn: where each of its steps is entered, and the ends that jump to one."""
+
+    entries: dict[str, str | None]
+    jumps: dict[str, list[Loose]] = field(default_factory=dict)
+
+    def entry_at(self, name: str) -> str | None:
+        """Find the node of a step; one that draws none leads to the next that does."""
+        following = list(self.entries.values())[list(self.entries).index(name) :]
+        return next((node for node in following if node is not None), None)
+
+
+@dataclass(slots=True)
 class Flow:
     """A whole definition, ready to be laid out."""
 
@@ -85,6 +98,7 @@ class _Drawing:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self.scopes: list[_Scope] = []
+        self.lines: list[_Line] = []
 
     def add(self, node: Node) -> str:
         self.flow.nodes[node.id] = node
@@ -98,19 +112,48 @@ class _Drawing:
                 self.flow.edges.append(Edge(end.source, target, end.label, end.quiet))
 
     def line(self, steps: Iterable[Step], loose: list[Loose]) -> list[Loose]:
-        """Draw steps one after the other."""
+        """Draw steps one after the other; what jumps forward is tied on the way, what jumps back at the end."""
+        steps = list(steps)
+        drawn = _Line({step["id"]: None for step in steps})
+        self.lines.append(drawn)
         for step in steps:
-            loose = self.step(step, loose)
+            before = len(self.flow.nodes)
+            loose = self.step(step, loose + drawn.jumps.pop(step["id"], []))
+            drawn.entries[step["id"]] = next(iter(list(self.flow.nodes)[before:]), None)
+        self.lines.pop()
+        for name, jumps in drawn.jumps.items():
+            if (target := drawn.entry_at(name)) is not None:
+                self.tie(jumps, target)
+            else:
+                loose = loose + jumps
         return loose
+
+    def jump(self, name: str, loose: Iterable[Loose]) -> None:
+        """Carry ends to the step that they jump to, in the nearest list that holds it."""
+        for line in reversed(self.lines):
+            if name in line.entries:
+                line.jumps.setdefault(name, []).extend(loose)
+                return
 
     def step(self, step: Step, loose: list[Loose]) -> list[Loose]:
         """Draw a step, what may pass it by, and what may happen while it is open."""
         kind = kind_of(step)
-        ends = DRAWN.get(kind, _one)(self, step, loose)
+        ends = self._jumps(step, DRAWN.get(kind, _one)(self, step, loose))
         if "when" in step:
             ends = ends + [Loose(end.source, end.label or _("otherwise"), quiet=True) for end in loose]
         ends = ends + self._asides(step)
         return self.line(step["finally"], ends) if "finally" in step else ends
+
+    def _jumps(self, step: Step, ends: list[Loose]) -> list[Loose]:
+        """Draw where a step of a list jumps to; return what goes on at the one that follows it."""
+        if not self.lines or step["id"] not in self.lines[-1].entries:
+            return ends  # a net draws its own edges
+        for way in step.get("next", ()):
+            word = condition_words(way.get("when"))
+            self.jump(way["to"], [Loose(end.source, word or end.label, end.quiet) for end in ends])
+            if "when" not in way:
+                return []
+        return ends
 
     def node(self, step: Step, loose: Iterable[Loose]) -> str:
         """Draw a step's own node and tie to it what is loose."""
@@ -256,6 +299,13 @@ def _group(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
     return drawing.scoped(step["id"], lambda: drawing.line(step["group"]["steps"], entry))
 
 
+def _put_in(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
+    """Draw another workflow, or a kind of the house, as one node; the steps that it put in follow it."""
+    name, inside = drawing.node(step, loose), step[kind_of(step)]
+    steps = inside.get("steps") if isinstance(inside, Mapping) else None
+    return drawing.scoped(step["id"], lambda: drawing.line(steps or (), [Loose(name)]))
+
+
 def _graph(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
     entry = [Loose(drawing.node(step, loose))]
     ends: dict[str, list[Loose]] = {}
@@ -309,6 +359,8 @@ DRAWN: Mapping[str, Callable[[_Drawing, Step, list[Loose]], list[Loose]]] = {
     "repeat": _repeat,
     "for_each": _for_each,
     "group": _group,
+    "workflow": _put_in,
+    "ext": _put_in,
     "graph": _graph,
     "net": _net,
     "any_order": _any_order,

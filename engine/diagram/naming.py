@@ -42,6 +42,7 @@ LOOKS: Mapping[str, Look] = {
     "net": Look("flow", "arrows-split", gettext_lazy("Steps")),
     "any_order": Look("flow", "arrows-split", gettext_lazy("In any order")),
     "group": Look("flow", "arrows-split", gettext_lazy("Group")),
+    "ext": Look("flow", "arrows-split", gettext_lazy("Steps")),
     "complete": Look("end", "check", gettext_lazy("Completed")),
     "exit": Look("end", "door-exit", gettext_lazy("Leave")),
     "fail": Look("bad", "x", gettext_lazy("Failed")),
@@ -67,6 +68,8 @@ def name_of(step: Mapping[str, Any]) -> str:
         return outcome_text(outcome)
     if kind == "set" and step.get("auto_id"):
         return _("Note %(values)s") % {"values": ", ".join(label_of(key).lower() for key in list(step[kind])[:3])}
+    if kind == "ext" and step.get("auto_id"):
+        return label_of(step[kind]["type"])
     return str(LOOKS[kind].word) if step.get("auto_id") else label_of(step["id"])
 
 

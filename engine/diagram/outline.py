@@ -33,11 +33,16 @@ def outline_text(canonical: Mapping[str, Any]) -> str:
 
 def _lines(steps: list[dict[str, Any]], depth: int) -> Iterator[tuple[int, str]]:
     for step in steps:
-        yield depth, name_of(step)
+        yield depth, name_of(step) + _ways(step)
         for name, inner in bodies(step, kind_of(step)):
             if name != "steps":
                 yield depth + 1, f"{WORDS.get(name) or label_of(name.rpartition('.')[0] or name)}:"
             yield from _lines(inner, depth + (1 if name == "steps" else 2))
+
+
+def _ways(step: Mapping[str, Any]) -> str:
+    """Say where a step jumps to, by the ids that the author wrote."""
+    return "".join(f" → {label_of(way['to'])}" for way in step.get("next", ()))
 
 
 def outline_svg(canonical: Mapping[str, Any]) -> str:

@@ -42,10 +42,10 @@ def calendars_named(canonical: Mapping[str, Json]) -> set[str]:
     return {name for name in named if isinstance(name, str)}
 
 
-_WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch"})
+_WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch", "ext"})
 HOLDS_STEPS = _WITH_BODY | {"if", "parallel", "first"}
 """Kinds whose own steps run inside them."""
 
 
 def _is_body(kind: str, key: str, inside: dict[str, Any]) -> bool:
-    return kind in _WITH_BODY and key in inside
+    return (kind in _WITH_BODY or kind == "workflow") and key in inside

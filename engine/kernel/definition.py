@@ -57,7 +57,7 @@ def _claims_decide(step: Step) -> bool:
 
 
 def _has_rounds(step: Step) -> bool:
-    return step.kind in ROUNDS or any(name.startswith(OCCURRING) for name in step.lists)
+    return step.kind in ROUNDS or "next" in step.spec or any(name.startswith(OCCURRING) for name in step.lists)
 
 
 def _secrets(step: Step) -> tuple[str, ...]:
@@ -204,6 +204,8 @@ COMPILERS: Mapping[str, _Compiler] = {
     "map": _mapped,
     "shape": _shape,
     "loop": _shape,
+    "embeddable": _shape,
+    "own_kind": _shape,
     "cancel": _shape,
     "list": _each,
     "branches": _shapes,

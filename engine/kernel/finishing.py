@@ -13,6 +13,7 @@ from engine.kernel.decorators import decorate_result
 from engine.kernel.editing import kept_edit
 from engine.kernel.effects import Closing, ErrorRecord, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names
+from engine.kernel.jumping import way_on
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
 from engine.kernel.opening import begin_again, lingering, open_list, period_of
 from engine.kernel.program import Step
@@ -63,9 +64,14 @@ def _output(machine: Machine, frame: Frame, step: Step, value: Json) -> Json:
 
 
 def succeed(machine: Machine, frame: Frame, value: Json, status: StepStatus | None = None) -> None:
-    """End a step as a success, keep its result, and remember how to undo it."""
+    """End a step as a success, keep its result, remember how to undo it, and say where the flow goes on."""
+    try:
+        to = way_on(machine, frame, value)
+    except StepError as problem:
+        fail(machine, frame, problem.record(frame.step, frame.attempt))
+        return
     keep_result(machine, frame, value)
-    machine.end(frame, COMPLETED, value, status=status)
+    machine.end(frame, COMPLETED, value, status=status, to=to)
 
 
 def keep_result(machine: Machine, frame: Frame, value: Json) -> None:
@@ -254,7 +260,7 @@ def end_handled(machine: Machine, frame: Frame, message: Ended, status: StepStat
     if not frame.step and outcome == COMPLETED:
         machine.attempt(frame, lambda: complete_case(machine, case_output(machine, frame)))
     else:
-        machine.end(frame, outcome, status=status, reason=reason)
+        machine.end(frame, outcome, status=status, reason=reason, to=message.to)
 
 
 def told_on_timeout(machine: Machine, frame: Frame, message: Ended) -> None:

@@ -166,7 +166,11 @@ NEED = Shape(
     {"step": Field("ref", required=True), "on": enum("success", "failure", "complete", default="success")},
     short="step",
 )
-EDGE = Shape("edge", {"to": Field("ref", required=True), "when": condition(), "make": WHOLE, "take": WHOLE}, short="to")
+EDGE = Shape(
+    "edge",
+    {"to": Field("ref", required=True), "when": condition(), "make": WHOLE, "take": WHOLE, "max": WHOLE},
+    short="to",
+)
 IN_GRAPH: Mapping[str, Field] = {
     "needs": list_of(inner(NEED)),
     "join": Field("join", options=("all", "any", "or", "each")),
@@ -174,7 +178,7 @@ IN_GRAPH: Mapping[str, Field] = {
     "next": list_of(inner(EDGE)),
     "split": enum("all", "one", "many"),
 }
-"""Keys that may stand beside the kind of a child of graph, net or any_order."""
+"""Keys that may stand beside the kind of a child of graph, net or any_order; `next` beside any step of a list too."""
 
 BESIDE: Mapping[str, Mapping[str, Field]] = {
     "call": {"attempt_timeout": duration()},

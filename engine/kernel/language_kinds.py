@@ -117,7 +117,14 @@ PYTHON = Shape(
     "python", {"function": Field("function", required=True), "args": map_of(value(), default={})}, short="function"
 )
 GRAPHQL = Shape(
-    "graphql", {"url": Field("textvalue", required=True), "query": text(required=True), "variables": value()}
+    "graphql",
+    {
+        "url": Field("textvalue", required=True),
+        "query": text(required=True),
+        "variables": value(),
+        "operation": Field("textvalue", longest=200),
+        "headers": map_of(value()),
+    },
 )
 TRANSPORTS = ("http", "email", "python", "graphql")
 CALL = Shape(
@@ -249,16 +256,22 @@ KINDS: Mapping[str, Field] = {
             one_of=("signal", "event", "escalation"),
         )
     ),
-    "workflow": inner(
-        Shape(
+    "workflow": Field(
+        "embeddable",
+        shape=Shape(
             "workflow",
             {
                 "name": Field("workflow_name", required=True),
                 "version": Field("version", default="latest"),
                 "input": map_of(value(), default={}),
+                "embed": Field("bool"),
+                "use_parent_scope": Field("bool"),
+                "schema": Field("schema"),
+                "output": value(),
+                "steps": STEPS,
             },
             short="name",
-        )
+        ),
     ),
     "continue_with": inner(
         Shape(
@@ -273,6 +286,10 @@ KINDS: Mapping[str, Field] = {
     ),
     "selector": inner(Shape("selector", {"steps": BODY}, short="steps")),
     "group": inner(Shape("group", {"steps": BODY}, short="steps")),
+    "ext": Field(
+        "own_kind",
+        shape=Shape("ext", {"type": Field("own_type", required=True), "with": Field("plain"), "steps": STEPS}),
+    ),
     "compensate": inner(Shape("compensate", {"step": Field("ref", required=True)}, short="step")),
     "cancel": Field(
         "cancel",

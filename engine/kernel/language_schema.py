@@ -14,9 +14,14 @@ ANYTHING: Mapping[str, Json] = {}
 STEPS: Mapping[str, Json] = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/step"}}, {"$ref": "#/$defs/step"}]}
 
 
+def language_schema(own: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    """Give the schema of a whole template; `own` are the schemas of the step kinds of the house, by name."""
+    whole = _language_schema()
+    return {**whole, "$defs": {"step": _step(own)}} if own else whole
+
+
 @lru_cache(maxsize=1)
-def language_schema() -> dict[str, Json]:
-    """Give the schema of a whole template."""
+def _language_schema() -> dict[str, Json]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "workflow/v1",
@@ -25,10 +30,11 @@ def language_schema() -> dict[str, Json]:
     }
 
 
-def _step() -> dict[str, Json]:
+def _step(own: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    own = own or {}
     beside = {key: field for fields in BESIDE.values() for key, field in fields.items()}
     fields = {**ATTRIBUTES, **IN_GRAPH, **beside, **KINDS}
-    properties = {name: _field(field) for name, field in fields.items()}
+    properties = {name: _field(field) for name, field in fields.items()} | dict(own)
     return {
         "anyOf": [
             {"const": "exit"},
@@ -36,9 +42,21 @@ def _step() -> dict[str, Json]:
                 "type": "object",
                 "properties": {**properties, "path": {"type": "string"}, "auto_id": {"type": "boolean"}},
                 "additionalProperties": False,
-                "oneOf": [{"required": [kind]} for kind in KINDS],
+                "oneOf": [{"required": [kind]} for kind in (*KINDS, *own)],
             },
+            _jump_alone(properties),
         ]
+    }
+
+
+def _jump_alone(properties: Mapping[str, Json]) -> dict[str, Json]:
+    """Give the schema of a step that only says where the flow goes on."""
+    alone = ("id", "title", "description", "when", "tags", "next")
+    return {
+        "type": "object",
+        "properties": {name: properties[name] for name in alone},
+        "additionalProperties": False,
+        "required": ["next"],
     }
 
 
@@ -106,6 +124,7 @@ SCHEMAS: Mapping[str, Callable[[Field], Json]] = {
     "steps": lambda field: {**STEPS},
     "shape": _shaped,
     "loop": _shaped,
+    "embeddable": _shaped,
     "list": _listed,
     "map": _mapped,
 }

@@ -56,17 +56,21 @@ class Ended:
     outcome: str
     value: Json = None
     error: ErrorRecord | None = None
+    to: str | None = None
+    """The step at which the flow goes on, where it is not the one that follows."""
 
     def stored(self) -> list[Json]:
         """Give the JSON form."""
         error = error_names(self.error) if self.error is not None else None
-        return [self.parent, self.child, self.role, self.step, self.key, self.outcome, self.value, error]
+        form = [self.parent, self.child, self.role, self.step, self.key, self.outcome, self.value, error]
+        return form if self.to is None else [*form, self.to]
 
     @classmethod
     def read(cls, stored: list[Json]) -> "Ended":
         """Read back what `stored` gave."""
-        parent, child, role, step, key, outcome, value, error = stored
-        return cls(parent, child, role, step, key, outcome, value, error_record(error) if error is not None else None)
+        parent, child, role, step, key, outcome, value, error, *to = stored
+        record = error_record(error) if error is not None else None
+        return cls(parent, child, role, step, key, outcome, value, record, *to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,13 +313,14 @@ class Machine(Tree):
         status: StepStatus | None = None,
         reason: str | None = None,
         how: Closing = Closing.WITHDRAWN,
+        to: str | None = None,
     ) -> None:
         """End a frame: withdraw below, note, delete, queue the message. The only way out."""
         self.withdraw_below(frame, how)
         if frame.step is not None:
             self.rules.leave(self, frame, outcome)
             self.note(frame, status or STATUS_OF_OUTCOME[outcome], output=value, error=error, reason=reason)
-        self.queue.append(Ended(frame.p, frame.n, frame.role, frame.step, frame.key, outcome, value, error))
+        self.queue.append(Ended(frame.p, frame.n, frame.role, frame.step, frame.key, outcome, value, error, to))
         if frame.step is not None and outcome == COMPLETED and self.definition.has_offers:
             self.rules.happened(self, frame)
         if frame.n in self.frames:

@@ -7,14 +7,17 @@ Canonical is itself a document of the language, so normalising it again gives th
 
 import hashlib
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import engine.kernel.reading_steps as _step_readers
 from engine.kernel.bodies import bodies
+from engine.kernel.embedding import Lookup
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
+from engine.kernel.own_kinds import StepKind
 from engine.kernel.reading import SLUG, Enough, Reading, read_shape
 from engine.kernel.signals import Json
 from engine.kernel.source import Node, SourceRefused, read_documents
@@ -37,8 +40,17 @@ class Normalized:
     title: str | None
 
 
-def normalize(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> Normalized:
-    """Read one document and check it."""
+def normalize(
+    source: str,
+    facts: TenantFacts | None = None,
+    allow_not_yet: bool = False,
+    workflows: Lookup | None = None,
+    kinds: Mapping[str, StepKind] | None = None,
+) -> Normalized:
+    """Read one document and check it.
+
+    `workflows` gives those that it may embed, `kinds` the step kinds of the house; where they are not given, the facts do.
+    """
     try:
         documents = read_documents(source)
     except SourceRefused as problem:
@@ -46,7 +58,10 @@ def normalize(source: str, facts: TenantFacts | None = None, allow_not_yet: bool
     if len(documents) != 1:
         word = "is empty" if not documents else "holds several documents"
         return _refused(Finding("documents", ERROR, f"this template {word}", 1, 1, "", "one workflow a document"))
-    return _normalize_document(documents[0], facts, allow_not_yet)
+    reading = Reading(allow_not_yet)
+    reading.workflow_named = workflows or (facts.definition if facts is not None else None)
+    reading.kinds = kinds if kinds is not None or facts is None else facts.step_kinds
+    return _normalize_document(documents[0], facts, reading)
 
 
 def normalize_set(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> tuple[Normalized, ...]:
@@ -55,28 +70,34 @@ def normalize_set(source: str, facts: TenantFacts | None = None, allow_not_yet: 
         documents = read_documents(source)
     except SourceRefused:
         return (normalize(source, facts, allow_not_yet),)
-    return tuple(_normalize_document(document, facts, allow_not_yet) for document in documents)
+    return tuple(_normalize_document(document, facts, Reading(allow_not_yet)) for document in documents)
 
 
 def _refused(finding: Finding) -> Normalized:
     return Normalized(None, None, (finding,), None, None)
 
 
-def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet: bool) -> Normalized:
-    reading = Reading(allow_not_yet)
+def _normalize_document(document: Node, facts: TenantFacts | None, reading: Reading) -> Normalized:
     head: Json = None
     name, title = _written(document, "workflow"), _written(document, "title")
+    reading.name = name
     with suppress(Enough):
         head = read_shape(reading, document, HEAD, "")
         reading.starter_level = _starter_level(head)
         reading.input_schema = head.get("input") or {} if isinstance(head, dict) else {}
         name, title = _label(head, "workflow"), _label(head, "title")
         check(reading, replace(facts, workflows=facts.workflows | {name}) if facts and name else facts)
-    findings = ordered(reading.findings)
+    findings = ordered(_without_others_doubts(reading))
     if any(finding.severity == ERROR for finding in findings):
         return Normalized(None, None, findings, name, title or name)
     canonical = _canonical(head, reading)
     return Normalized(canonical, sha256_of(canonical), findings, name, canonical["title"])
+
+
+def _without_others_doubts(reading: Reading) -> list[Finding]:
+    """Leave out warnings inside what was embedded: its own author was told of them."""
+    inside = tuple(f"{path}/" for path in reading.embedded)
+    return [one for one in reading.findings if one.severity == ERROR or not one.path.startswith(inside)]
 
 
 def _starter_level(head: Json) -> int:
@@ -121,8 +142,9 @@ def _requires(reading: Reading) -> dict[str, list[str]]:
         "roles": sorted(reading.roles),
         "secrets": sorted(reading.secrets),
     }
-    # Named only where there are some: a template without them keeps the hash it had before decorators were known.
-    return {**required, "decorators": sorted(reading.decorators)} if reading.decorators else required
+    # Named only where there are some: a template without them keeps the hash it had before they were known.
+    rare = {"decorators": sorted(reading.decorators), "step_kinds": sorted(reading.step_kinds)}
+    return {**required, **{key: names for key, names in rare.items() if names}}
 
 
 def _transports(reading: Reading) -> set[str]:

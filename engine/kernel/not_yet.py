@@ -7,10 +7,8 @@ language.py. The row goes when the construct runs in every layer.
 from collections.abc import Mapping
 
 _INBOX = "the inbox does not know it yet"
-_TRANSPORT = "there is no transport for it yet"
 
 NOT_YET: Mapping[str, str] = {
-    "call.graphql": _TRANSPORT,
     "task.assign_by=skill": _INBOX,
     "task.assign_by=manager_of": _INBOX,
 }

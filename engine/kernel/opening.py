@@ -11,6 +11,7 @@ from typing import Any
 from engine.kernel.decorators import decorate_given
 from engine.kernel.effects import Closing, WaitKind
 from engine.kernel.errors import ErrorClass, StepError
+from engine.kernel.jumping import carry, go_back, is_back, pass_mark
 from engine.kernel.machine import COMPLETED, SKIPPED, Ended, Machine
 from engine.kernel.periods import Period, parse_period
 from engine.kernel.program import Step
@@ -265,8 +266,7 @@ def open_steps(machine: Machine, frame: Frame, which: str, **more: Any) -> Frame
     if not steps.steps:
         machine.end(line, COMPLETED)
         return line
-    line.at = steps.steps[0].id
-    open_step(machine, steps.steps[0], line)
+    _open_next(machine, line, 0)
     return line
 
 
@@ -278,12 +278,32 @@ def told_line(machine: Machine, line: Frame, message: Ended) -> None:
         return
     if message.value is not None and steps.owner:
         line.more = {**(line.more or {}), "last": message.value}
+    if message.to is not None:
+        _jump(machine, line, str(message.step), message.to)
+        return
     place = steps.place[str(message.step)] + 1
     if place == len(steps.steps):
         end_line(machine, line)
+    else:
+        _open_next(machine, line, place)
+
+
+def _open_next(machine: Machine, line: Frame, place: int) -> None:
+    step = machine.definition.lists[line.list or ""].steps[place]
+    line.at = step.id
+    open_step(machine, step, line, pos=pass_mark(line))
+
+
+def _jump(machine: Machine, line: Frame, source: str, target: str) -> None:
+    """Go on at the step named; a list that does not hold it ends and hands the jump on."""
+    place = machine.definition.lists[line.list or ""].place.get(target)
+    if place is None:
+        carry(line, target)
+        end_line(machine, line)
         return
-    line.at = steps.steps[place].id
-    open_step(machine, steps.steps[place], line)
+    if is_back(machine, line, source, target):
+        go_back(line)
+    _open_next(machine, line, place)
 
 
 def end_line(machine: Machine, line: Frame) -> None:
@@ -291,7 +311,8 @@ def end_line(machine: Machine, line: Frame) -> None:
     if lingering(machine, line):
         line.held = "linger"
     else:
-        machine.end(line, COMPLETED, (line.more or {}).get("last"))
+        more = line.more or {}
+        machine.end(line, COMPLETED, more.get("last"), to=more.get("jump"))
 
 
 def lingering(machine: Machine, frame: Frame) -> bool:

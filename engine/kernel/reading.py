@@ -8,10 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine.kernel.findings import ERROR, WARNING, Finding, did_you_mean
 from engine.kernel.language import ABSENT, Field, Shape
 from engine.kernel.not_yet import NOT_YET
+from engine.kernel.own_kinds import StepKind
 from engine.kernel.signals import Json
 from engine.kernel.source import Node
 
@@ -85,6 +87,18 @@ class Reading:
         self.calendars: dict[str, Node] = {}
         self.transports: set[str] = set()
         self.into: set[str] = set()
+        self.name: str | None = None
+        self.workflow_named: Callable[[str, Json], tuple[int, Mapping[str, Json]] | None] | None = None
+        """Gives the workflows that may be embedded; None where nobody knows them."""
+        self.embedded: list[str] = []
+        """Where steps were put in that this author did not write: what is doubtful there is others' doubt."""
+        self.kinds: Mapping[str, StepKind] | None = None
+        """The step kinds of the house; None where nobody knows them."""
+        self.step_kinds: dict[str, Node] = {}
+        self.expanding: tuple[str, ...] = ()
+        """Kinds of the house that are being read into steps just now, the outermost first."""
+        self.ways: dict[str, Any] | None = None
+        """Where the flow can go within the lists that have jumps; made by the checks (validator_ways.py)."""
         self.starter_level = 4
         self.input_schema: dict[str, Json] = {}
         self.names: frozenset[str] = frozenset(_USUAL_NAMES)

@@ -6,6 +6,7 @@ for nothing.
 """
 
 from engine.kernel.effects import ErrorRecord
+from engine.kernel.jumping import way_on
 from engine.kernel.keys import carry
 from engine.kernel.machine import COMPLETED, Ended, Machine
 from engine.kernel.opening import end_line, lingering
@@ -14,7 +15,7 @@ from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS
 from engine.kernel.transitions import StepStatus
 
-SCOPE_KINDS = frozenset({"group", "graph", "net", "any_order"})
+SCOPE_KINDS = frozenset({"group", "graph", "net", "any_order", "workflow", "ext"})
 """Kinds whose step frame is a scope."""
 
 
@@ -36,10 +37,10 @@ def scope_above(machine: Machine, frame: Frame) -> Frame:
 
 def fire(machine: Machine, frame: Frame, value: Json, error: ErrorRecord | None = None) -> None:
     """Tell the parent now, and let what still lives below run on under the nearest scope."""
-    scope = scope_above(machine, frame)
+    scope, to = scope_above(machine, frame), way_on(machine, frame, value)
     carry(machine, frame, scope)
     frame.env = carried_names(machine, frame, scope) or None
-    message = Ended(frame.p, frame.n, frame.role, frame.step, frame.key, COMPLETED, value, error)
+    message = Ended(frame.p, frame.n, frame.role, frame.step, frame.key, COMPLETED, value, error, to)
     _note_fired(machine, frame, value)
     if machine.definition.has_offers:
         machine.rules.happened(machine, frame)

@@ -4,10 +4,11 @@ Every check is a function over the finished reading that adds findings; `CHECKS`
 """
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+from engine.kernel.embedding import Lookup
 from engine.kernel.expressions import (
     NAMES,
     ExpressionRefused,
@@ -19,6 +20,7 @@ from engine.kernel.expressions import (
 )
 from engine.kernel.findings import Finding, did_you_mean
 from engine.kernel.language_kinds import TRANSPORTS
+from engine.kernel.own_kinds import StepKind
 from engine.kernel.reading import Reading, Use
 from engine.kernel.source import Node
 from engine.kernel.validator_flow import (
@@ -30,6 +32,7 @@ from engine.kernel.validator_flow import (
     check_results,
     check_tags,
 )
+from engine.kernel.validator_jumps import check_jumps
 from engine.kernel.validator_nets import check_nets
 from engine.kernel.validator_people import check_members, check_people
 from engine.kernel.validator_tables import check_tables
@@ -50,6 +53,13 @@ class TenantFacts:
     decorators: frozenset[str] = frozenset()
     members: frozenset[tuple[str, str]] = frozenset()
     """Who holds which role, as pairs of role and person; none at all: it is not known."""
+    hashes: frozenset[tuple[str, str]] = frozenset()
+    """What the active workflows are, by name and hash: facts are the same only while those are."""
+    kind_names: frozenset[str] = frozenset()
+    step_kinds: Mapping[str, StepKind] = field(default_factory=dict, compare=False)
+    """The step kinds of the house, by name."""
+    definition: Lookup | None = field(default=None, compare=False)
+    """Gives a workflow that is to be embedded."""
 
 
 def check(reading: Reading, facts: TenantFacts | None) -> None:
@@ -224,6 +234,7 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     _check_division,
     check_graphs,
     check_nets,
+    check_jumps,
     check_offers,
     check_reach,
     check_constants,

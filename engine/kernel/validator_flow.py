@@ -2,29 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import Any
 
 from engine.kernel.expressions import ExpressionRefused, Reference, check_text
 from engine.kernel.findings import did_you_mean
 from engine.kernel.reading import Outline, Reading, Use
 from engine.kernel.source import Node
+from engine.kernel.validator_ways import END, ENDING, Ways, is_body, is_line, siblings, ways_of
 
 WAITING = frozenset({"task", "signal", "wait", "workflow"})
-ENDING = frozenset({"complete", "fail", "exit"})
-
-
-def siblings(reading: Reading) -> dict[str, list[Outline]]:
-    """Group the steps by the list that they stand in."""
-    found: dict[str, list[Outline]] = {}
-    for step in reading.steps.values():
-        found.setdefault(step.list, []).append(step)
-    return found
-
-
-def is_body(parent: Outline, steps: list[Outline]) -> bool:
-    """Tell whether a list is the body of its parent, not one of its handlers."""
-    return steps[0].list.startswith(f"{parent.path}/{parent.kind}/")
 
 
 def check_graphs(reading: Reading) -> None:
@@ -112,21 +98,23 @@ def check_offers(reading: Reading) -> None:
 
 
 def _first_kind(reading: Reading, step: Outline) -> str:
-    inner = [one for one in reading.steps.values() if one.parent == step.id] if step.kind == "group" else []
+    inner = [one for one in reading.steps.values() if one.parent == step.id] if step.kind in ("group", "ext") else []
     return _first_kind(reading, inner[0]) if inner else step.kind
 
 
 def check_reach(reading: Reading) -> None:
     """Warn of steps behind one after which nothing comes."""
-    for steps in siblings(reading).values():
-        parent = reading.steps.get(steps[0].parent)
-        if parent is not None and is_body(parent, steps) and parent.kind in ("graph", "net", "any_order", "selector"):
+    jumping = ways_of(reading)
+    for name, steps in siblings(reading).items():
+        if not is_line(reading, steps[0]) and "/finally" not in name:
             continue
-        for step, following in pairwise(steps):
-            if _always_ends(step):
-                text = f"nothing comes after `{step.kind}` in line {step.node.line}"
-                reading.warn(following.node, "unreachable", text, following.path)
-                break
+        reached = jumping.get(name, Ways(steps)).reached()
+        lost = next((place for place, step in enumerate(steps) if step.id not in reached), None)
+        if lost is not None:
+            before = steps[lost - 1]
+            what = "`next`" if before.spec.get("next") else f"`{before.kind}`"
+            text = f"nothing comes after {what} in line {before.node.line}"
+            reading.warn(steps[lost].node, "unreachable", text, steps[lost].path)
 
 
 def check_constants(reading: Reading) -> None:
@@ -178,14 +166,6 @@ def check_tags(reading: Reading) -> None:
                 reading.warn(
                     step.node, "unknown_tag", f"no step has the tag `{tag}`", step.path, did_you_mean(tag, known)
                 )
-
-
-def _always_ends(step: Outline) -> bool:
-    if "when" in step.spec or "on_error" in step.spec or "allow_failure" in step.spec:
-        return False
-    whole = not (isinstance(step.spec.get("complete"), dict) and "step" in step.spec["complete"])
-    case = isinstance(step.spec.get("cancel"), dict) and bool(step.spec["cancel"].get("case"))
-    return (step.kind in ENDING and whole) or case
 
 
 def check_locks(reading: Reading) -> None:
@@ -251,8 +231,12 @@ def _check_result(reading: Reading, use: Use, reference: Reference, looked_for: 
 def _surely_before(reading: Reading, step: Outline, use: Use) -> bool:
     """Tell whether a step has surely succeeded when an expression is computed."""
     if not use.step:
-        return _is_sure(step) and all(_is_sure_container(one) for one in _above(reading, step))
+        chain = [step, *_above(reading, step)]
+        passed = all(_is_passed(reading, one) for one in chain)
+        return passed and _is_sure(step) and all(_is_sure_container(one) for one in chain[1:])
     here = reading.steps[use.step]
+    if here is step and use.path.startswith(f"{step.path}/next"):
+        return True  # where the flow goes on is only asked after a success
     chain_here = [here, *_above(reading, here)]
     current, sure = step, _is_sure(step)
     while True:
@@ -265,13 +249,22 @@ def _surely_before(reading: Reading, step: Outline, use: Use) -> bool:
         inside = next((one for one in chain_here if one is above), None)
         if inside is not None:
             return here is above and sure
-        sure = sure and is_body(above, [current]) and _is_sure_container(above)
+        sure = sure and is_body(above, [current]) and _is_sure_container(above) and _is_passed(reading, current)
         current = above
+
+
+def _is_passed(reading: Reading, step: Outline) -> bool:
+    """Tell whether no jump leads past a step to the end of its list."""
+    ways = ways_of(reading).get(step.list)
+    return ways is None or ways.surely_before(step.id, END)
 
 
 def _comes_first(reading: Reading, step: Outline, other: Outline, use: Use) -> bool:
     if step is other:
         return "/output" in use.path or "/undo" in use.path or "/on" in use.path.rsplit(step.id, 1)[-1]
+    ways = ways_of(reading).get(step.list)
+    if ways is not None:
+        return ways.surely_before(step.id, other.id)
     return (step.node.line, step.node.column) < (other.node.line, other.node.column)
 
 
@@ -295,7 +288,8 @@ def _interrupts(handler: Mapping[str, Any]) -> bool:
 def _handler_ends(handler: Mapping[str, Any]) -> bool:
     """Tell whether the flow does not come back from a handler."""
     steps = handler.get("steps") or [{}]
-    return bool(ENDING & set(steps[-1])) and "when" not in steps[-1]
+    jumps = any("when" not in edge for edge in steps[-1].get("next", ()))
+    return (bool(ENDING & set(steps[-1])) or jumps) and "when" not in steps[-1]
 
 
 def _is_sure_container(step: Outline) -> bool:

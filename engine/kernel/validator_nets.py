@@ -12,7 +12,8 @@ from typing import Any
 
 from engine.kernel.findings import did_you_mean
 from engine.kernel.reading import Outline, Reading
-from engine.kernel.validator_flow import find_circle, is_body, refuse_keys, siblings
+from engine.kernel.validator_flow import find_circle, refuse_keys
+from engine.kernel.validator_ways import is_body, siblings
 
 MOST_MARKINGS = 2_000
 MOST_EFFORT = 60_000
@@ -32,7 +33,7 @@ def check_nets(reading: Reading) -> None:
         if parent is not None and parent.kind == "net" and is_body(parent, steps):
             _check_net(reading, parent, steps, effort)
         else:
-            refuse_keys(reading, steps, ("next", "split"), "net")
+            refuse_keys(reading, steps, ("split",), "net")
 
 
 def _check_net(reading: Reading, parent: Outline, steps: list[Outline], effort: list[int]) -> None:
@@ -53,6 +54,8 @@ def _check_edges(reading: Reading, step: Outline, edges: Mapping[str, list[str]]
         if target not in edges:
             hint = did_you_mean(target, edges)
             reading.error(step.node, "unknown_step", f"`{target}` is no step of this net", step.path, hint)
+    if any("max" in edge for edge in step.spec.get("next", ())):
+        reading.error(step.node, "out_of_place", "`max` has no meaning on an edge of a net", step.path)
 
 
 def _check_join(reading: Reading, step: Outline, entries: int) -> None:

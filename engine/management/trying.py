@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,14 @@ from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import StepRun
 from engine.kernel.errors import error_names
 from engine.kernel.findings import Finding
-from engine.kernel.normalizer import normalize
+from engine.kernel.normalizer import Normalized, normalize
 from engine.kernel.simulator import Report
 from engine.kernel.simulator.expecting import describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.playing import Play
 from engine.management.documents import Document, Unreadable, read_file
 from engine.services.stored_tests import lending_of, play_tests
+from engine.step_kinds import registered_step_kinds
 
 Definitions = Mapping[str, Definition]
 
@@ -84,11 +86,29 @@ def _read(file: str) -> list[Read]:
 
 
 def _compiled(document: Document) -> Read:
-    found = normalize(document.source, allow_not_yet=True)
+    found = _normalized(document, ())
     if found.canonical is None:
         findings = tuple(document.located(one) for one in found.findings if one.severity == "error")
         return Read(document.file, found.name, None, findings)
     return Read(document.file, found.name, compile_definition(found.canonical), ())
+
+
+def _normalized(document: Document, within: tuple[str, ...]) -> Normalized:
+    """Read a document with what it embeds: from the same file, or from NAME.yaml beside it."""
+    find = partial(_to_embed, document.file, within)
+    return normalize(document.source, allow_not_yet=True, workflows=find, kinds=registered_step_kinds())
+
+
+def _to_embed(file: str, within: tuple[str, ...], name: str, _version: Any) -> tuple[int, Mapping[str, Any]] | None:
+    neighbour = Path(file).with_name(f"{name}.yaml")
+    files = [one for one in (file, str(neighbour)) if one != "-" and Path(one).is_file()]
+    documents = [document for one in files for document in read_file(one)] if name not in within else []
+    for document in documents:
+        if f"workflow: {name}" in document.source:
+            found = _normalized(document, (*within, name))
+            if found.name == name and found.canonical is not None:
+                return 1, found.canonical
+    return None
 
 
 def try_files(files: Iterable[str]) -> list[Tried]:

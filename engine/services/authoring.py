@@ -121,7 +121,7 @@ def words_to_complete(*, actor: Actor) -> dict[str, Any]:
     access.require_level(actor, TO_AUTHOR, "author templates")
     facts = tenant_facts(actor)
     return {
-        "schema": language_schema(),
+        "schema": language_schema({name: kind.schema for name, kind in facts.step_kinds.items()}),
         "roles": sorted(facts.roles),
         "users": sorted(facts.people),
         "workflows": sorted(facts.workflows),

@@ -1,7 +1,8 @@
 """Author templates: save drafts, check them, and move versions through their life."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
@@ -20,6 +21,7 @@ from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import red_tests, workflows_around
+from engine.step_kinds import registered_step_kinds
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
@@ -28,14 +30,18 @@ from workflowplatform.accounts.models import Membership, Role, User
 
 def tenant_facts(actor: Actor) -> TenantFacts:
     """Say what the actor's tenant has, for the checks that need to know."""
+    versions = TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id)
+    active = frozenset(versions.values_list("template__name", "sha256"))
     return TenantFacts(
         roles=frozenset(Role.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
         people=frozenset(
             User.objects.filter(tenant_id=actor.tenant_id, is_active=True).values_list("username", flat=True)
         ),
-        workflows=frozenset(
-            TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id).values_list("template__name", flat=True)
-        ),
+        workflows=frozenset(name for name, _sha256 in active),
+        hashes=active,
+        definition=partial(_to_embed, actor.tenant_id),
+        kind_names=frozenset(registered_step_kinds()),
+        step_kinds=registered_step_kinds(),
         functions=frozenset(registered_functions()),
         calendars=frozenset(BusinessCalendar.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
         decorators=frozenset(registered_decorators()),
@@ -46,6 +52,14 @@ def tenant_facts(actor: Actor) -> TenantFacts:
         ),
         secrets=frozenset(Secret.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
     )
+
+
+def _to_embed(tenant_id: UUID, name: str, version: Any) -> tuple[int, dict[str, Any]] | None:
+    """Give the version of a workflow that a template embeds: the active one, or the one numbered if it was ever activated."""
+    versions = TemplateVersion.objects.filter(tenant_id=tenant_id, template__name=name, activated_at__isnull=False)
+    chosen = versions.filter(number=version) if isinstance(version, int) else versions.active()
+    found = chosen.values_list("number", "canonical").first()
+    return None if found is None or found[1] is None else (found[0], found[1])
 
 
 def check_source(*, actor: Actor, source: str) -> Normalized:
@@ -62,7 +76,7 @@ def check_source_alone(source: str) -> Normalized:
 @lru_cache(maxsize=8)
 def _normalized(source: str, facts: TenantFacts | None) -> Normalized:
     """Keep the last few: what is saved is mostly activated or checked again at once, and reading takes its time."""
-    return normalize(source, facts)
+    return normalize(source, facts, kinds=registered_step_kinds())
 
 
 @in_one_transaction

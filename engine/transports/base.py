@@ -14,6 +14,7 @@ transport      no_answer              unreachable, or broken off
 transport      bad_answer             an answer that cannot be kept: too large, not JSON, too many redirects
 transport      exception              a registered function raised something of its own
 business       http_4xx               the other side says no
+business       (the server's own)     errors in the body of a GraphQL answer; graphql_error where it names no code
 business       (the function's own)   a registered function raised BusinessError
 authorization  address_refused        the address guard or the tenant's list forbids it
 definition     bad_request            what the step evaluates to cannot be sent
@@ -26,6 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engine.transports.answers import fit_to_keep
 from engine.transports.email import send_email
+from engine.transports.graphql import send_graphql
 from engine.transports.http import send_http
 from engine.transports.outcomes import Call, CallResult, Failed, Json, Succeeded
 from engine.transports.python import call_function
@@ -36,6 +38,7 @@ Transport = Callable[[Call], CallResult]
 
 TRANSPORTS: Mapping[str, Transport] = {
     "http": send_http,
+    "graphql": send_graphql,
     "python": call_function,
     "email": send_email,
 }

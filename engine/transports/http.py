@@ -103,13 +103,20 @@ def build_request(client: httpx.Client, call: Call) -> httpx.Request:
     try:
         return client.build_request(
             str(asked.get("method") or "GET").upper(),
-            str(asked.get("url") or ""),
+            _address(str(asked.get("url") or ""), asked.get("query")),
             headers=headers,
             content=body if isinstance(body, str) else None,
             json=None if isinstance(body, str) else body,
         )
     except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
         raise BadRequest("The address, a header or the body is not valid.") from error
+
+
+def _address(url: str, query: Json) -> httpx.URL:
+    """Write the query that the author gave by name behind what stands in the address already."""
+    if query is not None and not isinstance(query, Mapping):
+        raise BadRequest("A query is names with values.")
+    return httpx.URL(url).copy_merge_params(dict(query)) if query else httpx.URL(url)
 
 
 def _headers_to_send(written: Mapping[str, Json], key: str) -> dict[str, str]:

@@ -38,6 +38,8 @@ BAD = [
     (STEPS + "  - {id: a}", "no_kind", 3),
     (STEPS + "  - {set: {a: 1}, wait: {for: PT1S}}", "two_kinds", 3),
     (STEPS + "  - just text", "wrong_type", 3),
+    (STEPS + "  - group: [{id: a, set: {a: 1}}]\n  - {set: {b: 1}, next: a}", "next_elsewhere", 4),
+    (STEPS + "  - {workflow: {name: x, embed: true}}", "embeds_itself", 3),
     (STEPS + "  - {id: a-b, set: {a: 1}}", "bad_id", 3),
     (STEPS + "  - {id: start, set: {a: 1}}", "reserved_id", 3),
     (STEPS + "  - {id: a, set: {a: 1}}\n  - {id: a, set: {a: 1}}", "duplicate_id", 4),
@@ -230,7 +232,11 @@ def test_a_result_that_surely_is_there_is_not_doubted() -> None:
 
 
 CODED = frozenset({"error", "warn", "_refuse", "SourceRefused", "Finding"})
-ELSEWHERE = {"not_yet": "test_what_is_not_yet_executed_is_refused_at_its_line"}
+ELSEWHERE = {
+    "not_yet": "test_what_is_not_yet_executed_is_refused_at_its_line",
+    "unknown_workflow": "test_what_the_tenant_lacks_is_an_error_at_its_line",
+    **dict.fromkeys(("unknown_step_kind", "bad_kind_body", "kind_failed"), "test_what_an_author_is_told_at_the_step"),
+}
 
 
 def test_every_code_that_the_checks_can_give_has_its_case() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from engine.kernel.definition import compile_definition
 from engine.kernel.language import ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.normalizer import normalize
+from engine.kernel.own_kinds import StepKind
 from engine.kernel.simulator import Lending, run_tests
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
@@ -22,6 +24,30 @@ LENDING = Lending(
     }.get
 )
 """What the page says that its house has registered."""
+LOOK_TWICE = """
+workflow: look-twice
+input: {type: object, required: [what], properties: {what: {type: string}}}
+state: {seen: "${start.what}"}
+output: {ok: "${result.look.outcome == 'good'}"}
+steps: [{id: look, task: {title: "Look at ${start.what}", outcomes: [good, bad]}}]
+"""
+
+
+def _embeddable(name: str, _version: object) -> tuple[int, dict[str, object]] | None:
+    canonical = normalize(LOOK_TWICE).canonical
+    return (1, canonical) if name == "look-twice" and canonical is not None else None
+
+
+def yes_or_no() -> StepKind:
+    """Take the step kind that the page shows from the page."""
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    shown: dict[str, Any] = {"StepKind": StepKind}
+    exec(code, shown)
+    kind = shown["yes_or_no"]
+    assert isinstance(kind, StepKind)
+    return kind
+
+
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
@@ -29,7 +55,7 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
 def test_example_of_the_page_is_clean_and_its_tests_are_green(number: int) -> None:
     source = EXAMPLES[number]
     whole = source if source.startswith("workflow:") else f"workflow: example\n{source}"
-    found = normalize(whole, allow_not_yet=True)
+    found = normalize(whole, allow_not_yet=True, workflows=_embeddable, kinds={"yes_or_no": yes_or_no()})
     assert found.canonical is not None, found.findings
     reports = run_tests(compile_definition(found.canonical), None, LENDING)
     assert reports

@@ -50,6 +50,20 @@ class _Handler(BaseHTTPRequestHandler):
     def act_json(self, rest: str) -> None:
         self.send(200, json.dumps({"ok": True}).encode())
 
+    def act_graphql(self, rest: str) -> None:
+        """Answer for one order, and refuse another as GraphQL servers do: with status 200."""
+        asked = json.loads(self.outside.requests[-1][3])
+        number = (asked.get("variables") or {}).get("id")
+        found: dict[str, Any] = {"data": {"order": {"id": number, "total": 12}}}
+        if number == "0":
+            first = {"message": "There is no order 0.", "path": ["order"], "extensions": {"code": "NOT_FOUND"}}
+            found = {"data": {"order": None}, "errors": [first, {"message": "and more"}]}
+        self.send(200, json.dumps(found).encode(), "application/graphql-response+json; charset=utf-8")
+
+    def act_say(self, rest: str) -> None:
+        """Answer what the variables say."""
+        self.send(200, json.dumps(json.loads(self.outside.requests[-1][3])["variables"]["say"]).encode())
+
     def act_raw(self, rest: str) -> None:
         self.send(200, {"nan": b'{"n": NaN}', "nul": b'"a\\u0000b"', "big": b"90071992547409939"}[rest])
 

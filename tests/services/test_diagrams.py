@@ -15,6 +15,7 @@ from engine.diagram.drawing import draw
 from engine.diagram.flow import END, START, Flow, flow_of
 from engine.diagram.layout import MADE_WITH, ROOM, lay_out, reworded
 from engine.diagram.naming import kind_of
+from engine.diagram.outline import outline_text
 from engine.dispatch.diagrams import WHILE_DRAWING, Draughtsman
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.bodies import bodies
@@ -80,6 +81,38 @@ def test_a_choice_and_a_way_back_are_told_by_their_edges() -> None:
     assert (START, "again", "") in ways
     assert ("again/steps/ask", "again", "again") in ways or ("again/ask", "again", "again") in ways
     assert any(target == END and label == "then" for source, target, label in ways if source == "again")
+
+
+JUMPS = """
+workflow: jumps
+steps:
+  - {id: draft, task: {title: Draft}}
+  - id: check
+    task: {title: Check, outcomes: [good, again, urgent]}
+    next: [{to: draft, when: result.check.outcome == 'again'}, {to: send, when: result.check.outcome == 'urgent'}]
+    timeout: P1D
+    on_timeout: [{id: late, set: {late: true}, next: draft}]
+  - {id: choose, if: state.x == 1, then: [{next: check}]}
+  - {id: sign, task: {title: Sign}, next: send}
+  - {id: never, task: {title: Never}}
+  - {id: send, call: {python: send}}
+"""
+
+
+def test_jumps_are_edges() -> None:
+    flow = flow_of(canonical(JUMPS))
+    ways = {(edge.source, edge.target, edge.label) for edge in flow.edges}
+    assert {
+        ("check", "draft", "Again"),
+        ("check", "send", "Urgent"),
+        ("check", "choose", ""),
+        ("check/on_timeout/late", "draft", ""),
+        ("choose", "check", "yes"),
+        ("choose", "sign", "no"),
+        ("sign", "send", ""),
+    } <= ways
+    assert not [source for source, target, _label in ways if target == "never"]
+    assert "Check → Draft → Send" in outline_text(canonical(JUMPS))
 
 
 LOOP = """

@@ -83,7 +83,7 @@ def test_a_document_without_a_name_is_refused_with_a_sentence(gwen: Actor) -> No
 
 
 def test_what_is_not_yet_executed_is_refused_never_ignored(gwen: Actor) -> None:
-    source = TIMER + "  - id: ask\n    call: {graphql: {query: x}}\n"
+    source = TIMER + "  - id: ask\n    task: {title: Ask, assign_by: skill}\n"
     draft = templates.save_draft(actor=gwen, source=source)
     assert "not_yet" in {finding["code"] for finding in draft.findings}
     with pytest.raises(Unprocessable):

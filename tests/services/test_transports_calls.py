@@ -234,3 +234,21 @@ def test_mail_server_that_says_nothing_costs_no_more_than_the_time_allowed(setti
         letter = {"to": "ada@acme.example", "subject": "s", "text": "t"}
         assert ended(make_call("email", letter, key="k", timeout_seconds=0.2)) == ("timeout", "no_answer")
     assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize(
+    ("address", "query", "asked"),
+    [
+        ("/json/", {"q": "a b&c", "page": 2}, "/json/?q=a+b%26c&page=2"),
+        ("/json/?key=1", {"q": ["x", "y"]}, "/json/?key=1&q=x&q=y"),
+        ("/json/", {"on": True, "none": None}, "/json/?on=true&none="),
+    ],
+)
+def test_query_is_written_into_the_address(outside: Outside, address: str, query: dict[str, Any], asked: str) -> None:
+    assert isinstance(http(outside, address, query=query), Succeeded)
+    assert outside.requests[0][1] == asked
+
+
+def test_a_query_that_is_none_is_not_sent(outside: Outside) -> None:
+    assert ended(http(outside, "/json", query="q=1")) == ("definition", "bad_request")
+    assert outside.requests == []

@@ -153,6 +153,29 @@ def test_green_tests_close_with_a_count(tmp_path: Path) -> None:
     assert [line.strip() for line in told[1:]] == ["green somebody greets", "green nobody greets", "2 passed, 0 failed"]
 
 
+EMBEDS = """\
+workflow: outer
+steps: [{id: sub, workflow: {name: inner, embed: true}}]
+tests: [{name: its task is ours, start: {}, answers: {sub_look: {}}, expect: {status: completed, path: [sub, sub_look]}}]
+"""
+INNER = "workflow: inner\nsteps: [{id: look, task: {title: Look}}]\n"
+
+
+def test_what_a_workflow_embeds_is_found_beside_it_and_in_its_own_file(tmp_path: Path) -> None:
+    written(tmp_path, "inner.yaml", INNER)
+    assert run("test", written(tmp_path, "outer.yaml", EMBEDS)).splitlines()[-1].startswith("1 ")
+    both = tmp_path / "both"
+    both.mkdir()
+    assert run("test", written(both, "set.yaml", f"{INNER}---\n{EMBEDS}")).splitlines()[-1].startswith("1 ")
+
+
+def test_workflows_that_embed_each_other_are_told(tmp_path: Path) -> None:
+    circle = "workflow: inner\nsteps: [{id: back, workflow: {name: outer, embed: true}}]\n"
+    written(tmp_path, "inner.yaml", circle)
+    told = run_dirty("test", written(tmp_path, "outer.yaml", EMBEDS))
+    assert "unknown_workflow" in told or "embeds_itself" in told
+
+
 def test_a_red_test_is_told_with_what_went_otherwise(tmp_path: Path) -> None:
     told = run_dirty("test", written(tmp_path, "red.yaml", RED)).splitlines()
     assert told[2:] == [

@@ -367,7 +367,11 @@ def _calls(version: TemplateVersion, test: Test, trial: Trial | None) -> list[Ca
     return found
 
 
-USUAL: Mapping[str, Json] = {"http": {"status": 200, "body": {}}, "email": {"id": "mail"}}
+USUAL: Mapping[str, Json] = {
+    "http": {"status": 200, "body": {}},
+    "graphql": {"data": {}},
+    "email": {"id": "mail"},
+}
 
 
 def _picture(version: TemplateVersion, trial: Trial | None) -> str:

@@ -25,6 +25,7 @@ from engine.kernel.effects import (
 )
 from engine.kernel.errors import StepError, error_names
 from engine.kernel.forms import check_values
+from engine.kernel.graphql import read_answer
 from engine.kernel.periods import parse_moment, parse_period, spell_moment
 from engine.kernel.program import Definition
 from engine.kernel.signals import (
@@ -363,7 +364,23 @@ def _answered(token: int, transport: str, answer: Mapping[str, Json]) -> Happeni
         return CallSucceeded(token, answer.get("result", {} if "result" not in answer else None))
     if transport == "email":
         return CallSucceeded(token, {"id": answer.get("id", "mail")})
-    return _answered_http(token, answer)
+    return _answered_graphql(token, answer) if transport == "graphql" else _answered_http(token, answer)
+
+
+def _answered_graphql(token: int, answer: Mapping[str, Json]) -> Happening:
+    """Take `data` and `errors` as the body that they would stand in; none given: success, empty."""
+    body = {key: answer[key] for key in ("data", "errors") if key in answer} or answer.get("body") or {"data": {}}
+    said = _answered_http(token, {**answer, "body": body})
+    if not isinstance(said, CallSucceeded):
+        return said
+    read = read_answer(**said.value)
+    if read is None:
+        return CallFailed(token, "transport", "bad_answer", "The answer is not one to a GraphQL query.", said.value)
+    return (
+        CallFailed(token, "business", read.code, read.message, read.value)
+        if read.code
+        else CallSucceeded(token, read.value)
+    )
 
 
 def _answered_http(token: int, answer: Mapping[str, Json]) -> Happening:

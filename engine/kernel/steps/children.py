@@ -7,19 +7,27 @@ from engine.kernel.machine import COMPLETED, FAILED, Machine
 from engine.kernel.program import Step
 from engine.kernel.signals import ChildEnded, Json
 from engine.kernel.snapshot import Frame, copied
+from engine.kernel.steps.embedded import embedded_value, start_embedded, told_embedded
 from engine.kernel.steps.table import KINDS, Kind
 
 
 def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
-    """Start a child and wait for its end."""
+    """Start a child and wait for its end, or run the steps of one that is embedded."""
     given = _input(machine, frame, step)
     machine.note_input(frame, given)
+    if step.body.get("embed"):
+        start_embedded(machine, frame, step, given)
+        return
     leaf = machine.wait(frame, WaitKind.CHILD, name=step.body["name"])
     machine.effects.append(
         StartChild(
             leaf.n, step.body["name"], str(step.body["version"]), given, step.id, step.path, _new_id(machine, leaf.n)
         )
     )
+
+
+def _so_far(machine: Machine, frame: Frame, step: Step) -> Json:
+    return embedded_value(machine, frame, step) if step.body.get("embed") else None
 
 
 def _input(machine: Machine, frame: Frame, step: Step) -> Json:
@@ -66,4 +74,9 @@ def _continue_with(machine: Machine, frame: Frame, step: Step) -> None:
     machine.finish(frame, COMPLETED, {"instance": new})
 
 
-KINDS.update({"workflow": Kind(_workflow, answered=_ended), "continue_with": Kind(_continue_with)})
+KINDS.update(
+    {
+        "workflow": Kind(_workflow, told=told_embedded, answered=_ended, so_far=_so_far),
+        "continue_with": Kind(_continue_with),
+    }
+)

@@ -6,11 +6,14 @@ from typing import Any
 from engine.kernel.effects import StepRun
 from engine.kernel.finishing import case_output, complete_case
 from engine.kernel.functions import as_text
+from engine.kernel.jumping import way_on
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Ended, Machine
 from engine.kernel.opening import open_steps
 from engine.kernel.program import Step
 from engine.kernel.scopes import is_scope
+from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
+from engine.kernel.steps.embedded import cancel_embedded, complete_embedded, embedded_output, host_of
 from engine.kernel.steps.graphs import cancel_pending
 from engine.kernel.steps.nets import remove_tokens
 from engine.kernel.steps.table import KINDS, Kind
@@ -20,16 +23,24 @@ from engine.kernel.transitions import StepStatus
 def _complete(machine: Machine, frame: Frame, step: Step) -> None:
     """End the case as a success under the author's name for it, or end one step now with its results so far."""
     if "step" in step.body:
-        machine.end(frame, COMPLETED)
+        machine.end(frame, COMPLETED, to=way_on(machine, frame, None))
         for target in machine.running(step.body["step"]):
             if target.n in machine.frames:
                 complete_step(machine, target)
         return
-    names = machine.names(frame)
+    names, host = machine.names(frame), host_of(machine, frame)
     outcome = step.body["outcome"].of(names) if "outcome" in step.body else None
-    output = step.body["output"].of(names) if "output" in step.body else case_output(machine, frame)
+    output = step.body["output"].of(names) if "output" in step.body else _usual_output(machine, frame, host)
     machine.end(frame, COMPLETED)
-    complete_case(machine, output, None if outcome is None else as_text(outcome))
+    if host is None:
+        complete_case(machine, output, None if outcome is None else as_text(outcome))
+    else:
+        complete_embedded(machine, host, None if outcome is None else as_text(outcome), output)
+
+
+def _usual_output(machine: Machine, frame: Frame, host: Frame | None) -> Json:
+    """Compute what the case returns, or what is embedded and ends here."""
+    return case_output(machine, frame) if host is None else embedded_output(machine, host)
 
 
 def complete_step(machine: Machine, frame: Frame) -> None:
@@ -46,12 +57,16 @@ def _cancel(machine: Machine, frame: Frame, step: Step) -> None:
     """End the case as cancelled, or withdraw what lives of some steps."""
     if step.body.get("case"):
         reason = as_text(step.body["reason"].of(machine.names(frame))) if "reason" in step.body else None
+        host = host_of(machine, frame)
         machine.end(frame, COMPLETED)
+        if host is not None:
+            cancel_embedded(machine, host)
+            return
         machine.outcome = step.body.get("outcome")
         machine.end(machine.root, CANCELLED, reason=reason)
         return
     wanted = set(_wanted(machine, step))
-    machine.end(frame, COMPLETED)
+    machine.end(frame, COMPLETED, to=way_on(machine, frame, None))
     cancel_steps(machine, wanted)
 
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from engine.kernel.errors import business_error, expression_error
+from engine.kernel.errors import ErrorClass, StepError, business_error, expression_error
+from engine.kernel.jumping import carry
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
 from engine.kernel.opening import open_list, open_step
 from engine.kernel.program import Step
@@ -17,8 +18,17 @@ def _group(machine: Machine, frame: Frame, _step: Step) -> None:
     open_list(machine, frame, "steps")
 
 
+def _ext(machine: Machine, frame: Frame, step: Step) -> None:
+    """Run the steps that a kind of the house became."""
+    if "steps" not in step.lists:
+        text = f"the step kind `{step.body['type']}` was not known when this version was read"
+        raise StepError(ErrorClass.DEFINITION, "not_expanded", text)
+    open_list(machine, frame, "steps")
+
+
 def pass_on(machine: Machine, frame: Frame, _step: Step, message: Ended) -> None:
-    """End as the list ended."""
+    """End as the list ended; a jump that leads out of it goes on from here."""
+    carry(frame, message.to)
     machine.finish(frame, message.outcome, message.value, message.error)
 
 
@@ -137,6 +147,7 @@ def _selector_told(machine: Machine, frame: Frame, step: Step, message: Ended) -
 KINDS.update(
     {
         "group": Kind(_group, told=pass_on, so_far=_last),
+        "ext": Kind(_ext, told=pass_on, so_far=_last),
         "if": Kind(_if, told=pass_on, so_far=_last, has_result=False),
         "switch": Kind(_switch, told=pass_on, so_far=_last, has_result=False),
         "repeat": Kind(_repeat, told=_round_told, so_far=_rounds),

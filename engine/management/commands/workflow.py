@@ -35,6 +35,7 @@ from engine.models import TemplateVersion
 from engine.services.people import tenant_named
 from engine.services.stored_tests import lending_of, play_tests, workflows_around
 from engine.services.templates import activate_version, save_draft, tenant_facts
+from engine.step_kinds import registered_step_kinds
 from workflowplatform.accounts.actor import Actor, operator_actor
 
 FOUND = 1
@@ -308,7 +309,8 @@ def _reports(file: str, facts: TenantFacts | None) -> list[dict[str, Any]]:
         documents = read_file(file)
     except Unreadable as problem:
         return [{"file": file, "name": None, "sha256": None, "findings": [problem.finding]}]
-    return [_report(document, normalize(document.source, facts)) for document in documents]
+    kinds = registered_step_kinds()
+    return [_report(document, normalize(document.source, facts, kinds=kinds)) for document in documents]
 
 
 def _report(document: Document, checked: Normalized) -> dict[str, Any]:
