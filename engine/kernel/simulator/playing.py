@@ -7,8 +7,8 @@ from typing import Any
 
 from engine.kernel.periods import parse_moment, parse_period
 from engine.kernel.program import Definition
-from engine.kernel.signals import Json, NamedSignal
-from engine.kernel.simulator.acts import ACTS, complete
+from engine.kernel.signals import Json
+from engine.kernel.simulator.acts import ACTS, act_signal, complete
 from engine.kernel.simulator.expecting import check_expectation, describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.lending import Lending, OverBudget
@@ -89,7 +89,7 @@ class Play:
         try:
             ACTS[word](self, instance, act)
         except Refused as refusal:
-            if act.get("refused") not in (True, refusal.code):
+            if act.get("refused") not in (True, refusal.code, refusal.rule):
                 self.failures.append(f"{act_words(number, act, word)} was refused as {refusal.code}: {refusal}")
             return
         if act.get("refused"):
@@ -102,8 +102,7 @@ class Play:
 
     def settle(self) -> None:
         """Let everything that is pending happen."""
-        while self.world.pending:
-            self.world.send(*self.world.pending.popleft())
+        self.world.settle()
 
     def let_time_pass(self, until: datetime) -> None:
         """Let timers ring one by one at their time, up to a moment."""
@@ -119,8 +118,8 @@ class Play:
 
     def _send_signals(self) -> None:
         for entry in self.test.get("signals") or ():
-            if "at" not in entry and self.main is not None:
-                self.world.send(self.main, NamedSignal(entry["name"], entry.get("key"), entry.get("with")))
+            if "at" not in entry:
+                self._send_signal(entry)
 
     def _play_alone(self) -> None:
         """Answer tasks as they open; let the clock jump to the next timer only while no task is open."""
@@ -148,8 +147,14 @@ class Play:
 
     def _send_later(self, moment: datetime, entry: Mapping[str, Json]) -> None:
         self.world.now = max(self.world.now, moment)
-        if self.main is not None:
-            self.world.send(self.main, NamedSignal(entry["name"], entry.get("key"), entry.get("with")))
+        self._send_signal(entry)
+
+    def _send_signal(self, entry: Mapping[str, Json]) -> None:
+        assert self.main is not None
+        try:
+            act_signal(self, self.main, {**entry, "signal": entry["name"]})
+        except Refused as refusal:
+            self.failures.append(f"the signal {entry['name']} was refused as {refusal.code}: {refusal}")
 
     def _any_task_open(self) -> bool:
         return any(one.open_tasks() for one in self.world.instances if not one.is_over)
