@@ -147,17 +147,17 @@ def _hand_over(play: "Play", instance: Instance, task: Task, name: str | None) -
         _tell_engine(play, instance, TaskReleased(task.wait.token))
 
 
-def act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
+def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     """Send a signal to one case, or by key to whoever waits."""
     name, payload, key = str(act["signal"]), act.get("with"), act.get("key")
     _refuse_operator(play.world.person(str(act.get("by") or "somebody")), "send signals")
     if key is None:
-        heard = int(play.world.send_named(instance, name, payload))
+        play.heard = int(play.world.send_named(instance, name, payload))
     else:
-        heard = play.world.signal(name, str(key), payload, act.get("ttl"), everybody=bool(act.get("all")))
+        play.heard = play.world.signal(name, str(key), payload, act.get("ttl"), everybody=bool(act.get("all")))
         play.settle()
-    if "delivered" in act and act["delivered"] != heard:
-        play.failures.append(f"signal {name} was delivered {heard} times, not {act['delivered']}")
+    if "delivered" in act and act["delivered"] != play.heard:
+        play.failures.append(f"signal {name} was delivered {play.heard} times, not {act['delivered']}")
 
 
 def _act_advance(play: "Play", _instance: Instance, act: Mapping[str, Json]) -> None:
@@ -188,7 +188,7 @@ ACTS: Mapping[str, Callable[["Play", Instance, Mapping[str, Json]], None]] = {
     "release": _act_release,
     "assign": _act_assign,
     "skip": _act_skip,
-    "signal": act_signal,
+    "signal": _act_signal,
     "advance": _act_advance,
     "outage": _act_outage,
     "start": _act_start,

@@ -8,7 +8,7 @@ from typing import Any
 from engine.kernel.periods import parse_moment, parse_period
 from engine.kernel.program import Definition
 from engine.kernel.signals import Json
-from engine.kernel.simulator.acts import ACTS, act_signal, complete
+from engine.kernel.simulator.acts import ACTS, complete
 from engine.kernel.simulator.expecting import check_expectation, describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.lending import Lending, OverBudget
@@ -55,6 +55,8 @@ class Play:
         self.failures: list[str] = []
         self.main: Instance | None = None
         self.refused: Refused | None = None
+        self.heard = 0
+        """How many heard the last signal."""
 
     def run(self) -> None:
         """Start the case, do what the test does, look at what is expected."""
@@ -87,13 +89,17 @@ class Play:
             self.failures.append(f"{act_words(number, act, word)} does nothing known")
             return
         try:
-            ACTS[word](self, instance, act)
+            self.perform(word, instance, act)
         except Refused as refusal:
             if act.get("refused") not in (True, refusal.code, refusal.rule):
                 self.failures.append(f"{act_words(number, act, word)} was refused as {refusal.code}: {refusal}")
             return
         if act.get("refused"):
             self.failures.append(f"{act_words(number, act, word)} was not refused")
+
+    def perform(self, word: str, instance: Instance, act: Mapping[str, Json]) -> None:
+        """Do one act, or raise why it is refused."""
+        ACTS[word](self, instance, act)
 
     def find(self, name: str) -> Instance | None:
         """Find another case by its step, its workflow or the name it was started with."""
@@ -152,7 +158,7 @@ class Play:
     def _send_signal(self, entry: Mapping[str, Json]) -> None:
         assert self.main is not None
         try:
-            act_signal(self, self.main, {**entry, "signal": entry["name"]})
+            self.perform("signal", self.main, {**entry, "signal": entry["name"]})
         except Refused as refusal:
             self.failures.append(f"the signal {entry['name']} was refused as {refusal.code}: {refusal}")
 

@@ -1,0 +1,13 @@
+"""Say at the end how much was compared."""
+
+from typing import Any
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Write the count, which every test brings along, from whichever process it ran in."""
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    properties = [dict(getattr(report, "user_properties", ())) for report in reports]
+    acts = [one["acts compared"] for one in properties if "acts compared" in one]
+    if acts:
+        words = f"{len(acts):,} stored tests, {sum(acts):,} acts compared with the services"
+        terminalreporter.write_line(f"conformance: {words}")
