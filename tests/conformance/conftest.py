@@ -5,7 +5,8 @@ from typing import Any
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Write the count, which every test brings along, from whichever process it ran in."""
-    reports = [report for found in terminalreporter.stats.values() for report in found]
+    found = [report for reports in terminalreporter.stats.values() for report in reports]
+    reports = [report for report in found if getattr(report, "when", "") == "call"]
     properties = [dict(getattr(report, "user_properties", ())) for report in reports]
     acts = [one["acts compared"] for one in properties if "acts compared" in one]
     if acts:

@@ -15,6 +15,7 @@ from engine.kernel.normalizer import Normalized, normalize, normalize_set
 from engine.kernel.program import Definition
 from tests.kernel.test_language_page import EXAMPLES
 from tests.kernel.test_same_answers import TEMPLATES
+from tests.patterns.book import Pattern, read_book
 
 AWAITED: Mapping[str, str] = {
     "r1-four-eyes-parallel": "four eyes are looked at when somebody acts",
@@ -39,6 +40,8 @@ class Stored:
     test: Mapping[str, Any]
     around: Mapping[str, Definition]
     is_first: bool
+    expects: bool = True
+    """Whether it says what must come of it; else only the two sides are compared."""
 
     @property
     def title(self) -> str:
@@ -54,6 +57,7 @@ def stored_tests() -> tuple[Stored, ...]:
         *_of("answers", normalize_set(TEMPLATES, allow_not_yet=True)),
         *(one for number, source in enumerate(EXAMPLES) for one in _of(f"page {number}", [_example(source)])),
         *_of("shared", _shared()),
+        *(one for pattern in read_book() for one in _plays_of(pattern)),
     )
 
 
@@ -64,6 +68,35 @@ def _example(source: str) -> Normalized:
 def _shared() -> tuple[Normalized, ...]:
     place = Path(os.environ.get("WORKFLOW_SHARED", Path(__file__).parents[3] / "shared")) / "repro-language.yaml"
     return normalize_set(place.read_text(), allow_not_yet=True) if place.exists() else ()
+
+
+def _plays_of(pattern: Pattern) -> Iterator[Stored]:
+    """Write the plays of a pattern as tests; what they expect is another suite's to see."""
+    whole = pattern.template if pattern.template.startswith("workflow:") else f"workflow: tried\n{pattern.template}"
+    definition = _compiled(normalize(whole, allow_not_yet=True))
+    for place, play in enumerate(pattern.plays):
+        (start, *acts) = [str(act) for entry in play for act in entry]
+        test = {
+            "name": f"play {place}",
+            "start": json.loads(start.partition(" ")[2] or "{}"),
+            "do": [_act_of(act) for act in acts if act != "cancel"],
+        }
+        source = f"pattern {pattern.number}"
+        yield Stored(source, definition, test, {definition.name: definition}, place == 0, expects=False)
+
+
+def _act_of(text: str) -> dict[str, Any]:
+    word, _, rest = text.partition(" ")
+    if word == "signal":
+        return {"signal": rest}
+    if word in ("claim", "release"):
+        return {word: rest, "by": "bob"}
+    name, _, given = (rest if word in ("late", "complete") else text).partition(" ")
+    within, _, task = name.rpartition("/")
+    answer = json.loads(given) if given.startswith("{") else {"outcome": given} if given else {}
+    return {"complete": task, "by": "eve" if word == "late" else "bob", "with": answer} | (
+        {"in": within} if within else {}
+    )
 
 
 def _of(source: str, found: Any) -> Iterator[Stored]:

@@ -17,9 +17,9 @@ from workflowplatform.ids import keep_time
 
 
 def played() -> Iterator[Any]:
-    """Give every stored test; in the short form the first of each workflow."""
+    """Give every stored test; in the short form the first of each workflow that says what must come of it."""
     for stored in stored_tests():
-        marks = [] if stored.is_first else [pytest.mark.slow]
+        marks = [] if stored.is_first and stored.expects else [pytest.mark.slow]
         yield pytest.param(stored, id=slug(stored.title), marks=marks)
 
 
@@ -44,7 +44,7 @@ def test_each_act_is_answered_alike(stored: Stored, record_property: Callable[[s
     beside.run()
     record_property("acts compared", beside.acts)
     assert not beside.differences, "\n".join(beside.differences)
-    assert beside.failures == []
+    assert beside.failures == [] or not stored.expects
     assert beside.acts
 
 
