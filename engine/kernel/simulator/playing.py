@@ -14,13 +14,11 @@ from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.lending import Lending, OverBudget
 from engine.kernel.simulator.people import Refused
 from engine.kernel.simulator.saying import act_words
+from engine.kernel.simulator.spelling import Misspelt, misspelt
 from engine.kernel.simulator.world import World
 
 MOST_JUMPS = 5_000
 Others = Mapping[str, Definition] | None
-_TEST_KEYS = frozenset(
-    ["name", "as", "people", "at", "start", "answers", "calls", "signals", "calendars", "do", "expect", "description"]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,8 @@ class Report:
     result: Mapping[str, Json] = field(default_factory=dict)
     over_budget: bool = False
     """Whether it was ended because it did more than it may."""
+    misspelt: tuple[Misspelt, ...] = ()
+    """The words that mean nothing: where there are any, it was not played."""
 
     @property
     def passed(self) -> bool:
@@ -55,12 +55,16 @@ class Play:
         self.failures: list[str] = []
         self.main: Instance | None = None
         self.refused: Refused | None = None
+        self.misspelt: list[Misspelt] = []
         self.heard = 0
         """How many heard the last signal."""
 
     def run(self) -> None:
         """Start the case, do what the test does, look at what is expected."""
-        self._check_keys()
+        self.misspelt = misspelt(self.world.definitions, self.name, self.test)
+        if self.misspelt:
+            self.failures += [str(one) for one in self.misspelt]
+            return
         try:
             self.main = self.world.start(self.name, self.test.get("start"), self.test.get("as", "starter"), "")
         except Refused as refusal:
@@ -70,11 +74,16 @@ class Play:
         elif self.main is not None:
             self._play_alone()
         self.check(self.main, self.test.get("expect") or {})
+        if self.main is not None:
+            self._find_unused()
 
-    def _check_keys(self) -> None:
-        for key in self.test:
-            if key not in _TEST_KEYS:
-                self.failures.append(f"a test has nothing named {key}")
+    def _find_unused(self) -> None:
+        """Say what was given and never asked for: it was meant for a step that did not come."""
+        for family, why in (("answers", "no such task opened"), ("calls", "no such call was made")):
+            if family == "answers" and "do" in self.test:
+                why = "with `do`, tasks are answered by its acts"
+            unused = [name for name in self.test.get(family) or () if f"{family}:{name}" not in self.world.used]
+            self.failures += [f"{family}.{name} was never used: {why}" for name in unused]
 
     def _do_all(self, main: Instance) -> None:
         self._send_signals()
@@ -85,8 +94,9 @@ class Play:
     def _do(self, main: Instance, number: int, act: Mapping[str, Json]) -> None:
         word = next((key for key in act if key in ACTS), None)
         instance = self.find(str(act["in"])) if "in" in act else main
-        if word is None or instance is None:
-            self.failures.append(f"{act_words(number, act, word)} does nothing known")
+        assert word is not None, "a test with an unknown verb is not played"
+        if instance is None:
+            self.failures.append(f"{act_words(number, act, word)} is about {act['in']}, which has not begun")
             return
         try:
             self.perform(word, instance, act)
@@ -201,7 +211,7 @@ def run_test(
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as problem:
         return Report(name, (f"the test cannot be played: {type(problem).__name__} {problem}",))
     result = describe(play, play.main) if play.main is not None else {"refused": _refusal(play)}
-    return Report(name, tuple(play.failures), result)
+    return Report(name, tuple(play.failures), result, misspelt=tuple(play.misspelt))
 
 
 def _refusal(play: Play) -> Json:

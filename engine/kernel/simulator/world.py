@@ -78,6 +78,8 @@ class World:
         """Which waits have a signal by key that is still to be delivered."""
         self.kept: list[tuple[str, str, Json, datetime]] = []
         self.ids = 0
+        self.used: set[str] = set()
+        """Which of the test's answers and calls were asked for."""
 
     def person(self, name: str) -> Person:
         """Give a person of the cast; strangers are of the usual level and have no role."""
@@ -173,6 +175,7 @@ class World:
         for name in sorted(names_of(wait), key=len, reverse=True):
             for key in (prefix + name, name) if not prefix else (prefix + name,):
                 if key in table:
+                    self.used.add(f"{family}:{key}")
                     return self._round(instance, f"{family}:{key}", table[key])
         return None
 
