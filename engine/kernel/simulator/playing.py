@@ -74,16 +74,19 @@ class Play:
         elif self.main is not None:
             self._play_alone()
         self.check(self.main, self.test.get("expect") or {})
-        if self.main is not None:
-            self._find_unused()
 
-    def _find_unused(self) -> None:
-        """Say what was given and never asked for: it was meant for a step that did not come."""
-        for family, why in (("answers", "no such task opened"), ("calls", "no such call was made")):
+    def unused(self) -> list[tuple[str, str]]:
+        """List what the test gives and nobody asked for, by `answers` or `calls` and its name."""
+        given = [(family, str(name)) for family in ("answers", "calls") for name in self.test.get(family) or ()]
+        return [(family, name) for family, name in given if f"{family}:{name}" not in self.world.used]
+
+    def tell_unused(self) -> None:
+        """Let a test be red that answers what does not come: it was meant for something else."""
+        for family, name in self.unused() if self.main is not None else ():
+            why = "no such task opened" if family == "answers" else "no such call was made"
             if family == "answers" and "do" in self.test:
                 why = "with `do`, tasks are answered by its acts"
-            unused = [name for name in self.test.get(family) or () if f"{family}:{name}" not in self.world.used]
-            self.failures += [f"{family}.{name} was never used: {why}" for name in unused]
+            self.failures.append(f"{family}.{name} was never used: {why}")
 
     def _do_all(self, main: Instance) -> None:
         self._send_signals()
@@ -206,16 +209,19 @@ def run_test(
     try:
         play = Play({**(others or {}), definition.name: definition}, definition.name, test, lending)
         play.run()
+        play.tell_unused()
     except OverBudget as problem:
         return Report(name, (f"the test is too long: {problem}",), over_budget=True)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as problem:
         return Report(name, (f"the test cannot be played: {type(problem).__name__} {problem}",))
-    result = describe(play, play.main) if play.main is not None else {"refused": _refusal(play)}
-    return Report(name, tuple(play.failures), result, misspelt=tuple(play.misspelt))
+    return Report(name, tuple(play.failures), _result(play), misspelt=tuple(play.misspelt))
 
 
-def _refusal(play: Play) -> Json:
-    return {"code": play.refused.code, "fields": list(play.refused.fields)} if play.refused is not None else None
+def _result(play: Play) -> dict[str, Json]:
+    if play.main is not None:
+        return describe(play, play.main)
+    refused = play.refused
+    return {} if refused is None else {"refused": {"code": refused.code, "fields": list(refused.fields)}}
 
 
 def run_tests(definition: Definition, others: Others = None, lending: Lending | None = None) -> tuple[Report, ...]:

@@ -119,7 +119,8 @@ class _Spelling:
         self.person(("as",), self.test.get("as"))
         for place, entry in enumerate(_list(self.test.get("signals"))):
             self.keys(("signals", place), entry, ("name", "at", *SIGNAL_KEYS), "a signal has nothing named {}")
-            self.signal(("signals", place, "name"), _mapping(entry).get("name"))
+            if isinstance(entry, dict):
+                self.signal(("signals", place, "name"), entry.get("name"))
         self.answers()
         self.calls()
         for place, act in enumerate(_list(self.test.get("do"))):
