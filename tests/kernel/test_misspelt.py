@@ -16,6 +16,7 @@ steps:
   - {id: review, task: {title: Review, roles: [finance], outcomes: [approve, reject]}}
   - {id: sub, workflow: {name: kid}}
   - {id: heard, signal: paid}
+  - {id: each, for_each: {each: [1], add: {signal: more, close: enough}, steps: [{id: item, task: {title: Item}}]}}
 ---
 workflow: kid
 steps: [{id: ask, task: {title: Ask}}]
@@ -166,6 +167,11 @@ def test_what_may_stand_in_a_test_is_not_taken_for_a_slip() -> None:
             {"start": {}, "name": "two"},
             {"expect": {"instances": {"two": {"tasks": {"review": 1}}}, "started": {"kid": 1, "main": 1}}},
             {"signal": "paid"},
+            {"signal": "more"},
+            {"signal": "enough"},
+            {"complete": "item[0]"},
+            {"complete": "item[1]"},
+            {"complete": "item#2", "refused": "closed"},
         ],
         "expect": {"status": "completed", "runs": {"send": ["success"]}, "absent": ["results.review.comment.x"]},
     }

@@ -5,6 +5,7 @@ People need not be declared, but one whose name is nearly that of somebody decla
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -166,9 +167,11 @@ class _Spelling:
             self.note(path, f"{_place(path)}the workflow has no {what} named {_base(name)}", _base(name), known)
 
     def signal(self, path: Path, name: Json) -> None:
-        """Note a signal that no workflow at hand names."""
-        known = {one for definition in self.definitions.values() for one in _signals(definition.canonical)}
-        self.known(path, name, known, f"{_place(path)}nobody waits for a signal named {{}}")
+        """Note a signal that no workflow at hand names, wherever that may be."""
+        heads = [{**one.canonical, "tests": None} for one in self.definitions.values()]
+        if name not in {text for head in heads for text in _texts(head)}:
+            known = [one for head in heads for one in _signals(head)]
+            self.note(path, f"{_place(path)}nobody waits for a signal named {name}", str(name), known)
 
     @property
     def roles(self) -> set[str]:
@@ -308,9 +311,17 @@ def _signals(value: Json) -> Iterator[str]:
         yield found
 
 
+def _texts(value: Json) -> Iterator[str]:
+    """Give every text in a workflow."""
+    if isinstance(value, str):
+        yield value
+    for inner in value if isinstance(value, list) else _mapping(value).values():
+        yield from _texts(inner)
+
+
 def _base(name: str) -> str:
-    """Take the number of an item or round off a name."""
-    return name.partition("[")[0]
+    """Take the number of an item, a round or a run off a name."""
+    return re.split(r"[\[#]", name, maxsplit=1)[0]
 
 
 def _mapping(value: Json) -> Mapping[str, Any]:
