@@ -82,6 +82,7 @@ WORDS: list[tuple[dict[str, Any], str]] = [
         "act 1: nothing is refused as four_eye; did you mean `four_eyes`?",
     ),
     ({"do": [{"signal": "payd"}]}, "act 1: nobody waits for a signal named payd; did you mean `paid`?"),
+    ({"do": [{"signal": "paid", "all": True}]}, "act 1: all means something only beside key"),
     ({"do": [{"start": {}, "workflow": "mian"}]}, "there is no workflow named mian at hand; did you mean `main`?"),
     ({"do": [{"expect": {"statsu": "running"}}]}, "nothing named statsu can be expected; did you mean `status`?"),
     ({"expect": {"tasks": {"revew": 0}}}, "expect: the workflow has no task named revew; did you mean `review`?"),
@@ -137,7 +138,7 @@ def test_misspelt_test_is_not_played() -> None:
         ),
         (
             {"answers": {"review": {"outcome": "approve"}, "review[2]": {}}},
-            "answers.review[2] was never used: no such task opened",
+            "answers.review[2] was never used: no such task was there",
         ),
         ({"calls": {"send": {}, "send[1]": {}}}, "calls.send[1] was never used: no such call was made"),
     ],

@@ -83,7 +83,7 @@ class Play:
     def tell_unused(self) -> None:
         """Let a test be red that answers what does not come: it was meant for something else."""
         for family, name in self.unused() if self.main is not None else ():
-            why = "no such task opened" if family == "answers" else "no such call was made"
+            why = "no such task was there to be answered" if family == "answers" else "no such call was made"
             if family == "answers" and "do" in self.test:
                 why = "with `do`, tasks are answered by its acts"
             self.failures.append(f"{family}.{name} was never used: {why}")

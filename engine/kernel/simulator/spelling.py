@@ -212,6 +212,10 @@ class _Spelling:
             self.signal((*path, verb), act[verb])
         elif verb == "start" and "workflow" in act:
             self.known((*path, "workflow"), act["workflow"], self.definitions, "there is no workflow named {} at hand")
+        if verb == "signal" and "key" not in act:
+            for word in ("all", "ttl"):
+                if word in act:
+                    self.note((*path, word), f"{_place(path)}{word} means something only beside key", word, ())
         if verb == "assign":
             given = act.get("with")
             self.person((*path, "with"), given.get("user") if isinstance(given, dict) else given)

@@ -207,6 +207,9 @@ class World:
     def _send_call(self, instance: Instance, effect: MakeCallLater) -> None:
         instance.calls[effect.step] += 1
         instance.requests.append((effect.step, effect.call))
+        self.used.add(
+            f"calls:{instance.label}/{effect.step}".replace(":/", ":")
+        )  # made, though nobody hears the answer
 
     def _tell(self, instance: Instance, effect: TellPeople) -> None:
         record = {"notice": effect.step, "key": effect.why, "payload": {"to": list(effect.to)} if effect.to else None}
