@@ -6,18 +6,20 @@ download.
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from uuid import UUID
 
 from django.conf import settings
 from django.http import FileResponse
 from django.utils.translation import gettext as _
 
+from engine.kernel.answers import KINDS, FileRules, Kind, ending_of, rules_of
 from engine.kernel.forms import FieldError
+
+__all__ = ["KINDS", "FileRules", "ending_of", "rules_of"]
 
 SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -28,67 +30,6 @@ SAFE_HEADERS = {
 """What keeps a browser from doing anything with a file but saving it."""
 CHUNK = 64 * 1024
 LONGEST_NAME = 200
-ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of file: its media type, and how its content begins; no beginnings means plain text."""
-
-    media_type: str
-    begins: tuple[bytes, ...] = ()
-
-
-KINDS: Mapping[str, Kind] = {
-    "pdf": Kind("application/pdf", (b"%PDF-",)),
-    "png": Kind("image/png", (b"\x89PNG\r\n\x1a\n",)),
-    "jpg": Kind("image/jpeg", (b"\xff\xd8\xff",)),
-    "jpeg": Kind("image/jpeg", (b"\xff\xd8\xff",)),
-    "gif": Kind("image/gif", (b"GIF87a", b"GIF89a")),
-    "webp": Kind("image/webp", (b"RIFF",)),
-    "txt": Kind("text/plain"),
-    "csv": Kind("text/csv"),
-    "json": Kind("application/json"),
-    "zip": Kind("application/zip", ZIPPED),
-    "docx": Kind("application/vnd.openxmlformats-officedocument.wordprocessingml.document", ZIPPED),
-    "xlsx": Kind("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ZIPPED),
-    "pptx": Kind("application/vnd.openxmlformats-officedocument.presentationml.presentation", ZIPPED),
-    "odt": Kind("application/vnd.oasis.opendocument.text", ZIPPED),
-    "ods": Kind("application/vnd.oasis.opendocument.spreadsheet", ZIPPED),
-}
-"""Files that the platform takes, by how their names end."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileRules:
-    """What an author allows to be added to a task."""
-
-    types: tuple[str, ...]
-    max_size: int
-    max: int
-    required: bool
-
-    @classmethod
-    def of(cls, extra: Mapping[str, Any]) -> "FileRules | None":
-        """Read the rules of a task, or None where its author wants no files."""
-        given = extra.get("attachments")
-        if given is None:
-            return None
-        types = tuple(str(word).lower().lstrip(".") for word in given.get("types") or KINDS)
-        return cls(types, given["max_size"], given["max"], given["required"])
-
-    @property
-    def endings(self) -> tuple[str, ...]:
-        """Give the endings that names may have, for people and browsers."""
-        return tuple(ending for ending, kind in KINDS.items() if self._allows(ending, kind))
-
-    def _allows(self, ending: str, kind: Kind) -> bool:
-        family = f"{kind.media_type.split('/')[0]}/*"
-        return bool({ending, kind.media_type, family} & set(self.types))
-
-
-USUAL = FileRules(tuple(KINDS), 10 * 1024 * 1024, 20, required=False)
-"""The rules of a form that asks for files whose author says nothing about them."""
 
 
 def clean_name(name: str) -> str:
@@ -96,11 +37,6 @@ def clean_name(name: str) -> str:
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
     kept = "".join(letter for letter in last if letter.isprintable() and letter not in '"<>|:*?')
     return kept.strip(" .")[-LONGEST_NAME:]
-
-
-def ending_of(name: str) -> str:
-    """Return how a name ends, in small letters."""
-    return name.rsplit(".", 1)[-1].lower() if "." in name else ""
 
 
 def refuse_file(rules: FileRules, name: str, content: bytes) -> FieldError | None:

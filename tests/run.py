@@ -69,6 +69,7 @@ FAMILIES = (
                 "accounts",
                 "access",
                 "coordinator",
+                "conformance",
                 "services",
                 "transports",
                 "dispatch",

@@ -13,7 +13,6 @@ from django.utils.translation import gettext_noop
 from engine import access
 from engine.attachments import (
     KINDS,
-    USUAL,
     FileRules,
     all_files,
     clean_name,
@@ -22,11 +21,11 @@ from engine.attachments import (
     place_of,
     read_up_to,
     refuse_file,
+    rules_of,
 )
 from engine.audit import database_now
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Task, TaskAttachment
-from engine.services.answers import asks_for_files
 from engine.services.tasks import claim_instance, note_act, refuse_act, refuse_foreign
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -55,7 +54,7 @@ def attach_file(*, actor: Actor, task_id: UUID, name: str, content: IO[bytes]) -
 
 
 def _rules(task: Task) -> FileRules:
-    rules = FileRules.of(task.extra) or (USUAL if asks_for_files(task.form) else None)
+    rules = rules_of(task.extra, task.form)
     if rules is None:
         raise Refused(_("The author of this workflow wants no files here."), code="refused")
     return rules

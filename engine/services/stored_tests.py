@@ -12,7 +12,9 @@ from engine.definitions import definition_of
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.simulator import Lending, Report, run_test
+from engine.kernel.simulator.spelling import Misspelt
 from engine.kernel.source import read_documents
+from engine.kernel.source_nodes import Node
 from engine.models import TemplateVersion
 
 Definitions = Mapping[str, Definition]
@@ -60,22 +62,50 @@ def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions, te
     reports = play_tests(compile_definition(dict(canonical)), others, lending_of(tenant_id))
     if all(report.passed for report in reports):
         return []
-    return [_red(one, place) for one, place in zip(reports, test_places(source), strict=True) if not one.passed]
+    pairs = zip(reports, _test_nodes(source), strict=True)
+    return [finding for report, node in pairs if not report.passed for finding in _red(report, node)]
 
 
-def _red(report: Report, place: tuple[int, int]) -> Finding:
+def _red(report: Report, node: Node) -> list[Finding]:
+    if report.misspelt:
+        return [_misspelt(report, node, one) for one in report.misspelt]
     more = len(report.failures) - 1
     message = f"the test “{report.name}” is red: {report.failures[0]}" + (f" (and {more} more)" if more else "")
+    code, hint = "test_failed", "mend the step, or what the test expects"
     if report.over_budget:
-        hint = f"a test runs at most {MOST_STEPS:,} steps; give it smaller lists or a shorter time"
-        return Finding("test_too_long", ERROR, message, *place, path="tests", hint=hint)
-    return Finding("test_failed", ERROR, message, *place, path="tests", hint="mend the step, or what the test expects")
+        code, hint = (
+            "test_too_long",
+            f"a test runs at most {MOST_STEPS:,} steps; give it smaller lists or a shorter time",
+        )
+    return [Finding(code, ERROR, message, node.line, node.column, path="tests", hint=hint)]
+
+
+def _misspelt(report: Report, node: Node, word: Misspelt) -> Finding:
+    """Point at a word that means nothing."""
+    place = _find(node, word)
+    message = f"the test “{report.name}” is misspelt: {word.message}"
+    return Finding("test_misspelt", ERROR, message, place.line, place.column, path="tests", hint=word.hint)
+
+
+def _find(node: Node, word: Misspelt) -> Node:
+    """Find where a word stands, as a key or as a value; the nearest thing around it where it was written otherwise."""
+    found = node
+    for part in word.path:
+        if found.entries is not None and part in found.entries:
+            key, value = found.entries[str(part)]
+            found = key if part == word.word and part == word.path[-1] else value
+        elif found.items is not None and isinstance(part, int) and part < len(found.items):
+            found = found.items[part]
+    return found
+
+
+def _test_nodes(source: str) -> list[Node]:
+    return list((read_documents(source)[0].entries or {})["tests"][1].items or ())
 
 
 def test_places(source: str) -> list[tuple[int, int]]:
     """Find the line and column of every stored test in a source that has been read without error."""
-    entries = read_documents(source)[0].entries or {}
-    return [(test.line, test.column) for test in entries["tests"][1].items or ()]
+    return [(test.line, test.column) for test in _test_nodes(source)]
 
 
 def workflows_around(tenant_id: UUID, canonical: Mapping[str, Any]) -> dict[str, Definition]:

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from engine import access
 from engine.errors import Conflict, Invalid, WorkflowError
+from engine.kernel.answers import brought_values
 from engine.kernel.forms import FieldError, check_values
-from engine.kernel.signals import Json
 from engine.models import Task
 from engine.services.answers import with_read_only
 from engine.services.tasks import complete_task, refuse_standstill
@@ -22,13 +22,6 @@ class Candidate:
 
     task: Task
     refusal: WorkflowError | None
-
-
-def brought_values(task: Task) -> dict[str, Json]:
-    """Give the values that a task's form begins with."""
-    brought = task.payload if isinstance(task.payload, dict) else {}
-    asked = (task.form or {}).get("properties") or {}
-    return {key: brought[key] for key in asked if brought.get(key) is not None}
 
 
 def look_together(*, actor: Actor, task_ids: Sequence[UUID]) -> list[Candidate]:
@@ -52,7 +45,9 @@ def answer_alike(*, actor: Actor, task_id: UUID, outcome: str, comment: str) -> 
     refusal = None if task.is_over else _refusal(actor, task)
     if refusal is not None:
         raise refusal
-    done = complete_task(actor=actor, task_id=task_id, outcome=outcome, values=brought_values(task), comment=comment)
+    done = complete_task(
+        actor=actor, task_id=task_id, outcome=outcome, values=brought_values(task.form, task.payload), comment=comment
+    )
     return done.task
 
 
@@ -70,6 +65,6 @@ def _unfit(actor: Actor, task: Task) -> WorkflowError | None:
     """Refuse what somebody must look at: an answer that was begun, or a form that asks for more than it brings."""
     if task.keeps_drafts and access.draft_of(actor, task) is not None:
         return Conflict(_("Somebody began to answer it; open it and go on from there."), code="draft")
-    if check_values(task.form or None, with_read_only(task, brought_values(task)))[1]:
+    if check_values(task.form or None, with_read_only(task, brought_values(task.form, task.payload)))[1]:
         return Conflict(_("Its form asks for an answer of its own; open it."), code="own_answer")
     return None

@@ -88,6 +88,8 @@ class Trial:
     signals: tuple[str, ...] = ()
     calls: tuple[TriedCall, ...] = ()
     trace: tuple[StepRun, ...] = ()
+    unused: tuple[str, ...] = ()
+    """Calls whose stub nobody asked for yet."""
 
     @property
     def is_over(self) -> bool:
@@ -149,6 +151,7 @@ def _told(play: Play, test: Mapping[str, Json]) -> Trial:
             TriedCall(step, call.transport, call.request) for one in play.world.instances for step, call in one.requests
         ),
         tuple(main.trace),
+        tuple(name for family, name in play.unused() if family == "calls"),
     )
 
 
@@ -200,5 +203,11 @@ def _kept(title: str, trial: Trial) -> dict[str, Any]:
         expect["output"] = trial.output
     if trial.tasks:
         expect["tasks"] = [one.step for one in trial.tasks if not one.within]
-    given = {key: trial.test[key] for key in KEPT_KEYS if trial.test.get(key) or key == "do"}
+    test = {**trial.test, "calls": _used_calls(trial)}
+    given = {key: test[key] for key in KEPT_KEYS if test.get(key) or key == "do"}
     return {"name": title, **given, "expect": expect}
+
+
+def _used_calls(trial: Trial) -> dict[str, Any]:
+    """Leave out the stubs that nobody asked for: a stored test that answers what does not come is red."""
+    return {name: answer for name, answer in (trial.test.get("calls") or {}).items() if name not in trial.unused}

@@ -11,6 +11,8 @@ SOURCE = """
 steps:
   - {id: sum, set: {total: 5, note: none}}
   - {id: look, task: {title: Look, roles: [finance]}}
+  - {id: pay, task: {title: Pay}}
+  - {id: sub, workflow: {name: kid}}
 """
 
 
@@ -32,7 +34,8 @@ steps:
         ({"colour": "red"}, ["a test has nothing named colour"]),
         ({"do": [{"complete": "pay"}]}, ["act 1 (complete pay) was refused as closed: there is no such task"]),
         ({"do": [{"complete": "look", "refused": True}]}, ["act 1 (complete look) was not refused"]),
-        ({"do": [{"advance": "P1D"}, {"dance": "look"}]}, ["act 2 does nothing known"]),
+        ({"do": [{"claim": "look", "in": "sub"}]}, ["act 1 (claim look) is about sub, which has not begun"]),
+        ({"do": [{"advance": "P1D"}, {"dance": "look"}]}, ["act 2: nothing known is done; did you mean `advance`?"]),
     ],
 )
 def test_a_red_test_says_in_sentences_what_went_otherwise(test: dict[str, Any], failures: list[str]) -> None:

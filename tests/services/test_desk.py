@@ -269,6 +269,14 @@ def test_a_trial_grows_act_by_act_and_is_kept_as_a_green_test(gwen: Actor, trip:
     assert not authoring.test_source(actor=gwen, source=changed)[0].report.passed
 
 
+def test_a_stub_that_nobody_asked_for_yet_is_no_problem_and_is_not_kept(gwen: Actor, trip: TemplateVersion) -> None:
+    test = {"start": {"where": "Rome"}, "calls": {"book": {"status": 500}}, "do": []}
+    assert trials.try_version(actor=gwen, name="trip", number=1, test=test).problem == ""
+    kept = trials.keep_as_test(actor=gwen, name="trip", number=1, title="begun", test=test)
+    (result,) = authoring.test_source(actor=gwen, source=kept.source)
+    assert (result.report.passed, result.report.failures) == (True, ())
+
+
 def test_a_template_only_for_some_is_tried_as_one_of_them_and_the_kept_test_too(gwen: Actor) -> None:
     save_draft(
         actor=gwen, source="workflow: hr\nstarters: {roles: [hr], min_level: 5}\nsteps:\n  - {id: a, set: {x: 1}}\n"

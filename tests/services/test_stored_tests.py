@@ -68,10 +68,34 @@ def test_a_draft_may_hold_red_tests_while_it_is_written(gwen: Actor) -> None:
     assert save_draft(actor=gwen, source=TESTED.replace("outcome: BYE", "outcome: HELLO")).findings == []
 
 
-@pytest.mark.parametrize("test", ["nonsense", "{start: 1, nosuch: 2}", "{do: [{fly: away}]}", "{at: never}", "{do: 7}"])
+@pytest.mark.parametrize("test", ["nonsense", "{at: never}", "{do: 7}", "{people: 3}", "{expect: 3}"])
 def test_a_test_that_cannot_be_played_is_red_and_no_traceback(gwen: Actor, test: str) -> None:
     source = TESTED[: TESTED.index("tests:")] + f"tests: [{test}]\n"
     assert [finding.code for finding in refused(gwen, source)] == ["test_failed"]
+
+
+MISSPELT = """\
+workflow: misspelt
+steps: [{id: look, task: {title: Look}}]
+tests:
+  - name: slips
+    peple: {ann: {}}
+    do:
+      - {complete: lok}
+      - {fly: away}
+    expect: {status: completed}
+"""
+
+
+def test_misspelt_words_are_findings_at_their_own_places_with_what_may_be_meant(gwen: Actor) -> None:
+    found = refused(gwen, MISSPELT)
+    assert [(one.code, one.line, one.column) for one in found] == [
+        ("test_misspelt", 5, 5),
+        ("test_misspelt", 7, 20),
+        ("test_misspelt", 8, 10),
+    ]
+    assert [one.hint for one in found] == ["did you mean `people`?", "did you mean `look`?", ""]
+    assert "slips" in found[0].message
 
 
 def test_children_are_the_tenants_active_workflows(gwen: Actor) -> None:

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 from engine.kernel.effects import OpenTask
 from engine.kernel.periods import parse_period
-from engine.kernel.signals import Json, NamedSignal, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
+from engine.kernel.signals import Json, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
+from engine.kernel.simulator.acting import refuse_act, refuse_given, refuse_unseen, somebody
+from engine.kernel.simulator.answering import attach_files, checked_answer
 from engine.kernel.simulator.instance import Instance, Task
-from engine.kernel.simulator.people import Refused, checked_answer, may_act, people_inside, refuse_actor
+from engine.kernel.simulator.people import Person, Refused
 from engine.kernel.simulator.world import World
 from engine.kernel.transitions import TaskStatus
 
@@ -15,59 +17,31 @@ if TYPE_CHECKING:
     from engine.kernel.simulator.playing import Play
 
 
+OPERATES = 4
+"""From this level on one assigns tasks, releases those of others and sends signals."""
+
+
 def complete(world: World, instance: Instance, task: Task | None, by: str | None, given: Mapping[str, Json]) -> None:
-    """Answer a task as a person."""
-    task = _open(task)
-    person = world.person(by or _somebody(world, task))
-    _refuse(task, person.name)
-    assert task.wait.task is not None
-    refuse_actor(task.wait.task, task.assignee, person, people_inside(instance, task.wait.task))
-    if person.name in task.answered_by:
-        raise Refused("answered", "everybody answers once")
-    outcome, values, comment = checked_answer(task.wait.task, given)
+    """Answer a task as a person; an open one is claimed in the same act."""
+    task = _there(task)
+    person = world.person(by or somebody(world, task))
+    refuse_act(task, person)
+    answer = checked_answer(task, attach_files(task, given))
+    if instance.definition.claims_decide and task.claimed_by is None and not task.task.extra.get("several"):
+        world.send(instance, TaskClaimed(task.wait.token, person.name))
     task.answered_by.append(person.name)
-    world.send(instance, TaskCompleted(task.wait.token, outcome, person.name, values, comment))
+    world.send(instance, TaskCompleted(task.wait.token, answer.outcome, person.name, answer.values, answer.comment))
 
 
-def _somebody(world: World, task: Task) -> str:
-    """Pick somebody who may act: who claimed it, whose it is, one of the cast, else a stranger of the right sort."""
-    found = task.wait.task
-    assert found is not None
-    if task.claimed_by or task.assignee:
-        return str(task.claimed_by or task.assignee)
-    fitting = [one.name for one in world.people.values() if may_act(found, None, one)]
-    named = [name for name in found.users if name not in found.excluded]
-    return next((name for name in [*fitting, *named] if name not in task.answered_by), _stranger(world, task))
-
-
-def _stranger(world: World, task: Task) -> str:
-    found = task.wait.task
-    assert found is not None
-    from_role = f"somebody-{found.roles[0]}" if found.roles else "somebody"
-    name = from_role + (f"-{len(task.answered_by) + 1}" if task.answered_by else "")
-    if name not in world.people:
-        person = type(world.person(name))(name, frozenset(found.roles), max(4, found.min_level))
-        world.people[name] = person
-    return name
-
-
-def _open(task: Task | None) -> Task:
+def _there(task: Task | None) -> Task:
     if task is None:
         raise Refused("closed", "there is no such task")
-    if not task.is_open:
-        raise Refused("closed", f"the task is {task.status.value}")
     return task
-
-
-def _refuse(task: Task, name: str) -> None:
-    if task.claimed_by is not None and task.claimed_by != name:
-        raise Refused("claimed", f"{task.claimed_by} has claimed it")
 
 
 def _refuse_over_limit(world: World, instance: Instance, task: Task, name: str) -> None:
     """Refuse a claim by somebody who holds as many tasks of this step as its author lets one person hold."""
-    assert task.wait.task is not None
-    most = task.wait.task.extra.get("wip_limit")
+    most = task.task.extra.get("wip_limit")
     same = [one for one in world.instances if one.definition.name == instance.definition.name]
     held = [
         other
@@ -84,63 +58,106 @@ def _refuse_shared(task: OpenTask) -> None:
         raise Refused("status", "several people answer this task; it is nobody's alone")
 
 
+def _refuse_operator(person: Person, what: str) -> None:
+    if person.level < OPERATES:
+        raise Refused("level", f"level {OPERATES} is needed to {what}")
+
+
 def _act_complete(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     given = act.get("with") or {}
     complete(play.world, instance, instance.find_task(str(act["complete"])), act.get("by"), given)
 
 
 def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
-    task = _open(instance.find_task(str(act["claim"])))
-    person = play.world.person(str(act.get("by") or _somebody(play.world, task)))
-    _refuse(task, person.name)
-    assert task.wait.task is not None
-    refuse_actor(task.wait.task, task.assignee, person, people_inside(instance, task.wait.task))
-    _refuse_shared(task.wait.task)
+    task = _there(instance.find_task(str(act["claim"])))
+    person = play.world.person(str(act.get("by") or somebody(play.world, task)))
+    refuse_act(task, person)
+    if task.claimed_by is not None:
+        return
+    _refuse_shared(task.task)
     _refuse_over_limit(play.world, instance, task, person.name)
-    task.claimed_by, task.status = person.name, TaskStatus.CLAIMED
-    play.world.send(instance, TaskClaimed(task.wait.token, person.name))
+    task.assignee, task.status = person.name, TaskStatus.CLAIMED
+    _tell_engine(play, instance, TaskClaimed(task.wait.token, person.name))
+
+
+def _tell_engine(play: "Play", instance: Instance, happening: TaskClaimed | TaskReleased) -> None:
+    """Let a claim or release move the case, where its definition picks among offers by that."""
+    if instance.definition.claims_decide:
+        play.world.send(instance, happening)
 
 
 def _act_release(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
-    task = _open(instance.find_task(str(act["release"])))
+    task = _there(instance.find_task(str(act["release"])))
+    person = play.world.person(str(act.get("by") or task.assignee or "somebody"))
+    refuse_unseen(task, person)
     if task.status is not TaskStatus.CLAIMED:
         raise Refused("status", "nobody has claimed it")
-    if act.get("by") is not None:
-        _refuse(task, str(act["by"]))
-    task.claimed_by, task.status = None, TaskStatus.OPEN
-    play.world.send(instance, TaskReleased(task.wait.token))
+    if task.assignee != person.name:
+        _refuse_operator(person, "release somebody else's task")
+    task.assignee, task.status = None, TaskStatus.OPEN
+    _tell_engine(play, instance, TaskReleased(task.wait.token))
 
 
 def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
-    task = _open(instance.find_task(str(act["skip"])))
-    person = play.world.person(str(act.get("by") or _somebody(play.world, task)))
-    _refuse(task, person.name)
-    assert task.wait.task is not None
-    refuse_actor(task.wait.task, task.assignee, person, people_inside(instance, task.wait.task))
-    if "skip" not in task.wait.task.extra.get("allow", ()):
+    task = _there(instance.find_task(str(act["skip"])))
+    person = play.world.person(str(act.get("by") or somebody(play.world, task)))
+    refuse_act(task, person)
+    if "skip" not in task.task.extra.get("allow", ()):
         raise Refused("refused", "the task may not be skipped")
-    play.world.send(instance, TaskSkipped(task.wait.token, person.name, str(act.get("with") or "")))
+    reason = skip_reason(act)
+    if not reason.strip():
+        raise Refused("invalid", "a reason is needed", ("reason",))
+    play.world.send(instance, TaskSkipped(task.wait.token, person.name, reason))
+
+
+def skip_reason(act: Mapping[str, Json]) -> str:
+    """Say why a task is skipped: `with: the reason`; a test that does not say has one."""
+    given = act.get("with", "not needed")
+    return str((given.get("reason") if isinstance(given, Mapping) else given) or "")
 
 
 def _act_assign(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
-    task = _open(instance.find_task(str(act["assign"])))
+    """Give a task to somebody, or with nobody named offer it to all candidates again."""
+    task = _there(instance.find_task(str(act["assign"])))
+    operator = play.world.person(str(act.get("by") or "somebody"))
+    refuse_unseen(task, operator)
+    _refuse_operator(operator, "assign a task")
+    if not task.is_open:
+        raise Refused("closed", f"the task is {task.status.value}")
+    _refuse_shared(task.task)
+    name = receiver(act)
+    if name is not None:
+        refuse_given(task, play.world.person(name))
+    _hand_over(play, instance, task, name)
+
+
+def receiver(act: Mapping[str, Json]) -> str | None:
+    """Name whom a task is assigned to: `with: ann` or `with: {user: ann}`."""
     given = act.get("with")
-    name = given.get("user") if isinstance(given, dict) else given
-    assert task.wait.task is not None
-    _refuse_shared(task.wait.task)
-    refuse_actor(task.wait.task, None, play.world.person(str(name)), people_inside(instance, task.wait.task))
-    task.assignee = str(name)
+    name = given.get("user") if isinstance(given, Mapping) else given
+    return None if name is None else str(name)
+
+
+def _hand_over(play: "Play", instance: Instance, task: Task, name: str | None) -> None:
+    before, was_claimed = task.assignee, task.claimed_by is not None
+    if name and before in task.asked and not (task.task.roles or task.task.users):
+        task.asked = (task.asked - {str(before)}) | {name}
+    task.assignee, task.status = name, TaskStatus.OPEN
+    if was_claimed:
+        _tell_engine(play, instance, TaskReleased(task.wait.token))
 
 
 def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
+    """Send a signal to one case, or by key to whoever waits."""
     name, payload, key = str(act["signal"]), act.get("with"), act.get("key")
+    _refuse_operator(play.world.person(str(act.get("by") or "somebody")), "send signals")
     if key is None:
-        heard = int(play.world.send(instance, NamedSignal(name, None, payload, bool(act.get("all", False)))))
+        play.heard = int(play.world.send_named(instance, name, payload))
     else:
-        heard = play.world.signal(name, str(key), payload, act.get("ttl"))
+        play.heard = play.world.signal(name, str(key), payload, act.get("ttl"), everybody=bool(act.get("all")))
         play.settle()
-    if "delivered" in act and act["delivered"] != heard:
-        play.failures.append(f"signal {name} was delivered {heard} times, not {act['delivered']}")
+    if "delivered" in act and act["delivered"] != play.heard:
+        play.failures.append(f"signal {name} was delivered {play.heard} times, not {act['delivered']}")
 
 
 def _act_advance(play: "Play", _instance: Instance, act: Mapping[str, Json]) -> None:

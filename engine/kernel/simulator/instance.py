@@ -2,9 +2,10 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from engine.kernel.effects import Closing, MakeCall, Slice, StepRun, Wait, WaitKind
+from engine.kernel.effects import Closing, MakeCall, OpenTask, Slice, StepRun, Wait, WaitKind
 from engine.kernel.interpreter import advance
 from engine.kernel.program import Definition
 from engine.kernel.signals import Happening, InstanceFacts, Json
@@ -28,11 +29,31 @@ _TASK_END = {
 class Task:
     """A task and what people did with it."""
 
+    instance: "Instance"
     wait: Wait
     assignee: str | None
     status: TaskStatus = TaskStatus.OPEN
-    claimed_by: str | None = None
     answered_by: list[str] = field(default_factory=list)
+    asked: set[str] = field(init=False)
+    """People to whom it is offered beside those whom its author asked: whose it was or is to be."""
+    for_everybody: bool = field(init=False)
+    files: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        task = self.task
+        self.asked = {task.assignee} if task.assignee else set()
+        self.for_everybody = not (task.roles or task.users or task.assignee)
+
+    @property
+    def task(self) -> OpenTask:
+        """Give the task as the kernel opened it, or as escalations left it."""
+        assert self.wait.task is not None
+        return self.wait.task
+
+    @property
+    def claimed_by(self) -> str | None:
+        """Name who has claimed it; one that was only given to somebody is not claimed."""
+        return self.assignee if self.status is TaskStatus.CLAIMED else None
 
     @property
     def is_open(self) -> bool:
@@ -53,10 +74,16 @@ class Instance:
         self.places = places or (((label, ""),) if label else ())
         """Which steps, from outer to inner, led to this child; for others the name that a test knows them by."""
         self.parent: tuple[Instance, int] | None = None
+        self.is_child = False
+        self.depth = 0
         self.snapshot: Snapshot | None = None
         self.status = InstanceStatus.QUEUED
         self.last: Slice | None = None
         self.waits: dict[int, Wait] = {}
+        self.opened_at: dict[int, datetime] = {}
+        self.input: Json = None
+        self.held: list[Happening] = []
+        """What came while it stood still."""
         self.tasks: dict[int, Task] = {}
         self.trace: list[StepRun] = []
         self.completed: list[str] = []
@@ -87,9 +114,10 @@ class Instance:
                 self._close_task(closed.token, closed.how)
         for wait in found.opened:
             self.waits[wait.token] = wait
+            self.opened_at[wait.token] = self.world.now
             if wait.task is not None:
                 chosen = wait.task.assignee or choose_assignee(self.world, self, wait)
-                self.tasks[wait.token] = Task(wait, chosen)
+                self.tasks[wait.token] = Task(self, wait, chosen)
 
     def _close_task(self, token: int, how: Closing) -> None:
         task = self.tasks[token]
@@ -101,6 +129,11 @@ class Instance:
     def is_over(self) -> bool:
         """Tell whether the case has ended."""
         return self.status in TERMINAL_INSTANCE
+
+    @property
+    def reference(self) -> str | None:
+        """Give the reference by which it goes now."""
+        return self.snapshot.reference if self.snapshot is not None else self.facts.reference
 
     def open_tasks(self) -> list[Task]:
         """List the tasks that people can act on, oldest first."""

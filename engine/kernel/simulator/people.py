@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.kernel.choosing import choose
-from engine.kernel.effects import OpenTask, Outcome, Wait
-from engine.kernel.forms import check_values
+from engine.kernel.effects import OpenTask, Wait
 from engine.kernel.periods import spell_moment
 from engine.kernel.signals import Json
 
@@ -19,12 +18,16 @@ USUAL_LEVEL = 4
 
 
 class Refused(Exception):
-    """Somebody may not do that now; `code` is one of the platform's refusals."""
+    """Somebody may not do that now; `code` is the platform's refusal.
 
-    def __init__(self, code: str, message: str, fields: tuple[str, ...] = ()) -> None:
+    What somebody does not even see is not found; `rule` says which rule is behind that, and a test may name either.
+    """
+
+    def __init__(self, code: str, message: str, fields: tuple[str, ...] = (), rule: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.fields = fields
+        self.rule = rule or code
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +45,24 @@ def read_people(given: Mapping[str, Json]) -> dict[str, Person]:
     }
 
 
-def refuse_actor(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> None:
-    """Refuse who may not act on a task; `inside` took part in children that are still under way."""
+def refuse_person(task: OpenTask, person: Person, inside: Collection[str] = ()) -> None:
+    """Refuse who may not do a task, whoever it is offered to; `inside` took part in children that are still under way."""
     if person.level < task.min_level:
         raise Refused("level", f"level {task.min_level} is needed")
+    if person.name in task.excluded or person.name in inside:
+        raise Refused("four_eyes", "somebody else must do this")
+    if task.familiar and person.name not in task.familiar:
+        raise Refused("not_candidate", f"only {' or '.join(task.familiar)} may do this")
+
+
+def refuse_actor(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> None:
+    """Refuse who may not act on a task as its author wrote it."""
+    refuse_person(task, person, inside)
     if assignee is not None and person.name != assignee:
         raise Refused("not_candidate", f"the task is {assignee}'s")
     offered = task.roles or task.users
     if assignee is None and offered and person.name not in task.users and not person.roles & set(task.roles):
         raise Refused("not_candidate", "the task is offered to others")
-    if person.name in task.excluded or person.name in inside:
-        raise Refused("four_eyes", "somebody else must do this")
-    if task.familiar and person.name not in task.familiar:
-        raise Refused("not_candidate", f"only {' or '.join(task.familiar)} may do this")
 
 
 def may_act(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> bool:
@@ -117,49 +125,3 @@ def choose_assignee(world: "World", instance: "Instance", wait: Wait) -> str | N
 def _loads(world: "World") -> Counter[str]:
     held = (task.claimed_by or task.assignee for one in world.instances for task in one.open_tasks())
     return Counter(name for name in held if name is not None)
-
-
-def checked_answer(task: OpenTask, given: Mapping[str, Json]) -> tuple[str, dict[str, Json], str | None]:
-    """Split an answer into outcome, values and comment; refuse one that the task would not take."""
-    values = dict(given)
-    _refuse_unticked(task, values)
-    comment = values.pop("comment", None)
-    outcome = _outcome(task, values.pop("outcome", task.outcomes[0].name))
-    filled, problems = check_values(dict(task.form) or None, {**_prefilled(task), **values})
-    if problems:
-        raise Refused("invalid", problems[0].message, tuple(problem.path for problem in problems))
-    if comment in (None, "") and _comment_needed(task, outcome):
-        raise Refused("comment_required", "a comment is needed")
-    return outcome.name, filled, comment
-
-
-def _refuse_unticked(task: OpenTask, values: dict[str, Json]) -> None:
-    """Refuse an answer that leaves points of the checklist undone; unless a test says which are ticked, all are."""
-    points = task.extra.get("checklist")
-    ticked = values.pop("ticked", None) if points else None
-    missing = [
-        point["id"] for point in points or () if point["required"] and ticked is not None and point["id"] not in ticked
-    ]
-    if missing and not _rejects(task, values.get("outcome")):
-        raise Refused("invalid", f"not done yet: {', '.join(missing)}", tuple(f"checklist.{name}" for name in missing))
-
-
-def _rejects(task: OpenTask, name: Json) -> bool:
-    return any(outcome.reject for outcome in task.outcomes if outcome.name == name)
-
-
-def _outcome(task: OpenTask, name: Json) -> Outcome:
-    found = next((outcome for outcome in task.outcomes if outcome.name == name), None)
-    if found is None:
-        raise Refused("invalid", f"there is no outcome {name!r}", ("outcome",))
-    return found
-
-
-def _prefilled(task: OpenTask) -> dict[str, Json]:
-    fields = task.form.get("properties", {}) if task.form else {}
-    return {name: value for name, value in task.payload.items() if name in fields}
-
-
-def _comment_needed(task: OpenTask, outcome: Outcome) -> bool:
-    rule = outcome.comment or task.comment
-    return rule in ("always", "required") or (rule == "on_reject" and outcome.reject)

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.kernel.periods import parse_moment, parse_period
 from engine.kernel.program import Definition
-from engine.kernel.signals import Json, NamedSignal
+from engine.kernel.signals import Json
 from engine.kernel.simulator.acts import ACTS, TASK_ACTS, complete
 from engine.kernel.simulator.expecting import check_expectation, describe
 from engine.kernel.simulator.instance import Instance
@@ -15,13 +15,11 @@ from engine.kernel.simulator.lending import Lending, OverBudget
 from engine.kernel.simulator.naming import fits
 from engine.kernel.simulator.people import Refused
 from engine.kernel.simulator.saying import act_words
+from engine.kernel.simulator.spelling import Misspelt, misspelt
 from engine.kernel.simulator.world import World
 
 MOST_JUMPS = 5_000
 Others = Mapping[str, Definition] | None
-_TEST_KEYS = frozenset(
-    ["name", "as", "people", "at", "start", "answers", "calls", "signals", "calendars", "do", "expect", "description"]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,8 @@ class Report:
     result: Mapping[str, Json] = field(default_factory=dict)
     over_budget: bool = False
     """Whether it was ended because it did more than it may."""
+    misspelt: tuple[Misspelt, ...] = ()
+    """The words that mean nothing: where there are any, it was not played."""
 
     @property
     def passed(self) -> bool:
@@ -56,10 +56,16 @@ class Play:
         self.failures: list[str] = []
         self.main: Instance | None = None
         self.refused: Refused | None = None
+        self.misspelt: list[Misspelt] = []
+        self.heard = 0
+        """How many heard the last signal."""
 
     def run(self) -> None:
         """Start the case, do what the test does, look at what is expected."""
-        self._check_keys()
+        self.misspelt = misspelt(self.world.definitions, self.name, self.test)
+        if self.misspelt:
+            self.failures += [str(one) for one in self.misspelt]
+            return
         try:
             self.main = self.world.start(self.name, self.test.get("start"), self.test.get("as", "starter"), "")
         except Refused as refusal:
@@ -70,10 +76,18 @@ class Play:
             self._play_alone()
         self.check(self.main, self.test.get("expect") or {})
 
-    def _check_keys(self) -> None:
-        for key in self.test:
-            if key not in _TEST_KEYS:
-                self.failures.append(f"a test has nothing named {key}")
+    def unused(self) -> list[tuple[str, str]]:
+        """List what the test gives and nobody asked for, by `answers` or `calls` and its name."""
+        given = [(family, str(name)) for family in ("answers", "calls") for name in self.test.get(family) or ()]
+        return [(family, name) for family, name in given if f"{family}:{name}" not in self.world.used]
+
+    def tell_unused(self) -> None:
+        """Let a test be red that answers what does not come: it was meant for something else."""
+        for family, name in self.unused() if self.main is not None else ():
+            why = "no such task was there to be answered" if family == "answers" else "no such call was made"
+            if family == "answers" and "do" in self.test:
+                why = "with `do`, tasks are answered by its acts"
+            self.failures.append(f"{family}.{name} was never used: {why}")
 
     def _do_all(self, main: Instance) -> None:
         self._send_signals()
@@ -84,19 +98,25 @@ class Play:
     def _do(self, main: Instance, number: int, act: Mapping[str, Json]) -> None:
         word = next((key for key in act if key in ACTS), None)
         instance = self.find(str(act["in"])) if "in" in act else main
+        assert word is not None, "a test with an unknown verb is not played"
         if word in TASK_ACTS and instance is not None:
             instance, act = self._meant(instance, word, act)
-        if word is None or instance is None:
-            self.failures.append(f"{act_words(number, act, word)} does nothing known")
+        if instance is None:
+            named = act.get("in", act[word])
+            self.failures.append(f"{act_words(number, act, word)} is about {named}, which has not begun")
             return
         try:
-            ACTS[word](self, instance, act)
+            self.perform(word, instance, act)
         except Refused as refusal:
-            if act.get("refused") not in (True, refusal.code):
+            if act.get("refused") not in (True, refusal.code, refusal.rule):
                 self.failures.append(f"{act_words(number, act, word)} was refused as {refusal.code}: {refusal}")
             return
         if act.get("refused"):
             self.failures.append(f"{act_words(number, act, word)} was not refused")
+
+    def perform(self, word: str, instance: Instance, act: Mapping[str, Json]) -> None:
+        """Do one act, or raise why it is refused."""
+        ACTS[word](self, instance, act)
 
     def find(self, name: str) -> Instance | None:
         """Find another case by its step, its workflow or the name it was started with."""
@@ -127,8 +147,7 @@ class Play:
 
     def settle(self) -> None:
         """Let everything that is pending happen."""
-        while self.world.pending:
-            self.world.send(*self.world.pending.popleft())
+        self.world.settle()
 
     def let_time_pass(self, until: datetime) -> None:
         """Let timers ring one by one at their time, up to a moment."""
@@ -144,8 +163,8 @@ class Play:
 
     def _send_signals(self) -> None:
         for entry in self.test.get("signals") or ():
-            if "at" not in entry and self.main is not None:
-                self.world.send(self.main, NamedSignal(entry["name"], entry.get("key"), entry.get("with")))
+            if "at" not in entry:
+                self._send_signal(entry)
 
     def _play_alone(self) -> None:
         """Answer tasks as they open; let the clock jump to the next timer only while no task is open."""
@@ -173,8 +192,14 @@ class Play:
 
     def _send_later(self, moment: datetime, entry: Mapping[str, Json]) -> None:
         self.world.now = max(self.world.now, moment)
-        if self.main is not None:
-            self.world.send(self.main, NamedSignal(entry["name"], entry.get("key"), entry.get("with")))
+        self._send_signal(entry)
+
+    def _send_signal(self, entry: Mapping[str, Json]) -> None:
+        assert self.main is not None
+        try:
+            self.perform("signal", self.main, {**entry, "signal": entry["name"]})
+        except Refused as refusal:
+            self.failures.append(f"the signal {entry['name']} was refused as {refusal.code}: {refusal}")
 
     def _any_task_open(self) -> bool:
         return any(one.open_tasks() for one in self.world.instances if not one.is_over)
@@ -210,16 +235,19 @@ def run_test(
     try:
         play = Play({**(others or {}), definition.name: definition}, definition.name, test, lending)
         play.run()
+        play.tell_unused()
     except OverBudget as problem:
         return Report(name, (f"the test is too long: {problem}",), over_budget=True)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as problem:
         return Report(name, (f"the test cannot be played: {type(problem).__name__} {problem}",))
-    result = describe(play, play.main) if play.main is not None else {"refused": _refusal(play)}
-    return Report(name, tuple(play.failures), result)
+    return Report(name, tuple(play.failures), _result(play), misspelt=tuple(play.misspelt))
 
 
-def _refusal(play: Play) -> Json:
-    return {"code": play.refused.code, "fields": list(play.refused.fields)} if play.refused is not None else None
+def _result(play: Play) -> dict[str, Json]:
+    if play.main is not None:
+        return describe(play, play.main)
+    refused = play.refused
+    return {} if refused is None else {"refused": {"code": refused.code, "fields": list(refused.fields)}}
 
 
 def run_tests(definition: Definition, others: Others = None, lending: Lending | None = None) -> tuple[Report, ...]:

@@ -3,7 +3,6 @@
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -23,37 +22,37 @@ from engine.kernel.effects import (
     Wait,
     WaitKind,
 )
-from engine.kernel.errors import StepError, error_names
-from engine.kernel.forms import check_values
-from engine.kernel.graphql import read_answer
+from engine.kernel.errors import error_names
 from engine.kernel.periods import parse_moment, parse_period, spell_moment
 from engine.kernel.program import Definition
 from engine.kernel.signals import (
-    CallFailed,
-    CallSucceeded,
     CancelCase,
     ChildEnded,
     Continue,
     Happening,
-    InstanceFacts,
     Json,
     Lent,
     NamedSignal,
     RetryDue,
-    Started,
+    TaskClaimed,
+    TaskCompleted,
+    TaskReleased,
+    TaskSkipped,
     TimerDue,
 )
+from engine.kernel.simulator.births import Births
+from engine.kernel.simulator.calls import answered
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Places, Turns, calendars_of
-from engine.kernel.simulator.naming import Place, most_exact
-from engine.kernel.simulator.people import Person, Refused, everybody_in, may_act, read_people
+from engine.kernel.simulator.naming import most_exact
+from engine.kernel.simulator.people import Person, Refused, everybody_in, may_act, people_inside, read_people
 from engine.kernel.snapshot import Snapshot
-from engine.kernel.transitions import TaskStatus
-from engine.kernel.triggers import event_start
+from engine.kernel.transitions import InstanceStatus, TaskStatus
 
 MONDAY = "2030-01-07T09:00:00Z"
 MOST_TURNS = 20_000
-_RETRIED_STATUS = frozenset({408, 425, 429})
+_MOVES_ANYTHING = (TaskCompleted, TaskClaimed, TaskReleased, TaskSkipped, CancelCase)
+"""What reaches a case that stands still; everything else is held until it goes on."""
 _RINGS: Mapping[WaitKind, type] = {WaitKind.TIMER: TimerDue, WaitKind.RETRY: RetryDue}
 
 
@@ -73,21 +72,29 @@ class World:
         self.test = test
         self.now: datetime = parse_moment(str(test.get("at") or MONDAY))
         self.people = read_people(test.get("people") or {})
+        self.strangers: dict[str, Person] = {}
+        """Those of whom the test says nothing, once one of them has acted."""
         self.instances: list[Instance] = []
+        self.beginning = Births(self)
+        self.births: deque[tuple[Instance, Happening]] = deque()
         self.pending: deque[tuple[Instance, Happening]] = deque()
+        self.on_their_way: list[tuple[Instance, int]] = []
+        """Which waits have a signal by key that is still to be delivered."""
         self.kept: list[tuple[str, str, Json, datetime]] = []
         self.ids = 0
+        self.used: set[str] = set()
+        """Which of the test's answers and calls were asked for."""
 
     def person(self, name: str) -> Person:
         """Give a person of the cast; strangers are of the usual level and have no role."""
-        return self.people.get(name, Person(name))
+        return self.people.get(name) or self.strangers.get(name) or Person(name)
 
     def lend_id(self, _number: int) -> str:
         """Give the id of the next case."""
         self.ids += 1
         return f"case-{self.ids}"
 
-    def lend(self, instance: Instance) -> Lent:
+    def lend(self, instance: Instance | None = None) -> Lent:
         """Lend the kernel what the platform would lend it, under the simulation's clock and within its budget."""
         return Lent(
             self.now,
@@ -95,7 +102,7 @@ class World:
             stop=self.lending.stop,
             calendar=self._calendar,
             admit=partial(self.turns.admit, self.now),
-            has_place=partial(self.places.has, instance),
+            has_place=partial(self.places.has, instance) if instance is not None else None,
             new_id=self.lend_id,
             members=self._members,
             decorator=self.lending.decorator,
@@ -110,64 +117,33 @@ class World:
         """Send a snapshot through JSON, as storing would."""
         return Snapshot.from_json(json.loads(json.dumps(snapshot.to_json())))
 
-    def start(
-        self,
-        name: str,
-        given: Json,
-        by: str | None,
-        label: str,
-        new_id: str | None = None,
-        reference: str | None = None,
-        places: tuple[Place, ...] = (),
-    ) -> Instance:
-        """Start a case; refuse an input that does not fit."""
-        definition = self.definitions[name]
-        if by is not None:
-            self._refuse_starter(definition, self.person(by))
-        filled, problems = check_values(definition.input_schema, {} if given is None else given)
-        if problems:
-            raise Refused("invalid", problems[0].message, tuple(problem.path for problem in problems))
-        facts = InstanceFacts(new_id or self.lend_id(0), name, 1, by, self.now, reference)
-        instance = Instance(self, definition, facts, label, places)
-        self.instances.append(instance)
-        self._start_or_queue(instance, filled)
+    def start(self, name: str, given: Json, by: str | None, label: str) -> Instance:
+        """Start a case as somebody and let it run to its first waits, or refuse it."""
+        instance = self.beginning.start(name, given, by, label)
+        self.settle()
         return instance
-
-    def _refuse_starter(self, definition: Definition, person: Person) -> None:
-        if person.level < definition.starters.min_level:
-            raise Refused("level", f"level {definition.starters.min_level} is needed")
-        roles = set(definition.starters.roles)
-        if roles and not roles & person.roles:
-            raise Refused("not_candidate", "others may start this")
-
-    def _start_or_queue(self, instance: Instance, given: Json) -> None:
-        limits = instance.definition.canonical.get("limits") or {}
-        most = limits.get("concurrent")
-        if most is not None and self._admitted(instance.definition.name) >= most:
-            if limits.get("at_limit") == "refuse":
-                self.instances.remove(instance)
-                raise Refused("limit", "as many cases run as may")
-            instance.output = given
-            return
-        self.send(instance, Started(given))
-
-    def _admitted(self, name: str) -> int:
-        running = [one for one in self.instances if one.definition.name == name and one.parent is None]
-        return sum(one.snapshot is not None and not one.is_over for one in running)
 
     def send(self, instance: Instance, happening: Happening) -> bool:
         """Apply a happening, then everything that follows from it at once; answer whether it was applied."""
         applied = self._turn(instance, happening)
+        self.settle()
+        return applied
+
+    def settle(self) -> None:
+        """Let everything that is pending happen: what was born in a slice begins before anything else."""
         turns = 0
-        while self.pending:
+        while self.births or self.pending:
             turns += 1
             if turns > MOST_TURNS:
                 raise OverBudget("it does not come to rest")
-            self._turn(*self.pending.popleft())
-        return applied
+            self._turn(*(self.births or self.pending).popleft())
+        self.on_their_way.clear()
 
     def _turn(self, instance: Instance, happening: Happening) -> bool:
         if instance.is_over:
+            return False
+        if instance.status is InstanceStatus.INCIDENT and not isinstance(happening, _MOVES_ANYTHING):
+            instance.held.append(happening)
             return False
         found = instance.send(happening)
         for effect in found.effects:
@@ -181,6 +157,9 @@ class World:
             self.pending += [(let_in, Continue()) for let_in in self.places.look(instance)]
         if instance.is_over:
             self._ended(instance)
+        elif instance.held and instance.status is not InstanceStatus.INCIDENT:
+            self.pending.extend((instance, one) for one in instance.held)
+            instance.held.clear()
         return found.applied[0]
 
     # calls
@@ -191,7 +170,7 @@ class World:
         instance.calls[wait.step] += 1
         instance.requests.append((wait.step, call))
         answer = self._call_answer(instance, wait)
-        self.pending.append((instance, _answered(wait.token, call.transport, answer)))
+        self.pending.append((instance, answered(wait.token, call.transport, answer)))
 
     def _call_answer(self, instance: Instance, wait: Wait) -> Mapping[str, Json]:
         given = self._given(instance, "calls", wait)
@@ -201,7 +180,10 @@ class World:
         """Find what a test gives for a step: by its full name, its item or its id; a list goes round by round."""
         table = self.test.get(family) or {}
         key = most_exact(table, (*instance.places, (wait.step, wait.iteration)))
-        return None if key is None else self._round(instance, f"{family}:{key}", table[key])
+        if key is None:
+            return None
+        self.used.add(f"{family}:{key}")
+        return self._round(instance, f"{family}:{key}", table[key])
 
     def _round(self, instance: Instance, key: str, given: Any) -> Any:
         if not isinstance(given, list):
@@ -215,32 +197,6 @@ class World:
     def _carry_out(self, instance: Instance, effect: Effect) -> None:
         _EFFECTS[type(effect)](self, instance, effect)
 
-    def _start_child(self, instance: Instance, effect: StartChild) -> None:
-        wait = instance.waits.get(effect.token or 0)
-        place = (effect.step, wait.iteration if wait is not None else "")
-        label = f"{instance.label}/{''.join(place)}" if instance.label else "".join(place)
-        if effect.name not in self.definitions:
-            if effect.token is not None:
-                answer = self._stub(instance, effect)
-                self.pending.append((instance, answer))
-            return
-        if effect.token is None:
-            self.start(effect.name, effect.input, None, effect.name, effect.instance)
-            return
-        places = (*instance.places, place)
-        child = self.start(effect.name, effect.input, None, label, effect.instance, places=places)
-        child.parent = (instance, effect.token)
-        instance.children[effect.token] = child
-        if child.is_over:
-            self._ended(child)
-
-    def _stub(self, instance: Instance, effect: StartChild) -> ChildEnded:
-        """Answer for a child whose definition is not at hand: as `calls` says, else completed with nothing."""
-        wait = instance.waits.get(effect.token or 0)
-        given = self._given(instance, "calls", wait) if wait is not None else None
-        output = (given or {}).get("result", {})
-        return ChildEnded(effect.token or 0, "completed", None, output, None, effect.instance or "")
-
     def _cancel_child(self, instance: Instance, effect: CancelChild) -> None:
         child = instance.children.get(effect.token)
         if child is not None:
@@ -252,21 +208,14 @@ class World:
         if effect.kind == "signal" and effect.key is not None:
             self.signal(effect.name, effect.key, effect.payload, effect.ttl)
         if effect.kind == "event":
-            self._event(effect)
-
-    def _event(self, effect: Emit) -> None:
-        """Start every workflow that the event is meant for; a payload that does not fit starts nothing."""
-        for name, definition in self.definitions.items():
-            found = None
-            with suppress(StepError):
-                found = event_start(definition, effect.name, effect.payload, self.now)
-            if found is not None:
-                with suppress(Refused):
-                    self.start(name, found.input, None, name, reference=found.reference)
+            self.beginning.start_listeners(effect, instance.facts.started_by)
 
     def _send_call(self, instance: Instance, effect: MakeCallLater) -> None:
         instance.calls[effect.step] += 1
         instance.requests.append((effect.step, effect.call))
+        self.used.add(
+            f"calls:{instance.label}/{effect.step}".replace(":/", ":")
+        )  # made, though nobody hears the answer
 
     def _tell(self, instance: Instance, effect: TellPeople) -> None:
         record = {"notice": effect.step, "key": effect.why, "payload": {"to": list(effect.to)} if effect.to else None}
@@ -274,19 +223,23 @@ class World:
 
     def _change(self, instance: Instance, effect: ChangeTask) -> None:
         task = instance.tasks[effect.token]
-        assert task.wait.task is not None
-        changed = change_task(task.wait.task, effect)
-        task.wait = task.wait._replace(task=changed)
-        if effect.assignee is not None and may_act(changed, effect.assignee, self.person(effect.assignee)):
-            task.assignee, task.claimed_by, task.status = effect.assignee, None, TaskStatus.OPEN
+        if not task.is_open:
+            return
+        task.wait = task.wait._replace(task=change_task(task.task, effect))
+        name = effect.assignee
+        picked = task.claimed_by is not None and instance.definition.claims_decide
+        if name is None or picked or name in task.answered_by:
+            return
+        if may_act(task.task, name, self.person(name), people_inside(instance, task.task)):
+            task.assignee, task.status = name, TaskStatus.OPEN
+            task.asked.add(name)
 
     def _bar(self, instance: Instance, effect: BarPeople) -> None:
         """Tell an open task whom four eyes bar now; who holds it and is barred gives it back, as on the platform."""
         task = instance.tasks[effect.token]
-        assert task.wait.task is not None
-        task.wait = task.wait._replace(task=replace(task.wait.task, excluded=effect.excluded))
+        task.wait = task.wait._replace(task=replace(task.task, excluded=effect.excluded))
         if task.claimed_by in effect.excluded and not instance.definition.claims_decide:
-            task.claimed_by, task.status = None, TaskStatus.OPEN
+            task.assignee, task.status = None, TaskStatus.OPEN
 
     def _members(self, roles: Sequence[str], level: int) -> set[str]:
         """Name the people of the test who hold one of these roles and are of a level."""
@@ -294,19 +247,33 @@ class World:
 
     # signals
 
-    def signal(self, name: str, key: str, payload: Json, ttl: str | None = None) -> int:
-        """Bring a signal by key to whoever waits; keep it for the sender's time when nobody does."""
-        waiting = [
-            (wait.token, one)
-            for one in self.instances
+    def send_named(self, instance: Instance, name: str, payload: Json) -> bool:
+        """Send a signal to one case; refuse it where nobody waits there any more, or not yet."""
+        if instance.is_over or instance.status is InstanceStatus.QUEUED:
+            raise Refused("status", f"the case is {instance.status.value}")
+        return self.send(instance, NamedSignal(name, None, payload))
+
+    def signal(self, name: str, key: str, payload: Json, ttl: str | None = None, *, everybody: bool = False) -> int:
+        """Bring a signal by key to whoever waits longest, or to all; keep it for the sender's time when nobody does."""
+        waiting = self._waiting(name, key)
+        reached = waiting if everybody else waiting[:1]
+        for instance, token in reached:
+            self.pending.append((instance, NamedSignal(name, key, payload)))
+            self.on_their_way.append((instance, token))
+        until = parse_period(ttl).after(self.now) if ttl is not None else self.now
+        if not reached and not everybody and until > self.now:
+            self.kept.append((name, key, payload, until))
+        return len(reached)
+
+    def _waiting(self, name: str, key: str) -> list[tuple[Instance, int]]:
+        """List who waits for a signal and has none on its way: watches last, then the oldest first."""
+        found = [
+            (wait.side, one.opened_at[wait.token], number, wait.token, one)
+            for number, one in enumerate(self.instances)
             for wait in one.waits.values()
-            if wait.name == name and wait.key == key
+            if wait.name == name and wait.key == key and (one, wait.token) not in self.on_their_way
         ]
-        if waiting:
-            self.pending.append((waiting[0][1], NamedSignal(name, key, payload)))
-        elif ttl is not None:
-            self.kept.append((name, key, payload, parse_period(ttl).after(self.now)))
-        return len(waiting[:1])
+        return [(one, token) for _, _, _, token, one in sorted(found, key=lambda entry: entry[:4])]
 
     def _offer_kept(self, instance: Instance, wait: Wait) -> None:
         for entry in self.kept:
@@ -314,6 +281,7 @@ class World:
             if (name, key) == (wait.name, wait.key) and until > self.now:
                 self.kept.remove(entry)
                 self.pending.append((instance, NamedSignal(name, key, payload)))
+                self.on_their_way.append((instance, wait.token))
                 return
 
     # ends and time
@@ -328,13 +296,7 @@ class World:
                 everybody_in(instance),
             )  # fmt: skip
             self.pending.append((parent, ended))
-        self._admit(instance.definition.name)
-
-    def _admit(self, name: str) -> None:
-        for waiting in self.instances:
-            if waiting.definition.name == name and waiting.snapshot is None:
-                self.pending.append((waiting, Started(waiting.output)))
-                return
+        self.beginning.admit(instance.definition)
 
     def timers(self) -> list[tuple[datetime, int, Instance, Wait]]:
         """List what will ring, the next first."""
@@ -342,7 +304,7 @@ class World:
             (wait.due_at, number, one, wait)
             for number, one in enumerate(self.instances)
             for wait in one.waits.values()
-            if wait.kind in _RINGS and wait.due_at is not None and not one.is_over
+            if wait.kind in _RINGS and wait.due_at is not None and one.status is InstanceStatus.RUNNING
         ]
         return sorted(found, key=lambda entry: (entry[0], entry[1], entry[3].token))
 
@@ -353,43 +315,6 @@ class World:
     def spell(self, moment: datetime | None) -> str | None:
         """Write a moment as tests write it."""
         return None if moment is None else spell_moment(moment)
-
-
-def _answered(token: int, transport: str, answer: Mapping[str, Json]) -> Happening:
-    """Turn what a test says of a call into what the transport would have said."""
-    if "error" in answer:
-        code = str(answer.get("code", answer["error"]))
-        return CallFailed(token, str(answer["error"]), code, str(answer.get("message", code)), answer.get("body"))
-    if "result" in answer or transport == "python":
-        return CallSucceeded(token, answer.get("result", {} if "result" not in answer else None))
-    if transport == "email":
-        return CallSucceeded(token, {"id": answer.get("id", "mail")})
-    return _answered_graphql(token, answer) if transport == "graphql" else _answered_http(token, answer)
-
-
-def _answered_graphql(token: int, answer: Mapping[str, Json]) -> Happening:
-    """Take `data` and `errors` as the body that they would stand in; none given: success, empty."""
-    body = {key: answer[key] for key in ("data", "errors") if key in answer} or answer.get("body") or {"data": {}}
-    said = _answered_http(token, {**answer, "body": body})
-    if not isinstance(said, CallSucceeded):
-        return said
-    read = read_answer(**said.value)
-    if read is None:
-        return CallFailed(token, "transport", "bad_answer", "The answer is not one to a GraphQL query.", said.value)
-    return (
-        CallFailed(token, "business", read.code, read.message, read.value)
-        if read.code
-        else CallSucceeded(token, read.value)
-    )
-
-
-def _answered_http(token: int, answer: Mapping[str, Json]) -> Happening:
-    status = int(answer.get("status", 200))
-    value = {"status": status, "headers": answer.get("headers", {}), "body": answer.get("body", {})}
-    if status < 400:
-        return CallSucceeded(token, value)
-    again = status in _RETRIED_STATUS or status >= 500
-    return CallFailed(token, "transport" if again else "business", f"http_{status}", f"the answer was {status}", value)
 
 
 def change_task(task: OpenTask, change: ChangeTask) -> OpenTask:
@@ -403,7 +328,7 @@ def change_task(task: OpenTask, change: ChangeTask) -> OpenTask:
 
 
 _EFFECTS: Mapping[type, Any] = {
-    StartChild: World._start_child,
+    StartChild: lambda world, instance, effect: world.beginning.start_child(instance, effect),
     CancelChild: World._cancel_child,
     Emit: World._emit,
     MakeCallLater: World._send_call,

@@ -1,0 +1,146 @@
+"""Who may act on a task now, by the rules of the service in its order; and who does where a test names nobody."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from engine.kernel.simulator.instance import Task
+from engine.kernel.simulator.people import USUAL_LEVEL, Person, Refused, people_inside, refuse_person
+from engine.kernel.transitions import TaskStatus
+
+if TYPE_CHECKING:
+    from engine.kernel.simulator.world import World
+
+SEES_ALL = 4
+"""From this level on one sees every task; below it only those meant for one, and those that one answered."""
+MOST_STRANGERS = 1_000
+
+
+def refuse_act(task: Task, person: Person) -> None:
+    """Refuse who may not claim or answer a task now."""
+    try:
+        _refuse_over(task, person)
+        _refuse_unfit(task, person)
+        _refuse_unasked(task, person)
+    except Refused as refusal:
+        if sees(task, person):
+            raise
+        raise unseen(refusal.rule) from refusal
+
+
+def refuse_given(task: Task, person: Person) -> None:
+    """Refuse to give a task to somebody who may not do it, whoever has it now."""
+    _refuse_unfit(task, person)
+    if (task.task.roles or task.task.users) and not _is_offered(task, person):
+        raise Refused("not_candidate", "the task is offered to others")
+
+
+def refuse_unseen(task: Task, person: Person) -> None:
+    """Refuse an act on a task by somebody who does not see it."""
+    if not sees(task, person):
+        raise unseen("not_candidate")
+
+
+def unseen(rule: str) -> Refused:
+    """Refuse as the platform does where somebody sees nothing; the rule says why."""
+    return Refused("not_found", f"there is no such task for them ({rule})", rule=rule)
+
+
+def sees(task: Task, person: Person) -> bool:
+    """Tell whether somebody sees a task at all."""
+    if person.level >= SEES_ALL or person.name in task.answered_by:
+        return True
+    try:
+        _refuse_unfit(task, person)
+    except Refused:
+        return False
+    mine = task.assignee == person.name
+    asked = _is_offered(task, person) and (task.assignee is None or task.claimed_by is not None)
+    return task.is_open and (mine or asked)
+
+
+def _refuse_over(task: Task, person: Person) -> None:
+    if task.status is TaskStatus.COMPLETED and person.name in task.answered_by:
+        raise Refused("answered", "they have answered it already")
+    if not task.is_open:
+        raise Refused("closed", f"the task is {task.status.value}")
+
+
+def _refuse_unfit(task: Task, person: Person) -> None:
+    refuse_person(task.task, person, people_inside(task.instance, task.task))
+    if person.name in task.answered_by:
+        raise Refused("answered", "everybody answers once")
+
+
+def _refuse_unasked(task: Task, person: Person) -> None:
+    if task.assignee is not None:
+        if task.assignee != person.name:
+            claimed = task.claimed_by is not None
+            said = f"{task.assignee} has claimed it" if claimed else f"the task is {task.assignee}'s"
+            raise Refused("claimed" if claimed else "not_candidate", said)
+    elif not _is_offered(task, person):
+        raise Refused("not_candidate", "the task is offered to others")
+
+
+def _is_offered(task: Task, person: Person) -> bool:
+    named = person.name in task.asked or person.name in task.task.users
+    return task.for_everybody or named or bool(person.roles & set(task.task.roles))
+
+
+# Somebody
+
+
+def somebody(world: "World", task: Task) -> str:
+    """Name somebody who may act: whose it is, one of the cast, one whom its author names, else a stranger of the right sort."""
+    if task.assignee:
+        return task.assignee
+    name = "somebody"
+    for name in _candidates(world, task):
+        if _may(task, world.person(name)):
+            break
+    return name
+
+
+def _may(task: Task, person: Person) -> bool:
+    try:
+        refuse_act(task, person)
+    except Refused:
+        return False
+    return True
+
+
+def _candidates(world: "World", task: Task) -> Iterator[str]:
+    yield from world.people
+    for name in (*task.task.familiar, *task.task.users, *sorted(task.asked)):
+        _able(world, task, name)
+        yield name
+    if task.task.roles or task.for_everybody:
+        yield _stranger(world, task)
+
+
+def _able(world: "World", task: Task, name: str) -> None:
+    """Let somebody of whom the test says nothing have the level that is asked, and a role."""
+    if name not in world.people:
+        known = world.person(name)
+        level = max(USUAL_LEVEL, task.task.min_level, known.level)
+        world.strangers[name] = Person(name, known.roles | set(task.task.roles[:1]), level)
+
+
+def _stranger(world: "World", task: Task) -> str:
+    """Find a stranger who has not answered yet and whom no rule forbids."""
+    first = f"somebody-{task.task.roles[0]}" if task.task.roles else "somebody"
+    name = first
+    for number in range(2, MOST_STRANGERS):
+        _able(world, task, name)
+        if _fits(task, world.person(name)):
+            break
+        name = f"{first}-{number}"
+    return name
+
+
+def _fits(task: Task, person: Person) -> bool:
+    """Tell whether the task could be given to somebody, were it still open."""
+    try:
+        refuse_given(task, person)
+    except Refused:
+        return False
+    return True
