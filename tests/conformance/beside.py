@@ -44,8 +44,7 @@ class Beside(Play):
         self._answer_alone, self.world._call_answer = self.world._call_answer, self._call_answer  # type: ignore[method-assign]
 
     def _furnish(self) -> None:
-        for definition in self.world.definitions.values():
-            self.house.install(definition)
+        self.house.install(self.world.definitions.values())
         for person in self.world.people.values():
             self.house.add_person(person)
         for name, content in (self.test.get("calendars") or {}).items():

@@ -67,15 +67,17 @@ class House:
             cursor.execute("UPDATE standing.clock SET at = %s", [at])
         keep_time(at)
 
-    def install(self, definition: Definition) -> None:
-        """Have a workflow in force; its version keeps its id over tests, so that it is compiled once."""
+    def install(self, definitions: Iterable[Definition]) -> None:
+        """Have workflows in force; a version keeps its id over tests, so that it is compiled once."""
+        templates = [self._template(one) for one in definitions]
+        Template.objects.bulk_create(template for template, _ in templates)
+        TemplateVersion.objects.bulk_create(version for _, version in templates)
+
+    def _template(self, definition: Definition) -> tuple[Template, TemplateVersion]:
         canonical = definition.canonical
-        template = Template.objects.create(
-            tenant=self.tenant,
-            name=definition.name,
-            concurrent_limit=(canonical.get("limits") or {}).get("concurrent"),
-        )
-        TemplateVersion.objects.create(
+        limit = (canonical.get("limits") or {}).get("concurrent")
+        template = Template(tenant=self.tenant, name=definition.name, concurrent_limit=limit)
+        return template, TemplateVersion(
             id=uuid5(NAMES, repr(canonical)),
             tenant=self.tenant,
             template=template,

@@ -8,6 +8,10 @@ import pytest
 from engine.kernel.definition import compile_definition
 from engine.kernel.normalizer import normalize_set
 from engine.kernel.simulator import run_test
+from engine.kernel.simulator.acts import ACTS
+from engine.kernel.simulator.expecting import _task_as_json, describe
+from engine.kernel.simulator.playing import Play
+from engine.kernel.simulator.spelling import ACT_KEYS, SHOWN, TASK_WORDS
 
 SOURCE = """
 workflow: main
@@ -121,6 +125,15 @@ WORDS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("test", "said"), WORDS, ids=[said[:60] for _, said in WORDS])
 def test_word_that_means_nothing_is_told_with_the_one_that_may_be_meant(test: dict[str, Any], said: str) -> None:
     assert said in "\n".join(failures({"start": {}, **test}))
+
+
+def test_what_is_looked_at_is_what_is_played() -> None:
+    assert set(ACT_KEYS) == set(ACTS)
+    play = Play({"kid": KID}, "kid", {"start": {}, "do": []})
+    play.run()
+    assert play.main is not None
+    assert set(TASK_WORDS) == set(_task_as_json(play.main.open_tasks()[0]))
+    assert set(SHOWN) == set(describe(play, play.main))
 
 
 def test_misspelt_test_is_not_played() -> None:

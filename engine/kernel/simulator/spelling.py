@@ -15,6 +15,7 @@ from engine.kernel.errors import ErrorClass
 from engine.kernel.findings import did_you_mean
 from engine.kernel.program import Definition
 from engine.kernel.signals import Json
+from engine.kernel.simulator.expecting import EXPECTATIONS
 
 Path = tuple[str | int, ...]
 Scope = tuple[Definition, ...]
@@ -49,10 +50,6 @@ TASK_WORDS = ("assignee", "roles", "users", "title", "values", "priority", "stat
 SHOWN = ("status", "outcome", "output", "state", "results", "error", "path", "tasks", "waits", "now")
 EMITTED_WORDS = ("signal", "event", "notice", "key", "payload")
 BY_STEP = ("runs", "counts", "calls", "requests", "due", "results")
-EXPECTATIONS = (
-    *SHOWN[:-1], "runs", "task_runs", "completed", "calls", "requests", "started", "instances", "due", "counts", "emitted",
-    "order", "absent", "refused",
-)  # fmt: skip
 NEARLY = 0.8
 """How much alike two names of people are where one is taken for a slip."""
 
