@@ -40,7 +40,7 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
 """What may stand beside each verb of `do`."""
 BESIDE_ANY = ("in", "refused", "again")
 TASK_VERBS = ("complete", "claim", "release", "assign", "skip")
-CALL_KEYS = ("status", "body", "headers", "result", "error", "code", "message", "id")
+CALL_KEYS = ("status", "body", "headers", "data", "errors", "result", "error", "code", "message", "id")
 REFUSALS = (
     "answered", "claimed", "closed", "comment_required", "four_eyes", "invalid", "level", "limit", "not_candidate",
     "not_found", "reference", "refused", "status", "wip_limit",
@@ -49,7 +49,7 @@ REFUSALS = (
 TASK_WORDS = ("assignee", "roles", "users", "title", "values", "priority", "status")
 SHOWN = ("status", "outcome", "output", "state", "results", "error", "path", "tasks", "waits", "now")
 EMITTED_WORDS = ("signal", "event", "notice", "key", "payload")
-BY_STEP = ("runs", "counts", "calls", "requests", "due", "results")
+BY_STEP = ("runs", "counts", "calls", "requests", "keys", "due", "results")
 NEARLY = 0.8
 """How much alike two names of people are where one is taken for a slip."""
 
@@ -132,9 +132,9 @@ class _Spelling:
         message = f"{_place(path)}there is no {name} among the people"
         self.nearly(path, name, self.people, message, f"declare {name} under people")
 
-    def case(self, path: Path, label: str) -> Scope:
+    def case(self, path: Path, label: str, within: Scope = ()) -> Scope:
         """Find which workflow a case has, by its label; note one that no case can have."""
-        scope: Scope = (self.main,)
+        scope: Scope = within or (self.main,)
         for place, part in enumerate(_base(one) for one in label.split("/")):
             inner = _children(scope)
             known = {
@@ -157,7 +157,7 @@ class _Spelling:
         name = str(word)
         if "/" in name:
             label, _, name = name.rpartition("/")
-            scope = self.case(path, label)
+            scope = self.case(path, label, scope)
         known = [one.id for definition in scope for one in definition.steps.values() if one.kind == "task" or not task]
         if _base(name) not in known:
             what = "task" if task else "step"
