@@ -95,6 +95,11 @@ def advance(
     return _slice(machine, tuple(applied), tuple(kept), more)
 
 
+def _was_awaited(happening: Happening) -> bool:
+    """Tell whether a happening came from outside: from a person, the clock, a signal, a call, or a child that waited."""
+    return happening.waited if isinstance(happening, ChildEnded) else not isinstance(happening, (Started, Continue))
+
+
 def _before_the_first(facts: InstanceFacts, lent: Lent) -> Snapshot:
     return Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(lent.now), reference=facts.reference)
 
@@ -118,7 +123,7 @@ def _must_stop(machine: Machine, lent: Lent) -> bool:
         return False
     if any(message.outcome == FAILED for message in machine.queue):
         return False
-    return machine.steps_run >= lent.max_steps or (lent.stop is not None and bool(lent.stop()))
+    return machine.is_spent
 
 
 def _tell(machine: Machine, message: Ended) -> None:
@@ -196,7 +201,10 @@ def _apply(machine: Machine, happening: Happening) -> bool:
         raise KernelError(f"unknown happening {type(happening).__name__}")
     if machine.status in TERMINAL_INSTANCE:
         return False
-    return act(machine, happening)
+    before, machine.waited = machine.waited, machine.waited or _was_awaited(happening)
+    applied = act(machine, happening)
+    machine.waited = machine.waited if applied else before
+    return applied
 
 
 def _start(machine: Machine, happening: Started) -> bool:

@@ -26,7 +26,7 @@ from engine.kernel.effects import (
     Wait,
     WaitKind,
 )
-from engine.kernel.errors import StepError, error_names, error_record
+from engine.kernel.errors import ErrorClass, StepError, error_names, error_record
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import Definition
 from engine.kernel.scope import Names
@@ -131,6 +131,7 @@ class Machine(Tree):
         self.early = list(snapshot.early)
         self.emits = deque(snapshot.emits)
         self.done = list(snapshot.done)
+        self.waited = snapshot.waited
         self.frames = {}
         self.children = {0: []}
         for stored in snapshot.frames:
@@ -210,6 +211,19 @@ class Machine(Tree):
             self.effects.append(CancelChild(leaf.n))
         if self.opened.pop(leaf.n, None) is None:
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
+
+    def allow_birth(self, *, own_life: bool) -> None:
+        """Fail the step where one more instance may not be started: nothing begets without end."""
+        refuse = self.lent.refuse_birth
+        refusal = refuse(own_life, self.waited) if refuse is not None else None
+        if refusal is not None:
+            raise StepError(ErrorClass.DEFINITION, *refusal)
+
+    @property
+    def is_spent(self) -> bool:
+        """Tell whether this slice has done what it may."""
+        lent = self.lent
+        return self.steps_run >= lent.max_steps or (lent.stop is not None and bool(lent.stop()))
 
     # what became of steps
 
@@ -346,6 +360,7 @@ class Machine(Tree):
             done=self.done,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
             waits=[self._shown(leaf) for leaf in self.leaves()],
+            waited=self.waited,
         )
 
     def _shown(self, leaf: Frame) -> dict[str, Json]:

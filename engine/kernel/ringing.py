@@ -20,6 +20,7 @@ from engine.kernel.opening import ask_again, open_list, open_steps
 from engine.kernel.scopes import carried_names, scope_above, told_lingering
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
+from engine.kernel.steps.tally import FILL, fill_on
 from engine.kernel.transitions import StepStatus
 from engine.kernel.watching import due_of, open_timer
 
@@ -103,6 +104,7 @@ ROLES: Mapping[str, Callable[[Machine, Frame, Ended], None]] = {
     "interrupting": _told_interrupting,
     "beside": _told_beside,
     "linger": told_lingering,
+    FILL: fill_on,
 }
 """What the end of something means that is no part of a step's body."""
 

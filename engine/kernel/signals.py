@@ -116,6 +116,8 @@ class ChildEnded:
     output: Json
     error: Json
     instance: str
+    waited: bool = False
+    """Whether anything in the child waited for a person, a time, a signal or a call before it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,5 +198,7 @@ class Lent:
     """A function of (call, step) that makes a call here and now and gives its answer, or None where it must be waited for."""
     new_id: Any = None
     """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""
+    refuse_birth: Any = None
+    """A function of (own_life, waited) that gives code and sentence where one more instance may not be started, else None."""
     decorator: Any = None
     """A function of a decorator's name that gives the decorator, or None where there is none of that name."""

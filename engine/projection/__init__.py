@@ -10,8 +10,9 @@ from engine.projection.rows import add_closed, add_opened, add_receipts, hold_or
 from engine.projection.stage import NEVER, STANDING_STILL, Delivery, Loaded, Stage
 from engine.projection.summary import add_instance, add_runtime
 from engine.projection.tasks import note_answers
+from engine.projection.unborn import project_unborn
 
-__all__ = ["NEVER", "STANDING_STILL", "Delivery", "Loaded", "Stage", "project"]
+__all__ = ["NEVER", "STANDING_STILL", "Delivery", "Loaded", "Stage", "project", "project_unborn"]
 
 
 def project(stage: Stage) -> None:

@@ -12,6 +12,7 @@ from engine.kernel.steps.table import KINDS, Kind
 
 def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
     """Start a child and wait for its end."""
+    machine.allow_birth(own_life=False)
     given = _input(machine, frame, step)
     machine.note_input(frame, given)
     leaf = machine.wait(frame, WaitKind.CHILD, name=step.body["name"])
@@ -56,6 +57,7 @@ def _error(frame: Frame, happening: ChildEnded) -> ErrorRecord:
 
 def _continue_with(machine: Machine, frame: Frame, step: Step) -> None:
     """Start another workflow and go on."""
+    machine.allow_birth(own_life=True)
     given, new = _input(machine, frame, step), _new_id(machine, frame.n)
     machine.note_input(frame, given)
     machine.effects.append(

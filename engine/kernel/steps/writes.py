@@ -172,6 +172,7 @@ def _send_signal(machine: Machine, _frame: Frame, step: Step, names: Any, payloa
 
 
 def _send_event(machine: Machine, _frame: Frame, step: Step, names: Any, payload: Json) -> None:
+    machine.allow_birth(own_life=True)
     key = as_text(step.body["key"].of(names)) if "key" in step.body else None
     machine.effects.append(Emit("event", as_text(step.body["event"].of(names)), key, copied(payload)))
 
