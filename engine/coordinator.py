@@ -303,9 +303,10 @@ class Family:
 
 
 def _run(
-    batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, allowance: Allowance
+    batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, allowance: Allowance | None = None
 ) -> list[Stage]:
-    """Move one instance, alone in its transaction unless there are several to be moved."""
+    """Move one instance, alone in its transaction unless the allowance is for several."""
+    allowance = allowance or Allowance()
     return Family(batch, actor, allowance, alone=allowance.slices == 1).run(loaded, deliveries)
 
 
@@ -439,7 +440,7 @@ def start(
     batch = Batch()
     if loaded.facts.reference is not None:
         batch.references[loaded.template_id, loaded.facts.reference] = loaded.instance_id
-    return _commit(batch, _run(batch, loaded, (), actor, Allowance()))[0]
+    return _commit(batch, _run(batch, loaded, (), actor))[0]
 
 
 def _about_to_live(
@@ -471,7 +472,7 @@ def deliver(*, instance_id: UUID, deliveries: Sequence[Delivery], actor: Actor) 
 def deliver_held(loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, batch: Batch | None = None) -> Advanced:
     """Apply deliveries to an instance whose claim the caller holds; rows already in the batch are written with the rest."""
     batch = batch or Batch()
-    return _commit(batch, _run(batch, loaded, deliveries, actor, Allowance()))[0]
+    return _commit(batch, _run(batch, loaded, deliveries, actor))[0]
 
 
 def deliver_batch(claimed: Sequence[tuple[Loaded, Sequence[Delivery]]]) -> list[Advanced]:

@@ -285,6 +285,16 @@ def retry_now(machine: Machine, frame: Frame, leaf: Frame) -> None:
 
 
 def remember_origin(machine: Machine, frame: Frame, error: ErrorRecord) -> None:
-    """Keep how the case stood when an error began that could become an incident."""
-    if error.error_class not in UNCAUGHT and id(error) not in machine.origins:
-        machine.origins[id(error)] = (error, machine.checkpoint(frame))
+    """Keep how the case stood when an error began that could become an incident.
+
+    Below branches that are counted there is nothing to keep: when the join fails, the error begins anew there. A copy for each of
+    thousands of items that fail would take as many times the whole case.
+    """
+    if error.error_class in UNCAUGHT or id(error) in machine.origins or _is_counted(machine, frame):
+        return
+    machine.origins[id(error)] = (error, machine.checkpoint(frame))
+
+
+def _is_counted(machine: Machine, frame: Frame) -> bool:
+    above = (found for found in machine.upward(frame) if found is not frame and found.step)
+    return any(machine.step_of(found).kind in ("for_each", "parallel") for found in above)
