@@ -17,6 +17,7 @@ from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
 from engine.kernel.errors import StepError, error_names
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import ChildEnded, InstanceFacts, SignalType
+from engine.kernel.steps.children import unfit_input
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.kernel.triggers import EventStart, event_start
 from engine.models import Instance, TemplateVersion
@@ -136,7 +137,7 @@ def _child(stage: Stage, effect: StartChild) -> Loaded | None:
     values, errors = check_values(definition_of(version.pk).input_schema, effect.input)
     if errors:
         first = errors[0]
-        _refuse(stage, effect, "business", "invalid_input", f"{first.path or 'input'}: {first.message}")
+        _refuse(stage, effect, "definition", "child_input", unfit_input(effect.name, first))
         return None
     return _born(stage, effect, version, values)
 

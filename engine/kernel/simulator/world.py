@@ -1,5 +1,6 @@
 """The world of a simulation: a clock, people, all cases, what calls answer, and signals on their way."""
 
+import hashlib
 import json
 from collections import deque
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from engine.kernel.calendars import Calendar
 from engine.kernel.effects import (
@@ -15,6 +17,7 @@ from engine.kernel.effects import (
     ChangeTask,
     Effect,
     Emit,
+    ErrorRecord,
     MakeCallLater,
     OpenTask,
     StartChild,
@@ -44,6 +47,7 @@ from engine.kernel.simulator.instance import Instance, names_of
 from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Turns, calendars_of
 from engine.kernel.simulator.people import Person, Refused, may_act, read_people
 from engine.kernel.snapshot import Snapshot
+from engine.kernel.steps.children import unfit_input
 from engine.kernel.transitions import TaskStatus
 from engine.kernel.triggers import event_start
 
@@ -78,9 +82,9 @@ class World:
         return self.people.get(name, Person(name))
 
     def lend_id(self, _number: int) -> str:
-        """Give the id of the next case."""
+        """Give the id of the next case: of the form that the platform's have, and the same whenever the test is played."""
         self.ids += 1
-        return f"case-{self.ids}"
+        return _case_id(self.now, self.ids)
 
     def lend(self) -> Lent:
         """Lend the kernel what the platform would lend it, under the simulation's clock and within its budget."""
@@ -217,6 +221,11 @@ class World:
                 answer = self._stub(instance, effect)
                 self.pending.append((instance, answer))
             return
+        definition = self.definitions[effect.name]
+        _, problems = check_values(definition.input_schema, {} if effect.input is None else effect.input)
+        if problems:
+            self._refuse_child(instance, effect, unfit_input(effect.name, problems[0]))
+            return
         child = self.start(effect.name, effect.input, None, label, effect.instance)
         if effect.token is None:
             return
@@ -224,6 +233,12 @@ class World:
         instance.children[effect.token] = child
         if child.is_over:
             self._ended(child)
+
+    def _refuse_child(self, instance: Instance, effect: StartChild, message: str) -> None:
+        """Answer the parent's wait as the platform does: its input does not fit the child."""
+        if effect.token is not None:
+            error = error_names(ErrorRecord("definition", "child_input", message, effect.step))
+            self.pending.append((instance, ChildEnded(effect.token, "failed", None, None, error, "")))
 
     def _stub(self, instance: Instance, effect: StartChild) -> ChildEnded:
         """Answer for a child whose definition is not at hand: as `calls` says, else completed with nothing."""
@@ -331,6 +346,13 @@ class World:
     def spell(self, moment: datetime | None) -> str | None:
         """Write a moment as tests write it."""
         return None if moment is None else spell_moment(moment)
+
+
+def _case_id(now: datetime, number: int) -> str:
+    """Make a UUIDv7 of a moment and a number, with what would be chance drawn from both."""
+    milliseconds = int(now.timestamp() * 1000) & (2**48 - 1)
+    drawn = int.from_bytes(hashlib.sha256(f"{milliseconds}:{number}".encode()).digest()[:8]) >> 2
+    return str(UUID(int=milliseconds << 80 | 0x7 << 76 | (number & 0xFFF) << 64 | 0x2 << 62 | drawn))
 
 
 def _answered(token: int, transport: str, answer: Mapping[str, Json]) -> Happening:

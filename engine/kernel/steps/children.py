@@ -3,6 +3,7 @@
 from engine.kernel.editing import edited
 from engine.kernel.effects import Closing, ErrorRecord, StartChild, WaitKind
 from engine.kernel.errors import ErrorClass
+from engine.kernel.forms import FieldError
 from engine.kernel.machine import COMPLETED, FAILED, Machine
 from engine.kernel.program import Step
 from engine.kernel.signals import ChildEnded, Json
@@ -28,6 +29,11 @@ def _input(machine: Machine, frame: Frame, step: Step) -> Json:
         return copied(dict(given))
     found = step.body["input"]
     return found.of(machine.names(frame)) if hasattr(found, "of") else copied(found)
+
+
+def unfit_input(name: str, problem: FieldError) -> str:
+    """Say which workflow refuses which field of what it is given."""
+    return f"`{name}` does not take this input: {problem.path or 'input'}: {problem.message}"
 
 
 def _new_id(machine: Machine, number: int) -> str | None:
