@@ -19,8 +19,6 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-
 from engine.admission import admit_next, queue_newborn
 from engine.allowance import Allowance
 from engine.audit import Chain, database_now

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -12,6 +13,8 @@ from engine.models import Instance, Signal, SignalReceipt, StepRun, Task
 from engine.services.auditing import verify_folds
 from engine.services.instances import cancel_instance, start_instance
 from engine.services.tasks import complete_task
+from engine.services.templates import check_source
+from engine.services.trials import try_version
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, fall_due, started
 from workflowplatform.accounts.actor import Actor
@@ -278,3 +281,45 @@ def test_a_long_list_of_births_is_begun_slice_by_slice(gwen: Actor, settings: An
     assert (case.status, case.state) == ("completed", {"sum": 700})
     assert Instance.objects.filter(parent=case, status="completed").count() == 700
     assert_true_to_history(gwen)
+
+
+# While it is written
+
+
+def test_an_author_is_told_of_what_starts_itself_and_of_unfit_input(gwen: Actor) -> None:
+    activated(gwen, DOUBLE)
+    source = ASKS_DOUBLE.replace('input: {n: "${start.n}"}', "input: {x: 1}")
+    found = [(one.code, one.severity, one.line) for one in check_source(actor=gwen, source=source).findings]
+    assert found == [("child_input", "warning", 6)]
+    activated(gwen, SELF_EMITTING)
+    shouting = spawning("caller", "  - {id: call, emit: {event: shouted}}")
+    assert check_source(actor=gwen, source=shouting).findings == ()
+    [aside] = check_source(actor=gwen, source=SELF_EMITTING).findings
+    assert (aside.code, aside.severity) == ("starts_itself", "warning")
+
+
+def test_a_trial_has_ids_of_the_real_form_and_the_same_each_time(gwen: Actor) -> None:
+    source = spawning(
+        "named", "  - {id: ask, task: {title: Ask}}", head='reference: "BOOK-${upper(instance.id.substring(28))}"'
+    )
+    version = activated(gwen, source + "  - {id: keep, set: {id: '${instance.id}'}}\n")
+    done: list[Any] = [{"complete": "ask"}]
+    tried = [try_version(actor=gwen, name="named", number=version.number, test={"do": done}) for _ in range(2)]
+    assert tried[0].problem == ""
+    assert tried[0].state == tried[1].state
+    assert tried[0].state is not None
+    assert UUID(str(tried[0].state["id"])).version == 7
+
+
+def test_a_trial_says_that_a_child_does_not_take_its_input(gwen: Actor) -> None:
+    activated(gwen, DOUBLE)
+    version = activated(gwen, ASKS_DOUBLE.replace('input: {n: "${start.n}"}', "input: {x: 1}"))
+    trial = try_version(actor=gwen, name="asks-double", number=version.number, test={"start": {}})
+    real = started(gwen, "asks-double")
+    assert (trial.status, real.status) == ("incident", "incident")
+    assert trial.error is not None
+    for error in (trial.error, real.error):
+        assert (error["class"], error["code"], error["step"]) == ("definition", "child_input", "sub")
+        assert "`double`" in error["message"]
+        assert "n:" in error["message"]
+    assert trial.error["message"] == real.error["message"]
