@@ -3,12 +3,12 @@
 from engine.kernel.editing import edited
 from engine.kernel.effects import Closing, ErrorRecord, StartChild, WaitKind
 from engine.kernel.errors import ErrorClass
-from engine.kernel.forms import FieldError
 from engine.kernel.machine import COMPLETED, FAILED, Machine
 from engine.kernel.program import Step
 from engine.kernel.signals import ChildEnded, Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS, Kind
+from engine.kernel.unsafe_json import FieldError
 
 
 def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
