@@ -11,7 +11,9 @@ from engine.dispatch.drain import Drained, drain, drain_once
 from engine.dispatch.under_way import CallsUnderWay
 from engine.models import Instance, Signal, SignalReceipt, StepRun, Task
 from engine.services.auditing import verify_folds
+from engine.services.events import accept_event
 from engine.services.instances import cancel_instance, start_instance
+from engine.services.simulation import simulate_version
 from engine.services.tasks import complete_task
 from engine.services.templates import check_source
 from engine.services.trials import try_version
@@ -323,3 +325,26 @@ def test_a_trial_says_that_a_child_does_not_take_its_input(gwen: Actor) -> None:
         assert "`double`" in error["message"]
         assert "n:" in error["message"]
     assert trial.error["message"] == real.error["message"]
+
+
+@pytest.mark.parametrize("source", [SELF_CONTINUING, SELF_EMITTING])
+def test_a_trial_of_what_starts_itself_ends_and_says_why(gwen: Actor, source: str) -> None:
+    version = activated(gwen, source)
+    name = version.template.name
+    trial = try_version(actor=gwen, name=name, number=1, test={"start": {}})
+    assert "without a wait" in trial.problem
+    report = simulate_version(actor=gwen, name=name, number=1, test={"start": {}})
+    assert report.over_budget
+
+
+def test_listeners_beyond_the_allowance_are_begun_by_a_worker(gwen: Actor, settings: Any) -> None:
+    settings.WORKFLOW_TRANSACTION_BIRTHS = 2
+    for number in range(4):
+        head = "trigger: event\nevent: {name: heard}"
+        activated(gwen, spawning(f"ear-{number}", "  - {id: a, set: {a: 1}}", head=head))
+    accepted = accept_event(actor=gwen, name="heard", external_id="1", payload={})
+    assert len(accepted.started) == 4
+    assert Instance.objects.filter(status="completed").count() == 2
+    drain()
+    assert set(Instance.objects.values_list("pk", "status")) == {(one, "completed") for one in accepted.started}
+    assert_true_to_history(gwen)

@@ -53,6 +53,7 @@ from engine.kernel.triggers import event_start
 
 MONDAY = "2030-01-07T09:00:00Z"
 MOST_TURNS = 20_000
+DEEPEST_STARTS = 60
 _RETRIED_STATUS = frozenset({408, 425, 429})
 _RINGS: Mapping[WaitKind, type] = {WaitKind.TIMER: TimerDue, WaitKind.RETRY: RetryDue}
 
@@ -76,6 +77,8 @@ class World:
         self.pending: deque[tuple[Instance, Happening]] = deque()
         self.kept: list[tuple[str, str, Json, datetime]] = []
         self.ids = 0
+        self.starting = 0
+        """How many cases are being started, one by another."""
 
     def person(self, name: str) -> Person:
         """Give a person of the cast; strangers are of the usual level and have no role."""
@@ -126,7 +129,13 @@ class World:
         facts = InstanceFacts(new_id or self.lend_id(0), name, 1, by, self.now, reference)
         instance = Instance(self, definition, facts, label)
         self.instances.append(instance)
-        self._start_or_queue(instance, filled)
+        self.starting += 1
+        if self.starting > DEEPEST_STARTS:
+            raise OverBudget(f"more than {DEEPEST_STARTS} cases start one another without a wait in between")
+        try:
+            self._start_or_queue(instance, filled)
+        finally:
+            self.starting -= 1
         return instance
 
     def _refuse_starter(self, definition: Definition, person: Person) -> None:
