@@ -15,6 +15,7 @@ ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
     "SECRET_KEY": "only-for-benchmarks-" + "k" * 50,
     "WORKFLOW_LOOPBACK": "1",
+    "WORKFLOW_TRANSACTION_SECONDS": "60",
     "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine adds no InternalContinue that is recorded or accounted for
     "LOG_LEVEL": "ERROR",
 }

@@ -146,6 +146,8 @@ def queue_newborn(born: Loaded, *, actor: Actor) -> Instance:
         updated_at=born.now,
         parent_id=born.parent_id,
         depth=born.depth,
+        root_id=born.root_id,
+        hops=born.hops,
     )
     instance.status = InstanceStatus.QUEUED
     instance.save(force_insert=True)

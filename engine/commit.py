@@ -51,7 +51,7 @@ TASK = (
 
 PARTS: dict[str, str] = {
     "new_instances": "id uuid, tenant_id uuid, template_id uuid, version_id uuid, parent_id uuid, parent_token bigint, "
-    "depth smallint, input jsonb, "
+    "depth smallint, root_id uuid, hops integer, input jsonb, "
     "started_by_id uuid, started_by_name text, started_at timestamptz, " + INSTANCE,
     "instances": "id uuid, " + INSTANCE,
     "new_runtimes": "instance_id uuid, tenant_id uuid, state_version bigint, runtime_provider text, "
@@ -121,6 +121,8 @@ class Batch:
     began_at: float = field(default_factory=perf_counter)
     references: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
     """Which references of a template are to be held by instances born here, where they may be in use only once."""
+    versions: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    """Versions that were looked up for what is born here: a long list mostly starts one and the same."""
 
     def add(self, part: str, row: Row) -> None:
         self.rows[part].append(row)

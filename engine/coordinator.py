@@ -11,6 +11,7 @@ Everybody takes locks in one order: runtime rows by instance id, then what hangs
 import json
 import socket
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,9 +19,8 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-
 from engine.admission import admit_next, queue_newborn
+from engine.allowance import Allowance
 from engine.audit import Chain, database_now
 from engine.calendars import calendar_named
 from engine.commit import Batch, Row, run_hot, write
@@ -31,16 +31,27 @@ from engine.four_eyes import members_of
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.interpreter import advance, reference_at_start
+from engine.kernel.joining import joined
 from engine.kernel.json_text import read_json
-from engine.kernel.signals import CancelCase, Continue, Happening, InstanceFacts, Lent, Started, TaskCompleted
-from engine.kernel.snapshot import Snapshot
+from engine.kernel.signals import (
+    CancelCase,
+    ChildEnded,
+    Continue,
+    Happening,
+    InstanceFacts,
+    Lent,
+    Started,
+    TaskCompleted,
+)
+from engine.kernel.snapshot import Snapshot, copied
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_batch
 from engine.models import TemplateVersion
 from engine.outbox import announce_on_commit
 from engine.outward import addresses_of, births_of, newborn, send_outward
 from engine.places import entered, let_in_next
-from engine.projection import Delivery, Loaded, Stage, project
+from engine.projection import Delivery, Loaded, Stage, project, project_unborn
+from engine.projection.rows import child_ended, tell_of_child
 from engine.rates import admitting
 from engine.references import hold_reference, holder_of, in_use, is_unique
 from engine.routing import hold_addresses
@@ -55,7 +66,7 @@ LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) OR
 LOADED = """
 r.instance_id, r.tenant_id, i.template_id, i.version_id, r.state_version, r.snapshot, i.status, i.reference,
 i.started_by_name, i.started_at, i.started_by_id, i.audit_seq, i.audit_hash, t.name, v.number, r.active_task_id,
-i.parent_id, i.parent_token, i.depth,
+i.parent_id, i.parent_token, i.depth, i.root_id, i.hops,
 coalesce(t.concurrent_limit, n.concurrent_limit) IS NOT NULL,
 CASE WHEN r.snapshot_schema_version = 0 THEN i.input END, clock_timestamp()
 """
@@ -140,7 +151,7 @@ def loaded_of(row: tuple[Any, ...]) -> Loaded:
     """Read the columns of `LOADED`."""
     (instance_id, tenant_id, template_id, version_id, state_version, snapshot, status, reference, started_by, started_at,
      started_by_id, audit_seq, audit_hash, template, number, active_task_id,
-     parent_id, parent_token, depth, limited, values, now) = row  # fmt: skip
+     parent_id, parent_token, depth, root_id, hops, limited, values, now) = row  # fmt: skip
     keep_time(now)
     return Loaded(
         instance_id=instance_id,
@@ -158,6 +169,8 @@ def loaded_of(row: tuple[Any, ...]) -> Loaded:
         parent_id=parent_id,
         parent_token=parent_token,
         depth=depth,
+        root_id=root_id,
+        hops=hops,
         limited=limited,
         input=_json(values),
     )
@@ -174,12 +187,13 @@ def _snapshot(stored: str) -> Snapshot | None:
     return Snapshot.from_json(content) if content else None
 
 
-def lend(loaded: Loaded, perform: Performer | None = None) -> Lent:
+def lend(loaded: Loaded, perform: Performer | None = None, allowance: Allowance | None = None) -> Lent:
     """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
-    stop_at = time.monotonic() + settings.WORKFLOW_SLICE_SECONDS
+    allowance = allowance or Allowance()
+    stop_at = time.monotonic() + allowance.slice_seconds
     return Lent(
         now=loaded.now,
-        max_steps=settings.WORKFLOW_SLICE_STEPS,
+        max_steps=allowance.slice_steps,
         stop=lambda: time.monotonic() > stop_at,
         admit=admitting(loaded.tenant_id, loaded.now),
         has_place=entered(loaded.instance_id),
@@ -187,41 +201,115 @@ def lend(loaded: Loaded, perform: Performer | None = None) -> Lent:
         perform=perform,
         new_id=lambda number: uuid7(),
         members=lambda roles, level: members_of(loaded.tenant_id, roles, level),
+        refuse_birth=allowance.refusing(loaded),
         decorator=registered_decorators().get,
     )
 
 
-def _run(
-    batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, *, alone: bool = True
-) -> list[Stage]:
-    """Let the kernel carry out what was delivered, and bring to life what that starts; put all rows into the batch.
+@dataclass(slots=True)
+class Life:
+    """An instance within one transaction: how it was loaded or is born, and what its turns have made of it so far."""
 
-    Transactional functions run only in a slice that is `alone` in its transaction.
+    loaded: Loaded
+    deliveries: Sequence[Delivery]
+    stage: Stage
+
+
+@dataclass(slots=True)
+class Family:
+    """One instance that is moved, and everything that it brings about in the same transaction.
+
+    What is born runs at once, turn by turn: a child that ends is told to its parent, which goes on. So a child that never waits
+    is over before anybody is answered. All turns of an instance are written as one slice. What goes beyond the transaction's
+    allowance is queued: births as instances that a worker begins, ends of children as signals to their parents.
     """
-    definition = definition_of(loaded.version_id)
-    happenings: list[Happening] = [delivery.happening for delivery in deliveries]
-    begins = _begins(loaded, happenings)
-    if begins:
-        happenings = [
-            Started(loaded.input),
-            *(happening for happening in happenings if not isinstance(happening, Continue)),
-        ]
-    performer = Performer(loaded.tenant_id) if alone else None
-    result = advance(definition, loaded.snapshot, loaded.facts, happenings, lend(loaded, performer))
-    if performer is not None and performer.raised(result.error):
-        _refuse_completion(result, happenings)
-    if begins:
-        result = _without_start(result, len(deliveries))
-    stage = Stage(loaded, result, deliveries, actor, node(), batch)
-    births = list(_births(stage))
-    project(stage)
-    stages = [stage]
-    for born in births:
-        if born.limited:
-            stage.waiting.append(born)
+
+    batch: Batch
+    actor: Actor
+    allowance: Allowance
+    alone: bool
+    """Transactional functions run only in a slice that is alone in its transaction."""
+    lives: dict[UUID, Life] = field(default_factory=dict)
+    births: deque[tuple[Life, Loaded]] = field(default_factory=deque)
+    ends: deque[tuple[Life, ChildEnded]] = field(default_factory=deque)
+
+    def run(self, loaded: Loaded, deliveries: Sequence[Delivery]) -> list[Stage]:
+        """Let the kernel carry out what was delivered, and what follows; put all rows into the batch."""
+        self._begin(loaded, deliveries)
+        while self.ends or self.births:
+            if self.ends:
+                self._go_on(*self.ends.popleft())
+            else:
+                self._bear(*self.births.popleft())
+        for life in self.lives.values():
+            project(life.stage)
+        return [life.stage for life in self.lives.values()]
+
+    def _begin(self, loaded: Loaded, deliveries: Sequence[Delivery]) -> None:
+        """Take the first turn of an instance."""
+        happenings: list[Happening] = [delivery.happening for delivery in deliveries]
+        begins = _begins(loaded, happenings)
+        if begins:
+            told = [happening for happening in happenings if not isinstance(happening, Continue)]
+            happenings = [Started(loaded.input), *told]
+        result = self._advance(loaded, happenings, deliveries)
+        if begins:
+            result = _without_start(result, len(deliveries))
+        stage = Stage(loaded, result, deliveries, self.actor, node(), self.batch)
+        life = self.lives[loaded.instance_id] = Life(loaded, deliveries, stage)
+        self._follow(life, stage)
+
+    def _advance(self, loaded: Loaded, happenings: Sequence[Happening], deliveries: Sequence[Delivery]) -> Slice:
+        performer = Performer(loaded.tenant_id) if self.alone else None
+        definition, lent = definition_of(loaded.version_id), lend(loaded, performer, self.allowance)
+        result = advance(definition, loaded.snapshot, loaded.facts, happenings, lent)
+        self.allowance.spend(result)
+        if performer is not None and performer.raised(result.error):
+            _refuse_completion(result, [delivery.happening for delivery in deliveries])
+        return result
+
+    def _follow(self, life: Life, turn: Stage) -> None:
+        """Line up what a turn asks for: births, answers of what could not be born, and its own end for its parent."""
+        for born in _births(turn):
+            if born.limited:
+                life.stage.waiting.append(born)
+            else:
+                self.births.append((life, born))
+        self.ends.extend((life, answer) for answer in turn.answers)
+        turn.answers.clear()
+        self._tell_parent(life)
+
+    def _tell_parent(self, life: Life) -> None:
+        parent = self.lives.get(life.loaded.parent_id) if life.loaded.parent_id else None
+        if parent is not None and life.loaded.parent_token is not None and life.stage.ends:
+            life.stage = replace(life.stage, parent_told=True)
+            self.ends.append((parent, child_ended(life.loaded, life.stage.result)))
+
+    def _bear(self, parent: Life, born: Loaded) -> None:
+        if self.allowance.take_birth():
+            self._begin(born, ())
         else:
-            stages += _run(batch, born, (), actor, alone=alone)
-    return stages
+            project_unborn(self.batch, born, self.actor)
+            parent.stage.unborn.append(born)
+
+    def _go_on(self, life: Life, ended: ChildEnded) -> None:
+        """Tell an instance that a child of its own ended; where it cannot go on here and now, by a signal."""
+        before = life.stage.result
+        if before.status is not InstanceStatus.RUNNING or before.more or not self.allowance.is_left:
+            tell_of_child(life.stage, ended, life.loaded.instance_id)
+            return
+        snapshot = Snapshot.from_json(copied(before.snapshot.to_json()))
+        then = self._advance(replace(life.loaded, snapshot=snapshot), [ended], life.deliveries)
+        life.stage = replace(life.stage, result=joined(before, then))
+        self._follow(life, replace(life.stage, result=then))
+
+
+def _run(
+    batch: Batch, loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, allowance: Allowance | None = None
+) -> list[Stage]:
+    """Move one instance, alone in its transaction unless the allowance is for several."""
+    allowance = allowance or Allowance()
+    return Family(batch, actor, allowance, alone=allowance.slices == 1).run(loaded, deliveries)
 
 
 def _births(stage: Stage) -> Iterator[Loaded]:
@@ -272,6 +360,8 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     for stage in stages:
         if stage.is_birth:
             hold_reference(stage.loaded, stage.reference)
+        for born in stage.unborn:
+            hold_reference(born, born.facts.reference)
     sent = carry_out_task_effects(stages) + send_outward(stages) + let_in_next(stages)
     waiting = _queue_waiting(stages)
     sent += sum(admit_next(*slot, stages[0].now) for slot in sorted(_freed(stages) | waiting))
@@ -348,13 +438,32 @@ def start(
     now: datetime | None = None,
 ) -> Advanced:
     """Bring an instance to life and run it to its first wait. Call inside a transaction."""
-    now = now or database_now()
-    born = newborn(version, template, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
-    loaded = with_reference(replace(born, facts=replace(born.facts, reference=reference)))
+    loaded = _about_to_live(actor, version, template, values, reference, now)
     batch = Batch()
     if loaded.facts.reference is not None:
         batch.references[loaded.template_id, loaded.facts.reference] = loaded.instance_id
     return _commit(batch, _run(batch, loaded, (), actor))[0]
+
+
+def _about_to_live(
+    actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None, now: datetime | None
+) -> Loaded:
+    now = now or database_now()
+    born = newborn(version, template, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
+    return with_reference(replace(born, facts=replace(born.facts, reference=reference)))
+
+
+def start_later(
+    *, actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None = None
+) -> UUID:
+    """Let a worker bring an instance to life; return its id. Call inside a transaction."""
+    loaded = _about_to_live(actor, version, template, values, reference, None)
+    batch = Batch()
+    project_unborn(batch, loaded, actor)
+    write(batch)
+    hold_reference(loaded, loaded.facts.reference)
+    announce_on_commit([loaded.now], loaded.now)
+    return loaded.instance_id
 
 
 def deliver(*, instance_id: UUID, deliveries: Sequence[Delivery], actor: Actor) -> Advanced:
@@ -372,6 +481,7 @@ def deliver_batch(claimed: Sequence[tuple[Loaded, Sequence[Delivery]]]) -> list[
     """Apply what is due for many claimed instances and write it all in one statement."""
     batch = Batch()
     stages: list[Stage] = []
+    allowance = Allowance(slices=max(len(claimed), 1))
     for loaded, deliveries in claimed:
-        stages += _run(batch, loaded, deliveries, engine_actor(loaded.tenant_id), alone=len(claimed) == 1)
+        stages += _run(batch, loaded, deliveries, engine_actor(loaded.tenant_id), allowance)
     return _commit(batch, stages) if stages else []

@@ -16,12 +16,12 @@ from engine.definitions import definition_of
 from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
 from engine.kernel.errors import StepError, error_names
 from engine.kernel.forms import FieldError, check_values
-from engine.kernel.signals import InstanceFacts, SignalType
+from engine.kernel.signals import ChildEnded, InstanceFacts, SignalType
+from engine.kernel.steps.children import unfit_input
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.kernel.triggers import EventStart, event_start
 from engine.models import Instance, TemplateVersion
 from engine.projection import Loaded, Stage
-from engine.projection.rows import signal_row
 from engine.routing import Address
 from workflowplatform.ids import uuid7
 
@@ -92,7 +92,19 @@ def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
             continue
         name = version.template.name
         born = newborn(version, name, given.input, now=stage.now, started_by=starter, started_by_id=starter_id)
-        yield replace(born, facts=replace(born.facts, reference=given.reference), limited=_is_limited(version))
+        born = replace(born, facts=replace(born.facts, reference=given.reference), limited=_is_limited(version))
+        yield _linked(stage, born)
+
+
+def _linked(stage: Stage, born: Loaded) -> Loaded:
+    """Count a link of a chain: after a wait a family of its own begins, without one it goes on."""
+    if stage.result.snapshot.waited:
+        return born
+    return replace(born, root_id=_root(stage), hops=stage.loaded.hops + 1)
+
+
+def _root(stage: Stage) -> UUID:
+    return stage.loaded.root_id or stage.loaded.instance_id
 
 
 def listeners(
@@ -112,7 +124,10 @@ def listeners(
 
 
 def _child(stage: Stage, effect: StartChild) -> Loaded | None:
-    version = _version(stage, effect)
+    key = (stage.loaded.version_id, effect.name, effect.version)
+    if key not in stage.batch.versions:
+        stage.batch.versions[key] = _version(stage, effect)
+    version = stage.batch.versions[key]
     if version is None:
         _refuse(stage, effect, "definition", "unknown_workflow", f"There is no active workflow named {effect.name}.")
         return None
@@ -122,7 +137,7 @@ def _child(stage: Stage, effect: StartChild) -> Loaded | None:
     values, errors = check_values(definition_of(version.pk).input_schema, effect.input)
     if errors:
         first = errors[0]
-        _refuse(stage, effect, "business", "invalid_input", f"{first.path or 'input'}: {first.message}")
+        _refuse(stage, effect, "definition", "child_input", unfit_input(effect.name, first))
         return None
     return _born(stage, effect, version, values)
 
@@ -137,9 +152,11 @@ def _born(stage: Stage, effect: StartChild, version: TemplateVersion, values: An
         started_by_id=stage.loaded.started_by_id,
         instance_id=UUID(effect.instance) if effect.instance else None,
     )
-    depth = stage.loaded.depth + 1 if effect.token is not None else 0
-    limited = effect.token is None and _is_limited(version)
-    return replace(born, parent_id=stage.loaded.instance_id, parent_token=effect.token, depth=depth, limited=limited)
+    born = replace(born, parent_id=stage.loaded.instance_id, parent_token=effect.token)
+    if effect.token is None:
+        return _linked(stage, replace(born, limited=_is_limited(version)))
+    hops = 0 if stage.result.snapshot.waited else stage.loaded.hops
+    return replace(born, depth=stage.loaded.depth + 1, root_id=_root(stage), hops=hops)
 
 
 def _is_limited(version: TemplateVersion) -> bool:
@@ -163,9 +180,7 @@ def _refuse(stage: Stage, effect: StartChild, error_class: str, code: str, messa
         stage.refusals.append(Act("refuse_start", step=effect.step, cause=message, new={"workflow": effect.name}))
         return
     error = error_names(ErrorRecord(error_class, code, message, effect.step))
-    payload = {"status": "failed", "outcome": None, "output": None, "error": error, "instance": ""}
-    row = signal_row(stage, SignalType.SUB_WORKFLOW_COMPLETED, effect.token, stage.now)
-    stage.batch.add("new_signals", row | {"payload": payload})
+    stage.answers.append(ChildEnded(effect.token, "failed", None, None, error, ""))
 
 
 def addresses_of(stages: Sequence[Stage]) -> list[Address]:
@@ -209,6 +224,4 @@ def _end_children(stage: Stage) -> int:
         return 0
     children = Instance.objects.filter(parent_id=stage.loaded.instance_id, parent_token__in=tokens)
     live = children.exclude(status__in=TERMINAL_INSTANCE).values_list("pk", flat=True)
-    return sum(
-        routing.queue_signal(stage.loaded.tenant_id, child, SignalType.PARENT_ENDED, stage.now) for child in live
-    )
+    return routing.queue_signals(stage.loaded.tenant_id, live, SignalType.PARENT_ENDED, stage.now)

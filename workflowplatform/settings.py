@@ -253,6 +253,14 @@ WORKFLOW_LATE_SECONDS = float(os.environ.get("WORKFLOW_LATE_SECONDS", "30"))
 WORKFLOW_SLICE_STEPS = int(os.environ.get("WORKFLOW_SLICE_STEPS", "500"))
 WORKFLOW_SLICE_SECONDS = float(os.environ.get("WORKFLOW_SLICE_SECONDS", "0.05"))
 """A slice that takes longer stops early and goes on by an InternalContinue."""
+WORKFLOW_TRANSACTION_BIRTHS = int(os.environ.get("WORKFLOW_TRANSACTION_BIRTHS", "200"))
+WORKFLOW_TRANSACTION_STEPS = int(os.environ.get("WORKFLOW_TRANSACTION_STEPS", "2000"))
+WORKFLOW_TRANSACTION_SECONDS = float(os.environ.get("WORKFLOW_TRANSACTION_SECONDS", "0.5"))
+"""How many instances run from their start in one transaction, and how much follows in it; the rest is queued."""
+WORKFLOW_MOST_DESCENDANTS = int(os.environ.get("WORKFLOW_MOST_DESCENDANTS", "10000"))
+"""How many instances may come of one: its children and theirs, and what they start by themselves without ever having waited."""
+WORKFLOW_LONGEST_CHAIN = int(os.environ.get("WORKFLOW_LONGEST_CHAIN", "1000"))
+"""How many instances may start one another by `continue_with` or events without a wait in between."""
 WORKFLOW_DIAGRAMS = flag("WORKFLOW_DIAGRAMS", True)
 """Whether workers lay out diagrams; without it pages and REST show the outline."""
 WORKFLOW_METRICS_DIR = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or str(DATA_DIR / "metrics")

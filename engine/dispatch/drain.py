@@ -129,7 +129,7 @@ def _drain(calls: CallsUnderWay, stop: Callable[[], bool], *, awaiting: bool) ->
         drained.started += clock.take_turn()
         rows = hand.take_turn()
         drained.rows += rows
-        if drain_once(drained, calls) or rows:
+        if drain_once(drained, calls, stop) or rows:
             continue
         if not (awaiting and calls.count):
             return drained
@@ -138,18 +138,18 @@ def _drain(calls: CallsUnderWay, stop: Callable[[], bool], *, awaiting: bool) ->
     return drained
 
 
-def drain_once(drained: Drained, calls: CallsUnderWay) -> bool:
+def drain_once(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool] = never) -> bool:
     """Deliver what calls brought and take one batch; tell whether there was anything to do."""
     settled = calls.settle()
     drained.looked_at = time.monotonic()
     calls.cautious = bool(caution.left)
     try:
-        begun, count = _take_cautiously(drained, calls) if calls.cautious else _take_and_begin(calls)
+        begun, count = _take_cautiously(drained, calls, stop) if calls.cautious else _take_and_begin(calls)
     except Exception:
         if is_connection_lost():
             raise
         log.exception("batch failed, taking its instances one by one")
-        begun, count = _take_one_by_one(drained, calls)
+        begun, count = _take_one_by_one(drained, calls, stop)
         count = max(count, 1)
     drained.signals += count
     drained.calls += begun
@@ -242,27 +242,32 @@ def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
     )
 
 
-def _take_cautiously(drained: Drained, calls: CallsUnderWay) -> tuple[int, int]:
+def _take_cautiously(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
     """Take one instance after the other, each attempt counted beforehand and each call begun alone."""
     with transaction.atomic():
         claimed = _claim(1, calls)
     for instance_id in claimed:
         caution.left -= 1
         count_beforehand(instance_id)
-    begun, count = _take_each(claimed, drained, calls)
+    begun, count = _take_each(claimed, drained, calls, stop)
     return begun, max(count, len(claimed))
 
 
-def _take_one_by_one(drained: Drained, calls: CallsUnderWay) -> tuple[int, int]:
+def _take_one_by_one(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
     """Redo a failed batch instance by instance; count the attempt of each that fails by itself."""
     with transaction.atomic():
         claimed = _claim(settings.WORKFLOW_DRAIN_BATCH, calls)
-    return _take_each(claimed, drained, calls)
+    return _take_each(claimed, drained, calls, stop)
 
 
-def _take_each(claimed: Iterable[UUID], drained: Drained, calls: CallsUnderWay) -> tuple[int, int]:
+def _take_each(
+    claimed: Iterable[UUID], drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]
+) -> tuple[int, int]:
+    """Take each by itself, until somebody asks to stop: each is a transaction with an allowance of its own."""
     begun = count = 0
     for instance_id in claimed:
+        if stop():
+            break
         try:
             called, applied = _take_and_begin(calls, instance_id)
         except Exception as error:

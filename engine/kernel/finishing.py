@@ -310,9 +310,18 @@ def retry_now(machine: Machine, frame: Frame, leaf: Frame) -> None:
 
 
 def remember_origin(machine: Machine, frame: Frame, error: ErrorRecord) -> None:
-    """Keep how the case stood when an error began that could become an incident."""
-    if uncaught_end(machine, error) is None and id(error) not in machine.origins:
+    """Keep how the case stood when an error began that could become an incident.
+
+    Below branches that are counted there is nothing to keep: when the join fails, the error begins anew there. A copy for each of
+    thousands of items that fail would take as many times the whole case.
+    """
+    if uncaught_end(machine, error) is None and id(error) not in machine.origins and not _is_counted(machine, frame):
         machine.origins[id(error)] = (error, machine.checkpoint(frame))
+
+
+def _is_counted(machine: Machine, frame: Frame) -> bool:
+    above = (found for found in machine.upward(frame) if found is not frame and found.step)
+    return any(machine.step_of(found).kind in ("for_each", "parallel") for found in above)
 
 
 def uncaught_end(machine: Machine, error: ErrorRecord) -> InstanceStatus | None:

@@ -12,12 +12,26 @@ from typing import Any
 
 from engine.kernel.effects import BarPeople, WaitKind
 from engine.kernel.machine import Machine
+from engine.kernel.periods import spell_moment
 from engine.kernel.program import Definition, Step
 from engine.kernel.snapshot import Frame, Snapshot
 
 START = "start"
 Participants = Mapping[str, Mapping[str, str]]
 """Step → person → the moment when they last took part in it."""
+
+
+def remember_person(machine: Machine, step: str | None, name: str | None, at: str | None = None) -> None:
+    """Keep that somebody took part in a step, and when; nobody and the engine take no part."""
+    if step and name:
+        machine.people.setdefault(step, {})[name] = at or spell_moment(machine.now)
+        machine.took_part.setdefault(step, []).append((name, machine.next))
+
+
+def everybody(people: Participants) -> dict[str, str]:
+    """Name everybody who took part in any step, with the moment when they last did."""
+    acts = sorted((at, name) for names in people.values() for name, at in names.items())
+    return {name: at for at, name in acts}
 
 
 def children_named(definition: Definition, step: Step) -> tuple[str, ...]:

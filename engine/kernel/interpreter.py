@@ -15,17 +15,18 @@ import engine.kernel.steps.children
 import engine.kernel.steps.ends
 import engine.kernel.steps.lines
 import engine.kernel.steps.tasks  # noqa: F401
-from engine.kernel.editing import edit, stand_in
+from engine.kernel.editing import edit
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
-from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names, error_record
+from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
 from engine.kernel.finishing import finish, mend, uncaught_end
-from engine.kernel.four_eyes import bar_people
+from engine.kernel.four_eyes import bar_people, remember_person
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Checkpoint, Ended, Machine
 from engine.kernel.opening import begin, told_line
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import ROOT, Definition
+from engine.kernel.repairing import error_of_stuck, released, skip_step, stuck
 from engine.kernel.ringing import DUE, ROLES, ring
 from engine.kernel.signalling import deliver
 from engine.kernel.signals import (
@@ -78,7 +79,7 @@ def advance(
     snapshot = snapshot or _before_the_first(facts, lent)
     machine = Machine(definition, snapshot, facts, lent, RULES)
     if machine.status is InstanceStatus.INCIDENT:
-        machine.error = _error_of_stuck(machine)
+        machine.error = error_of_stuck(machine)
     if machine.queue:
         machine.now = parse_moment(snapshot.now)
     pending = bool(machine.queue or machine.emits)
@@ -98,6 +99,11 @@ def advance(
     bar_people(machine)
     machine.forget_names()  # names and machine hold each other: let go, or every slice waits for the garbage collector
     return _slice(machine, tuple(applied), tuple(kept), more)
+
+
+def _was_awaited(happening: Happening) -> bool:
+    """Tell whether a happening came from outside: from a person, the clock, a signal, a call, or a child that waited."""
+    return happening.waited if isinstance(happening, ChildEnded) else not isinstance(happening, (Started, Continue))
 
 
 def _before_the_first(facts: InstanceFacts, lent: Lent) -> Snapshot:
@@ -123,7 +129,7 @@ def _must_stop(machine: Machine, lent: Lent) -> bool:
         return False
     if any(message.outcome == FAILED for message in machine.queue):
         return False
-    return machine.steps_run >= lent.max_steps or (lent.stop is not None and bool(lent.stop()))
+    return machine.is_spent
 
 
 def _tell(machine: Machine, message: Ended) -> None:
@@ -201,7 +207,10 @@ def _apply(machine: Machine, happening: Happening) -> bool:
         raise KernelError(f"unknown happening {type(happening).__name__}")
     if machine.status in TERMINAL_INSTANCE:
         return False
-    return act(machine, happening)
+    before, machine.waited = machine.waited, machine.waited or _was_awaited(happening)
+    applied = act(machine, happening)
+    machine.waited = machine.waited if applied else before
+    return applied
 
 
 def _start(machine: Machine, happening: Started) -> bool:
@@ -286,7 +295,7 @@ def _skip_task(machine: Machine, happening: TaskSkipped) -> bool:
     leaf = _leaf(machine, happening.token, WaitKind.TASK)
     if leaf is None or "skip" not in machine.step_of(machine.frames[leaf.p]).body.get("allow", ()):
         return False
-    machine.remember_person(machine.frames[leaf.p].step, happening.by)
+    remember_person(machine, machine.frames[leaf.p].step, happening.by)
     machine.end(machine.frames[leaf.p], SKIPPED, reason=happening.reason, how=Closing.SKIPPED)
     return True
 
@@ -300,27 +309,13 @@ def _cancel_case(machine: Machine, happening: CancelCase) -> bool:
     return True
 
 
-def _stuck(machine: Machine, run: int | None) -> Frame | None:
-    """Find the failed step that an operator means: the one named, or the first."""
-    for number in sorted(machine.frames):
-        if machine.frames[number].phase == "stuck" and run in (None, number):
-            return machine.frames[number]
-    return None
-
-
-def _error_of_stuck(machine: Machine) -> ErrorRecord | None:
-    """Give the error of the first step that is stuck: it stands until somebody helps, whatever else happens."""
-    frame = _stuck(machine, None)
-    return None if frame is None else error_record((frame.more or {})["error"])
-
-
 def _retry_step(machine: Machine, happening: StepRetried) -> bool:
-    frame = _stuck(machine, happening.run)
+    frame = stuck(machine, happening.run)
     if frame is None:
         return False
-    _released(machine, frame)
+    released(machine, frame)
     if happening.input is not None:
-        machine.remember_person(frame.step, happening.by)
+        remember_person(machine, frame.step, happening.by)
         edit(machine, frame, happening.input)
     if frame.step == ROOT:
         machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
@@ -337,29 +332,6 @@ def _go_on_with_case(machine: Machine, root: Frame) -> None:
         machine.finish(root, COMPLETED)
 
 
-def _skip_step(machine: Machine, happening: StepSkipped) -> bool:
-    frame = _stuck(machine, happening.run)
-    if frame is None:
-        return False
-    _released(machine, frame)
-    frame.phase = None
-    machine.remember_person(frame.step, happening.by)
-    if happening.output is None:
-        machine.end(frame, SKIPPED, reason=happening.reason)
-    else:
-        stand_in(machine, frame, happening.output, happening.reason)
-    return True
-
-
-def _released(machine: Machine, frame: Frame) -> None:
-    """Let the case run again unless another step is stuck too."""
-    frame.phase, more = None, dict(frame.more or {})
-    more.pop("error", None)
-    frame.more = more or None
-    machine.error = _error_of_stuck(machine)
-    machine.status = InstanceStatus.RUNNING if machine.error is None else InstanceStatus.INCIDENT
-
-
 HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     Started: _start,
     TaskCompleted: _answer(WaitKind.TASK),
@@ -374,7 +346,7 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     NamedSignal: _signal,
     CancelCase: _cancel_case,
     StepRetried: _retry_step,
-    StepSkipped: _skip_step,
+    StepSkipped: skip_step,
     Continue: lambda machine, happening: False,
 }
 """What each happening does; it answers whether it was applied or stale."""

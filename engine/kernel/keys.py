@@ -35,6 +35,13 @@ def _mark(frame: Frame) -> str:
     return f"{place}{f'+{frame.again}' if frame.again else ''}{f'~{edit}' if edit else ''}"
 
 
+def number(machine: Machine, what: str) -> int:
+    """Give an occurrence of something its number, from 0; none is given twice, whatever is tried again."""
+    found = machine.occurrences.get(what, 0)
+    machine.occurrences[what] = found + 1
+    return found
+
+
 def carry(machine: Machine, frame: Frame, scope: Frame) -> None:
     """Let a frame that moves under a scope further out take along where it was."""
     shown, sign = machine.iteration(frame), occurrence(machine, frame)

@@ -139,6 +139,7 @@ class Machine(Tree):
         self.done = list(snapshot.done)
         self.people = {step: dict(names) for step, names in snapshot.people.items()}
         self.occurrences = dict(snapshot.occurrences)
+        self.waited = snapshot.waited
         self.frames = {}
         self.children = {0: []}
         for stored in snapshot.frames:
@@ -219,15 +220,15 @@ class Machine(Tree):
         if self.opened.pop(leaf.n, None) is None:
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
 
-    def number(self, what: str) -> int:
-        """Give an occurrence of something its number, from 0; none is given twice, whatever is tried again."""
-        found = self.occurrences.get(what, 0)
-        self.occurrences[what] = found + 1
-        return found
-
     def handle(self, frame: Frame) -> None:
         """Let a handler run in place of a body; the place that the body had under a throttle is free."""
         frame.phase, frame.place = "handling", None
+
+    @property
+    def is_spent(self) -> bool:
+        """Tell whether this slice has done what it may."""
+        lent = self.lent
+        return self.steps_run >= lent.max_steps or (lent.stop is not None and bool(lent.stop()))
 
     # what became of steps
 
@@ -283,12 +284,6 @@ class Machine(Tree):
             if found.state is not None:
                 return found.state
         return self.state
-
-    def remember_person(self, step: str | None, name: str | None, at: str | None = None) -> None:
-        """Keep that somebody took part in a step, and when; nobody and the engine take no part."""
-        if step and name:
-            self.people.setdefault(step, {})[name] = at or spell_moment(self.now)
-            self.took_part.setdefault(step, []).append((name, self.next))
 
     # ends
 
@@ -373,6 +368,7 @@ class Machine(Tree):
             occurrences=self.occurrences,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
             waits=[self._shown(leaf) for leaf in self.leaves()],
+            waited=self.waited,
         )
 
     def _shown(self, leaf: Frame) -> dict[str, Json]:

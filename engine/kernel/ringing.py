@@ -15,11 +15,13 @@ from engine.kernel.finishing import (
     told_handler,
     told_on_timeout,
 )
+from engine.kernel.keys import number
 from engine.kernel.machine import FAILED, Ended, Machine
 from engine.kernel.opening import ask_again, open_list, open_steps
 from engine.kernel.scopes import carried_names, scope_above, told_lingering
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
+from engine.kernel.steps.tally import FILL, fill_on
 from engine.kernel.transitions import StepStatus
 from engine.kernel.watching import due_of, open_timer
 
@@ -75,7 +77,7 @@ def call_handler(machine: Machine, host: Frame, role: str, names: dict[str, Json
 def _position(machine: Machine, host: Frame, scope: Frame, handler: str) -> str:
     """Say which occurrence of a handler this is, at the place of its host within the scope."""
     place = machine.iteration(host)
-    return f"{place[len(machine.iteration(scope)) :]}[{machine.number(f'{handler}{place}')}]"
+    return f"{place[len(machine.iteration(scope)) :]}[{number(machine, f'{handler}{place}')}]"
 
 
 def _told_interrupting(machine: Machine, host: Frame, message: Ended) -> None:
@@ -104,6 +106,7 @@ ROLES: Mapping[str, Callable[[Machine, Frame, Ended], None]] = {
     "interrupting": _told_interrupting,
     "beside": _told_beside,
     "linger": told_lingering,
+    FILL: fill_on,
 }
 """What the end of something means that is no part of a step's body."""
 

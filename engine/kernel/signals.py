@@ -116,6 +116,8 @@ class ChildEnded:
     output: Json
     error: Json
     instance: str
+    waited: bool = False
+    """Whether anything in the child waited for a person, a time, a signal or a call before it ended."""
     people: Mapping[str, str] = field(default_factory=dict)
     """Everybody who took part in the child or below it, with the moment when they last did."""
 
@@ -204,5 +206,7 @@ class Lent:
     """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""
     members: Any = None
     """A function of (roles, lowest level) that names the active people who hold any of these roles. None: nobody is known."""
+    refuse_birth: Any = None
+    """A function of (own_life, waited) that gives code and sentence where one more instance may not be started, else None."""
     decorator: Any = None
     """A function of a decorator's name that gives the decorator, or None where there is none of that name."""

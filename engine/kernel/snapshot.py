@@ -115,6 +115,8 @@ class Snapshot:
     frames: list[dict[str, Json]] = field(default_factory=list)
     waits: list[dict[str, Json]] = field(default_factory=list)
     """Derived when stored, never read by the machine."""
+    waited: bool = False
+    """Whether the case has ever waited for more than its own children: a chain of cases that never do has no end."""
 
     def to_json(self) -> dict[str, Json]:
         """Give the stored form, keys as the design names them."""
@@ -139,6 +141,7 @@ class Snapshot:
             "occurrences": self.occurrences,
             "frames": self.frames,
             "waits": self.waits,
+            "waited": self.waited,
             "subWorkflowFrames": [wait for wait in self.waits if wait["kind"] == "child"],
         }
 
@@ -186,6 +189,7 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
         occurrences=stored.get("occurrences", {}),
         frames=stored["frames"],
         waits=stored["waits"],
+        waited=stored.get("waited", False),
     )
 
 

@@ -41,6 +41,10 @@ class Instance(IdRow, AuditedSubject):
     parent_token = models.BigIntegerField(null=True, blank=True)
     """The parent's wait that this instance answers; None beside a parent: it was started to go its own way."""
     depth = models.PositiveSmallIntegerField(default=0)
+    root_id = models.UUIDField(null=True, blank=True)
+    """The first of the family that it was born into; None: itself."""
+    hops = models.PositiveIntegerField(default=0, db_default=0)
+    """How many links without a wait led to it: starts by `continue_with` and by events."""
     started_by_id = models.UUIDField(null=True, blank=True)
     started_by_name = models.CharField(max_length=100, blank=True)
     started_at = models.DateTimeField()
@@ -61,6 +65,7 @@ class Instance(IdRow, AuditedSubject):
             models.Index(
                 fields=("parent", "parent_token"), condition=Q(parent__isnull=False), name="instances_by_parent"
             ),
+            models.Index(fields=("root_id",), condition=Q(root_id__isnull=False), name="instances_by_root"),
             BrinIndex(fields=("started_at", "ended_at"), autosummarize=True, name="instances_by_day"),
         )
         constraints = (

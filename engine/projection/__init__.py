@@ -18,8 +18,9 @@ from engine.projection.rows import (
 from engine.projection.stage import NEVER, STANDING_STILL, Delivery, Loaded, Stage
 from engine.projection.summary import add_instance, add_runtime
 from engine.projection.tasks import note_answers
+from engine.projection.unborn import project_unborn
 
-__all__ = ["NEVER", "STANDING_STILL", "Delivery", "Loaded", "Stage", "project"]
+__all__ = ["NEVER", "STANDING_STILL", "Delivery", "Loaded", "Stage", "project", "project_unborn"]
 
 
 def project(stage: Stage) -> None:

@@ -1,15 +1,16 @@
 """Rows beside an instance: waits, the signals that wake them, receipts, and the intents of outside calls."""
 
+from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
 
 from engine.commit import Row
-from engine.kernel.effects import SIGNAL_OF_WAIT, ClosedWait, MakeCall, MakeCallLater, Wait, WaitKind
+from engine.kernel.effects import SIGNAL_OF_WAIT, ClosedWait, MakeCall, MakeCallLater, Slice, Wait, WaitKind
 from engine.kernel.errors import error_names
-from engine.kernel.signals import CallFailed, CallSucceeded, SignalType
+from engine.kernel.four_eyes import everybody
+from engine.kernel.signals import CallFailed, CallSucceeded, ChildEnded, SignalType
 from engine.kernel.throttling import places_of
-from engine.kernel.transitions import TERMINAL_INSTANCE
-from engine.projection.stage import NEVER, PROVIDER, STANDING_STILL, Delivery, Stage
+from engine.projection.stage import NEVER, PROVIDER, STANDING_STILL, Delivery, Loaded, Stage
 from engine.projection.tasks import close_task, open_task
 from workflowplatform.ids import uuid7
 
@@ -169,21 +170,26 @@ def _effect(stage: Stage, wait: Wait, call: MakeCall) -> Row:
 
 def tell_parent(stage: Stage) -> None:
     """Tell the parent's wait how this instance ended."""
-    loaded, result = stage.loaded, stage.result
-    if loaded.parent_token is None or result.status not in TERMINAL_INSTANCE or loaded.status in TERMINAL_INSTANCE:
-        return
-    row = signal_row(stage, SignalType.SUB_WORKFLOW_COMPLETED, loaded.parent_token, stage.now)
-    payload = {
-        "status": result.status,
-        "outcome": result.outcome,
-        "output": result.output,
-        "error": error_names(result.error) if result.error else None,
-        "instance": stage.instance_id,
-        "people": {name: at for people in result.snapshot.people.values() for name, at in people.items()},
-    }
-    stage.batch.add(
-        "new_signals", row | {"instance_id": loaded.parent_id, "expected_version": None, "payload": payload}
-    )
+    if stage.loaded.parent_token is not None and stage.ends and not stage.parent_told:
+        tell_of_child(stage, child_ended(stage.loaded, stage.result), stage.loaded.parent_id)
+
+
+def child_ended(loaded: Loaded, result: Slice) -> ChildEnded:
+    """Say to a parent's wait what came of a child."""
+    error = error_names(result.error) if result.error else None
+    return ChildEnded(
+        loaded.parent_token or 0, result.status.value, result.outcome, result.output, error, str(loaded.instance_id),
+        result.snapshot.waited, everybody(result.snapshot.people),
+    )  # fmt: skip
+
+
+def tell_of_child(stage: Stage, ended: ChildEnded, parent_id: UUID | None) -> None:
+    """Queue what came of a child for the parent that waits for it."""
+    row = signal_row(stage, SignalType.SUB_WORKFLOW_COMPLETED, ended.token, stage.now)
+    payload = asdict(ended)
+    del payload["token"]
+    own = {"instance_id": str(parent_id), "expected_version": None, "payload": payload}
+    stage.batch.add("new_signals", row | own | {"due_at": stage.now, "held_due_at": None})
 
 
 def hold_or_free_signals(stage: Stage) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from engine.audit import Act, Chain
 from engine.commit import Batch
 from engine.kernel.effects import Slice
-from engine.kernel.signals import Happening, InstanceFacts, SignalType
+from engine.kernel.signals import ChildEnded, Happening, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models.base import NEVER as NEVER
@@ -40,6 +40,10 @@ class Loaded:
     parent_id: UUID | None = None
     parent_token: int | None = None
     depth: int = 0
+    root_id: UUID | None = None
+    """The first of the family that it was born into; None: itself."""
+    hops: int = 0
+    """How many links without a wait led to it: starts by `continue_with` and by events."""
     active_task_id: UUID | None = None
     limited: bool = False
     """Whether a limit counts this instance, so that its end frees a slot."""
@@ -73,6 +77,12 @@ class Stage:
     """What this slice starts under a limit: it waits for its turn instead of running here."""
     refusals: list[Act] = field(default_factory=list)
     """What this slice wanted to start, without waiting for it, and could not."""
+    unborn: list[Loaded] = field(default_factory=list)
+    """What this slice starts beyond its transaction's allowance: a worker begins it later."""
+    answers: list[ChildEnded] = field(default_factory=list)
+    """What the waits for children are told that could not be started."""
+    parent_told: bool = False
+    """Whether the parent was told of this instance's end within the transaction."""
 
     @property
     def instance_id(self) -> str:
@@ -106,8 +116,8 @@ class Stage:
 
     @property
     def was_queued(self) -> bool:
-        """Tell whether the instance waited for its turn and begins, or ends, in this slice."""
-        return self.loaded.snapshot is None and not self.is_birth
+        """Tell whether the instance waited for its turn and begins, or ends, in this slice; a child never does."""
+        return self.loaded.snapshot is None and not self.is_birth and self.loaded.parent_token is None
 
     @property
     def reference(self) -> str | None:

@@ -9,6 +9,7 @@ from engine.kernel.errors import error_names
 from engine.kernel.snapshot import SCHEMA_VERSION
 from engine.kernel.transitions import RESULT_OF, TERMINAL_INSTANCE
 from engine.projection.stage import PROVIDER, Stage
+from engine.projection.unborn import birth_row
 
 
 def add_instance(stage: Stage, chain: Chain) -> None:
@@ -31,22 +32,7 @@ def add_instance(stage: Stage, chain: Chain) -> None:
     if not stage.is_birth:
         stage.batch.add("instances", row)
         return
-    stage.batch.add(
-        "new_instances",
-        row
-        | {
-            "tenant_id": stage.tenant_id,
-            "template_id": loaded.template_id,
-            "version_id": loaded.version_id,
-            "parent_id": loaded.parent_id,
-            "parent_token": loaded.parent_token,
-            "depth": loaded.depth,
-            "input": loaded.input,
-            "started_by_id": loaded.started_by_id,
-            "started_by_name": loaded.facts.started_by or "",
-            "started_at": loaded.facts.started_at,
-        },
-    )
+    stage.batch.add("new_instances", row | birth_row(loaded))
 
 
 def add_runtime(stage: Stage, task_ids: dict[int, UUID]) -> None:

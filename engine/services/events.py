@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from engine import access, coordinator
 from engine.admission import has_place, is_limited
+from engine.allowance import Allowance
 from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
@@ -93,28 +94,31 @@ def accept_event(
 
 def _start_listeners(actor: Actor, name: str, payload: Any) -> Iterator[UUID | RefusedStart]:
     """Start each listener, or say why it was not."""
+    allowance = Allowance()
     for version, given, errors in listeners(actor.tenant_id, name, payload, database_now()):
         if errors:
             yield RefusedStart(version.template.name, "invalid", "The payload does not fit.", within_payload(errors))
             continue
         try:
             with transaction.atomic():
-                started = _start(actor, version, given)
+                started = _start(actor, version, given, at_once=allowance.take_birth())
             yield started
         except Conflict as refusal:
             record(version.template, Act("refuse_event", cause=refusal.message, new={"event": name}), actor=actor)
             yield RefusedStart(version.template.name, refusal.code, refusal.message)
 
 
-def _start(actor: Actor, version: TemplateVersion, given: EventStart) -> UUID:
-    """Start one listener, or let it wait for its turn; where its author refuses at the limit, the refusal is on record."""
+def _start(actor: Actor, version: TemplateVersion, given: EventStart, *, at_once: bool) -> UUID:
+    """Start one listener, or let it wait for its turn; where its author refuses at the limit, the refusal is on record.
+
+    Where very many listen, those beyond a transaction's allowance are begun by a worker.
+    """
     if is_limited(version) and not has_place(version):
         return queue_start(actor=actor, version=version, values=given.input, reference=given.reference).pk
-    name = version.template.name
-    advanced = coordinator.start(
-        actor=actor, version=version, template=name, values=given.input, reference=given.reference
-    )
-    return advanced.instance_id
+    how: dict[str, Any] = {"template": version.template.name, "values": given.input, "reference": given.reference}
+    if not at_once:
+        return coordinator.start_later(actor=actor, version=version, **how)
+    return coordinator.start(actor=actor, version=version, **how).instance_id
 
 
 def _hold(tenant_id: UUID, external_id: str) -> None:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from uuid import UUID
 
+from engine.allowance import Allowance
 from engine.audit import Act, Chain, append, database_now, record
 from engine.commit import run_hot
 from engine.errors import WorkflowError
@@ -110,13 +111,15 @@ class Firing:
     settled: list[datetime] = field(default_factory=list)
     fires: list[ScheduleFire] = field(default_factory=list)
     acts: list[Audit] = field(default_factory=list)
+    allowance: Allowance = field(default_factory=Allowance)
+    """How long one pass may go on starting."""
 
     def settle_due(self) -> None:
         """Settle slot after slot until nothing is due or enough was started for once."""
         due = _due(self.schedule, self.now)
         chosen, fired = set(due.chosen), self._fired(due.slots)
         for slot in due.slots:
-            if self.started >= STARTS_A_PASS:
+            if self.started >= STARTS_A_PASS or (self.started and not self.allowance.is_left):
                 return
             self.settled.append(slot)
             if slot not in fired:

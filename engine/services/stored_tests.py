@@ -1,10 +1,12 @@
 """Play the tests that a template carries, and say which of them are red, as findings at their lines."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
+
+from django.db.models import Q
 
 from engine.calendars import calendar_named
 from engine.decorators import registered_decorators
@@ -15,6 +17,7 @@ from engine.kernel.simulator import Lending, Report, run_test
 from engine.kernel.simulator.spelling import Misspelt
 from engine.kernel.source import read_documents
 from engine.kernel.source_nodes import Node
+from engine.kernel.validator_around import emitted_events
 from engine.models import TemplateVersion
 
 Definitions = Mapping[str, Definition]
@@ -113,9 +116,23 @@ def workflows_around(tenant_id: UUID, canonical: Mapping[str, Any]) -> dict[str,
     found: dict[str, Definition] = {}
     wanted = _named(canonical)
     while missing := wanted - set(found):
-        active = _active(tenant_id, missing)
+        active = _active(tenant_id, Q(template__name__in=missing))
         found |= active
         wanted = {name for definition in active.values() for name in _named(definition.canonical)}
+    return found
+
+
+def listeners_around(tenant_id: UUID, canonical: Mapping[str, Any]) -> dict[str, Definition]:
+    """Compile the active workflows that a definition starts by name or by event, and those that they start."""
+    found: dict[str, Definition] = {}
+    last = [canonical]
+    while last:
+        named = {name for one in last for name in _named(one)}
+        emitted = {name for one in last for name in emitted_events(one)}
+        missing = Q(template__name__in=named) | Q(event_name__in=emitted)
+        new = _active(tenant_id, missing & ~Q(template__name__in=found)) if named or emitted else {}
+        found |= new
+        last = [one.canonical for one in new.values()]
     return found
 
 
@@ -123,6 +140,6 @@ def _named(canonical: Mapping[str, Any]) -> set[str]:
     return set(canonical["requires"]["workflows"])
 
 
-def _active(tenant_id: UUID, names: Iterable[str]) -> dict[str, Definition]:
-    versions = TemplateVersion.objects.active().filter(tenant_id=tenant_id, template__name__in=names)
+def _active(tenant_id: UUID, wanted: Q) -> dict[str, Definition]:
+    versions = TemplateVersion.objects.active().filter(wanted, tenant_id=tenant_id)
     return {name: definition_of(pk) for name, pk in versions.values_list("template__name", "pk")}

@@ -1,5 +1,6 @@
 """Author templates: save drafts, check them, and move versions through their life."""
 
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
@@ -14,13 +15,16 @@ from engine.audit import Act, record
 from engine.decorators import registered_decorators
 from engine.errors import Conflict, Invalid, Unprocessable
 from engine.functions import registered_functions
-from engine.kernel.findings import Finding
+from engine.kernel.findings import WARNING, Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
+from engine.kernel.places import step_places
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
+from engine.kernel.validator import ordered
+from engine.kernel.validator_around import check_around
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
-from engine.services.stored_tests import red_tests, workflows_around
+from engine.services.stored_tests import listeners_around, red_tests, workflows_around
 from engine.step_kinds import registered_step_kinds
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -65,7 +69,23 @@ def _to_embed(tenant_id: UUID, name: str, version: Any) -> tuple[int, dict[str, 
 def check_source(*, actor: Actor, source: str) -> Normalized:
     """Return the canonical form and the findings of a document, without saving it."""
     access.require_level(actor, TO_AUTHOR, "author templates")
-    return _normalized(source, tenant_facts(actor))
+    return _checked(actor, source)
+
+
+def _checked(actor: Actor, source: str) -> Normalized:
+    """Check a document with what the tenant has: its roles and the like, and the workflows around this one."""
+    found = _normalized(source, tenant_facts(actor))
+    if found.canonical is None:
+        return found
+    around = {name: one.canonical for name, one in listeners_around(actor.tenant_id, found.canonical).items()}
+    asides = list(check_around(found.canonical, around))
+    places = step_places(source) if asides else {}
+    more = [
+        Finding(one.code, WARNING, one.message, places[one.step].line, 1, one.path, one.hint)
+        for one in asides
+        if one.step in places
+    ]
+    return replace(found, findings=ordered((*found.findings, *more)))
 
 
 def check_source_alone(source: str) -> Normalized:
@@ -210,7 +230,7 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
 
 def _freeze(actor: Actor, version: TemplateVersion) -> None:
     """Check once more, now, with what the tenant has today, and play the stored tests; keep findings, refuse errors."""
-    checked = _normalized(version.source, tenant_facts(actor))
+    checked = _checked(actor, version.source)
     red: list[Finding] = []
     if checked.canonical is not None:
         red = red_tests(

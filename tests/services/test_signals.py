@@ -205,7 +205,9 @@ def test_a_child_that_cannot_be_started_fails_its_step(committed_cast: Cast) -> 
     parent = started(cast.actor("ada"), "parent")
     drain()
     parent.refresh_from_db()
-    assert (parent.status, parent.error["code"]) == ("failed", "invalid_input")
+    assert (parent.status, parent.error["class"], parent.error["code"]) == ("incident", "definition", "child_input")
+    assert "`child`" in parent.error["message"]
+    assert "n:" in parent.error["message"]
 
 
 def test_recursion_stops_at_a_depth(committed_cast: Cast) -> None:

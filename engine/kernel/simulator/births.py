@@ -18,6 +18,7 @@ from engine.kernel.signals import ChildEnded, InstanceFacts, Json, Started
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.naming import Place
 from engine.kernel.simulator.people import Person, Refused
+from engine.kernel.steps.children import unfit_input
 from engine.kernel.transitions import InstanceStatus
 from engine.kernel.triggers import event_start
 
@@ -133,10 +134,9 @@ class Births:
         definition = self.world.definitions[effect.name]
         if instance.depth >= DEEPEST:
             raise Refused("too_deep", f"Children stand at most {DEEPEST} deep.")
-        values, problems = check_values(definition.input_schema, effect.input)
+        values, problems = check_values(definition.input_schema, {} if effect.input is None else effect.input)
         if problems:
-            first = problems[0]
-            raise Refused("invalid_input", f"{first.path or 'input'}: {first.message}")
+            raise Refused("child_input", unfit_input(effect.name, problems[0]))
         label, places = _named(instance, effect)
         by = instance.facts.started_by
         child = self._unborn(definition, values, by, label, effect.instance, places=places)
@@ -148,7 +148,7 @@ class Births:
         """Answer the parent's wait as a child that failed would; where nobody waits nothing comes of it."""
         if effect.token is None:
             return
-        error_class = "definition" if refusal.code == "too_deep" else "business"
+        error_class = "definition" if refusal.code in ("too_deep", "child_input") else "business"
         error = error_names(ErrorRecord(error_class, refusal.code, str(refusal), effect.step))
         self.world.pending.append((instance, ChildEnded(effect.token, "failed", None, None, error, "")))
 

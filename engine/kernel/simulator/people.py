@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.kernel.choosing import choose
 from engine.kernel.effects import OpenTask, Wait
+from engine.kernel.four_eyes import everybody
 from engine.kernel.periods import spell_moment
 from engine.kernel.signals import Json
 
@@ -99,8 +100,7 @@ def _looks_into(task: OpenTask | None, step: str) -> bool:
 
 def everybody_in(instance: "Instance") -> dict[str, str]:
     """Name who took part in a case and in its children, with the moment when they last did."""
-    own = instance.snapshot.people.values() if instance.snapshot is not None else ()
-    found = dict(sorted(((name, at) for people in own for name, at in people.items()), key=lambda one: one[1]))
+    found = everybody(instance.snapshot.people) if instance.snapshot is not None else {}
     for child in instance.children.values():
         found |= everybody_in(child)
     return found

@@ -1,5 +1,6 @@
 """The world of a simulation: a clock, people, all cases, what calls answer, and signals on their way."""
 
+import hashlib
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -7,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from engine.kernel.calendars import Calendar
 from engine.kernel.effects import (
@@ -90,9 +92,9 @@ class World:
         return self.people.get(name) or self.strangers.get(name) or Person(name)
 
     def lend_id(self, _number: int) -> str:
-        """Give the id of the next case."""
+        """Give the id of the next case: of the form that the platform's have, and the same whenever the test is played."""
         self.ids += 1
-        return f"case-{self.ids}"
+        return _case_id(self.now, self.ids)
 
     def lend(self, instance: Instance | None = None) -> Lent:
         """Lend the kernel what the platform would lend it, under the simulation's clock and within its budget."""
@@ -293,7 +295,7 @@ class World:
             error = error_names(instance.error) if instance.error is not None else None
             ended = ChildEnded(
                 token, instance.status.value, instance.outcome, instance.output, error, instance.facts.id,
-                everybody_in(instance),
+                people=everybody_in(instance),
             )  # fmt: skip
             self.pending.append((parent, ended))
         self.beginning.admit(instance.definition)
@@ -315,6 +317,13 @@ class World:
     def spell(self, moment: datetime | None) -> str | None:
         """Write a moment as tests write it."""
         return None if moment is None else spell_moment(moment)
+
+
+def _case_id(now: datetime, number: int) -> str:
+    """Make a UUIDv7 of a moment and a number, with what would be chance drawn from both."""
+    milliseconds = int(now.timestamp() * 1000) & (2**48 - 1)
+    drawn = int.from_bytes(hashlib.sha256(f"{milliseconds}:{number}".encode()).digest()[:8]) >> 2
+    return str(UUID(int=milliseconds << 80 | 0x7 << 76 | (number & 0xFFF) << 64 | 0x2 << 62 | drawn))
 
 
 def change_task(task: OpenTask, change: ChangeTask) -> OpenTask:

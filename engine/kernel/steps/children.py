@@ -2,13 +2,15 @@
 
 from engine.kernel.editing import edited
 from engine.kernel.effects import Closing, ErrorRecord, StartChild, WaitKind
-from engine.kernel.errors import ErrorClass
+from engine.kernel.errors import ErrorClass, StepError
+from engine.kernel.four_eyes import remember_person
 from engine.kernel.machine import COMPLETED, FAILED, Machine
 from engine.kernel.program import Step
 from engine.kernel.signals import ChildEnded, Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.embedded import embedded_value, start_embedded, told_embedded
 from engine.kernel.steps.table import KINDS, Kind
+from engine.kernel.unsafe_json import FieldError
 
 
 def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
@@ -18,6 +20,7 @@ def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
     if step.body.get("embed"):
         start_embedded(machine, frame, step, given)
         return
+    allow_birth(machine, own_life=False)
     leaf = machine.wait(frame, WaitKind.CHILD, name=step.body["name"])
     machine.effects.append(
         StartChild(
@@ -30,11 +33,24 @@ def _so_far(machine: Machine, frame: Frame, step: Step) -> Json:
     return embedded_value(machine, frame, step) if step.body.get("embed") else None
 
 
+def allow_birth(machine: Machine, *, own_life: bool) -> None:
+    """Fail the step where one more instance may not be started: nothing begets without end."""
+    refuse = machine.lent.refuse_birth
+    refusal = refuse(own_life, machine.waited) if refuse is not None else None
+    if refusal is not None:
+        raise StepError(ErrorClass.DEFINITION, *refusal)
+
+
 def _input(machine: Machine, frame: Frame, step: Step) -> Json:
     if (given := edited(frame)) is not None:
         return copied(dict(given))
     found = step.body["input"]
     return found.of(machine.names(frame)) if hasattr(found, "of") else copied(found)
+
+
+def unfit_input(name: str, problem: FieldError) -> str:
+    """Say which workflow refuses which field of what it is given."""
+    return f"`{name}` does not take this input: {problem.path or 'input'}: {problem.message}"
 
 
 def _new_id(machine: Machine, number: int) -> str | None:
@@ -45,7 +61,7 @@ def _ended(machine: Machine, frame: Frame, leaf: Frame, happening: ChildEnded) -
     """Take what came of the child: its output, or its error as the step's own."""
     machine.close(leaf, Closing.ANSWERED)
     for name, at in happening.people.items():
-        machine.remember_person(frame.step, name, at)
+        remember_person(machine, frame.step, name, at)
     if happening.status == "completed":
         output = happening.output if isinstance(happening.output, dict) else {"output": happening.output}
         value = {**copied(output), "outcome": happening.outcome, "instance": happening.instance}
@@ -66,6 +82,7 @@ def _error(frame: Frame, happening: ChildEnded) -> ErrorRecord:
 
 def _continue_with(machine: Machine, frame: Frame, step: Step) -> None:
     """Start another workflow and go on."""
+    allow_birth(machine, own_life=True)
     given, new = _input(machine, frame, step), _new_id(machine, frame.n)
     machine.note_input(frame, given)
     machine.effects.append(

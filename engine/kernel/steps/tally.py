@@ -19,6 +19,7 @@ from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS, Kind
 
 MOST_ITEMS = 10_000
+FILL = "fill"
 _COUNTER = {COMPLETED: "ok", SKIPPED: "ok", FAILED: "bad", CANCELLED: "cx"}
 
 
@@ -92,14 +93,30 @@ def _listen(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _fill(machine: Machine, frame: Frame, step: Step) -> None:
-    """Start items that wait for their turn, as many as the limit allows; one of them may end the step, or the case."""
+    """Start items that wait for their turn, as many as the limit allows; one of them may end the step, or the case.
+
+    A slice that has done what it may stops after the next: the step tells itself to go on, and that is kept like any message.
+    """
     count: Any = frame.more
+    if "filling" in count:
+        return
     while count["todo"] and count["live"] < step.body["limit"] and frame.n in machine.frames:
         number, item, *names = count["todo"].pop(0)
         count["m"] += 1
         count["live"] += 1
         env = {step.body.get("as", "item"): item, "item": item, "index": number, **(names[0] if names else {})}
         open_list(machine, frame, "steps", key=number, env=env, results={}, state={}, pos=f"[{number}]")
+        if machine.is_spent and count["todo"] and frame.n in machine.frames:
+            count["filling"] = 1
+            machine.queue.append(Ended(frame.n, frame.n, FILL, None, None, COMPLETED))
+            return
+
+
+def fill_on(machine: Machine, frame: Frame, _message: Ended) -> None:
+    """Go on starting items in a later slice."""
+    count: Any = frame.more
+    del count["filling"]
+    _fill(machine, frame, machine.step_of(frame))
 
 
 def _decide_at_once(machine: Machine, frame: Frame, step: Step) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from engine.kernel.effects import Closing, OpenTask, Outcome, WaitKind
 from engine.kernel.errors import expression_error
 from engine.kernel.escalating import watch_task
-from engine.kernel.four_eyes import START, barred, children_named
+from engine.kernel.four_eyes import START, barred, children_named, remember_person
 from engine.kernel.machine import COMPLETED, Machine, moment_of
 from engine.kernel.opening import later_at_work
 from engine.kernel.periods import is_period, spell_moment
@@ -153,7 +153,7 @@ def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: TaskComple
     answer = _record(machine, happening)
     if "complete_when" in step.body:
         return _one_of_several(machine, frame, leaf, answer)
-    machine.remember_person(step.id, happening.by)
+    remember_person(machine, step.id, happening.by)
     _receive(machine, answer)
     machine.close(leaf, Closing.ANSWERED)
     machine.finish(frame, COMPLETED, answer)
@@ -182,7 +182,7 @@ def _one_of_several(machine: Machine, frame: Frame, leaf: Frame, answer: dict[st
     answers = frame.more["answers"]
     if any(given["by"] == answer["by"] for given in answers):
         return False
-    machine.remember_person(frame.step, answer["by"])
+    remember_person(machine, frame.step, answer["by"])
     _receive(machine, answer)
     answers.append(answer)
     if _complete(machine, frame, answers):
