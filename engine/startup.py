@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from engine.audit import Act, record
+from engine.kernel.findings import ERROR, SINCE_ACTIVATED
 from engine.kernel.normalizer import TenantFacts, normalize
 from engine.models import TemplateVersion
 from engine.services.templates import tenant_facts
@@ -61,7 +62,8 @@ def _verdicts() -> Iterator[Verdict]:
 
 
 def _why_unfit(version: TemplateVersion, facts: TenantFacts) -> str:
-    errors = [finding for finding in normalize(version.source, facts).findings if finding.severity == "error"]
+    found = normalize(version.source, facts).findings
+    errors = [finding for finding in found if finding.severity == ERROR and finding.code not in SINCE_ACTIVATED]
     return "; ".join(f"{error.code}: {error.message}" for error in errors)
 
 

@@ -8,6 +8,8 @@ from engine.kernel.signals import Json
 
 ERROR = "error"
 WARNING = "warning"
+SINCE_ACTIVATED = frozenset({"no_steps", "trigger_contradicts"})
+"""Errors that keep a draft from being activated, but not a version from running that was activated before the rule."""
 
 
 @dataclass(frozen=True, slots=True)

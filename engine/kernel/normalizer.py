@@ -19,6 +19,7 @@ from engine.kernel.reading import SLUG, Enough, Reading, read_shape
 from engine.kernel.signals import Json
 from engine.kernel.source import Node, SourceRefused, read_documents
 from engine.kernel.validator import TenantFacts, check, ordered
+from engine.kernel.validator_head import settle_head
 
 __all__ = ["Finding", "Normalized", "TenantFacts", "normalize", "sha256_of"]
 
@@ -68,6 +69,8 @@ def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet
     name, title = _written(document, "workflow"), _written(document, "title")
     with suppress(Enough):
         head = read_shape(reading, document, HEAD, "")
+        if isinstance(head, dict):
+            settle_head(reading, document, head)
         reading.starter_level = _starter_level(head)
         reading.input_schema = head.get("input") or {} if isinstance(head, dict) else {}
         name, title = _label(head, "workflow"), _label(head, "title")

@@ -170,7 +170,7 @@ def read_principals(reading: Reading, node: Node, wanted: Field, path: str) -> J
         return ABSENT
     items = [node] if node.items is None else node.items
     for item in items:
-        if path.endswith("/roles") and isinstance(item.scalar, str) and "${" not in item.scalar:
+        if path.rsplit("/", 1)[-1] == "roles" and isinstance(item.scalar, str) and "${" not in item.scalar:
             reading.roles.setdefault(item.scalar, item)
     return [found] if node.items is None and "${" not in str(found) else found
 

@@ -38,7 +38,7 @@ SETTINGS = ("cron", "time_zone", "dst", "calendar", "overlap", "catch_up", "wind
 def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule:
     """Let the clock start a template: by `cron`, or once at `once_at`. The actor owns it, and acts by it."""
     access.require_level(actor, TO_OPERATE, "schedule workflows")
-    version = access.version_to_start(actor, template)
+    version = access.version_to_start(actor, template, way="scheduled")
     schedule = Schedule(
         tenant_id=actor.tenant_id,
         template=version.template,
@@ -209,7 +209,7 @@ def declare_schedule(*, actor: Actor, version: TemplateVersion) -> None:
 
 
 def cancel_schedules_of(*, actor: Actor, version: TemplateVersion) -> None:
-    """End every schedule of a template that leaves service."""
+    """End every schedule of a template that leaves service, or that only an event starts from now on."""
     for schedule in Schedule.objects.live().filter(template_id=version.template_id).select_related("template"):
         _cancel(actor, schedule)
 

@@ -187,6 +187,8 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
     version.event_name = ((version.canonical or {}).get("event") or {}).get("name", "")
     _save_move(version)
     hold_schedules_of(version, held=False)
+    if (version.canonical or {}).get("trigger") == "event":
+        cancel_schedules_of(actor=actor, version=version)
     declare_schedule(actor=actor, version=version)
     _describe(version.template, version)
     admit_waiting(version.tenant_id, version.template_id)

@@ -15,7 +15,7 @@ from engine.dispatch.boundaries import Boundary
 from engine.models import Instance, Schedule, Task
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services import schedules, templates
-from engine.services.events import accept_event
+from engine.services.events import AcceptedEvent, accept_event
 from engine.services.instances import StartedInstance, cancel_instance, start_instance
 from engine.services.operations import resume_instance, retry_step, suspend_instance
 from engine.services.people import change_level
@@ -56,6 +56,10 @@ def _start(actor: Actor, name: str) -> StartedInstance:
     return start_instance(actor=actor, template=name, input={})
 
 
+def _announce(actor: Actor, name: str) -> AcceptedEvent:
+    return accept_event(actor=actor, name="order", external_id=f"first-{name}", payload={})
+
+
 class Machine(RuleBasedStateMachine):
     """Thirteen actions of the formal model, and those that people, clocks and accidents add."""
 
@@ -71,7 +75,10 @@ class Machine(RuleBasedStateMachine):
     def author_some(self, first: list[str]) -> None:
         for name in first:
             self.world.author(name)
-            self.world.attempt("ada", Answer.DONE, lambda actor, name=name: _start(actor, name), "start_workflow")
+            begin = _announce if TEMPLATES[name].heard else _start
+            self.world.attempt(
+                "ada", Answer.DONE, lambda actor, name=name, begin=begin: begin(actor, name), "start_workflow"
+            )
 
     def _known(self, pick: int) -> str:
         """Choose a template: mostly one in force."""
@@ -143,10 +150,11 @@ class Machine(RuleBasedStateMachine):
         template, room = TEMPLATES[name], self.world.room(name)
         expected = model.start(
             self.world.person(who),
-            status=self.world.book.in_force(name),
+            status=self.world.book.standing(name),
             floor=template.floor,
             room=room,
             refuses=template.refuses,
+            heard=template.heard,
         )
         begun = self.world.attempt(who, expected, lambda actor: _start(actor, name), "start_workflow")
         if begun:
@@ -246,8 +254,8 @@ class Machine(RuleBasedStateMachine):
     )
     def schedule(self, who: str, pick: int, overlap: str, catch_up: str, once: bool) -> None:
         name = self._known(pick)
-        person, status = self.world.person(who), self.world.book.in_force(name)
-        expected = model.schedule(person, status=status, floor=TEMPLATES[name].floor)
+        person, status = self.world.person(who), self.world.book.standing(name)
+        expected = model.schedule(person, status=status, floor=TEMPLATES[name].floor, heard=TEMPLATES[name].heard)
         when = {"once_at": self.world.clock.at + timedelta(minutes=2)} if once else {"cron": "* * * * *"}
         made = self.world.attempt(
             who,
