@@ -81,16 +81,17 @@ def test_places(source: str) -> list[tuple[int, int]]:
 def workflows_around(tenant_id: UUID, canonical: Mapping[str, Any]) -> dict[str, Definition]:
     """Compile the active workflows that a definition starts, and those that they start."""
     found: dict[str, Definition] = {}
-    wanted = _named(canonical)
+    wanted = required_workflows(canonical)
     while missing := wanted - set(found):
         active = _active(tenant_id, missing)
         found |= active
-        wanted = {name for definition in active.values() for name in _named(definition.canonical)}
+        wanted = {name for definition in active.values() for name in required_workflows(definition.canonical)}
     return found
 
 
-def _named(canonical: Mapping[str, Any]) -> set[str]:
-    return set(canonical["requires"]["workflows"])
+def required_workflows(canonical: Mapping[str, Any]) -> set[str]:
+    """Name the workflows that a definition starts."""
+    return set((canonical.get("requires") or {}).get("workflows") or ())
 
 
 def _active(tenant_id: UUID, names: Iterable[str]) -> dict[str, Definition]:

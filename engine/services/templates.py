@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -19,7 +19,7 @@ from engine.kernel.normalizer import Normalized, TenantFacts, normalize
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
-from engine.services.stored_tests import red_tests, workflows_around
+from engine.services.stored_tests import red_tests, required_workflows, workflows_around
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
@@ -175,6 +175,7 @@ def delete_draft(*, actor: Actor, name: str, number: int) -> None:
 @in_one_transaction
 def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     """Put a clean draft in force; the version in force before it is archived in the same transaction."""
+    _take_turn(actor)
     version = access.version_to_author(actor, name, number)
     _require_move(version, VersionStatus.ACTIVE)
     if version.status == VersionStatus.DRAFT:
@@ -250,12 +251,35 @@ def resume_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
 
 @in_one_transaction
 def archive_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Take a version out of force for good; its instances stay on it."""
+    """Take a version out of force for good; its instances stay on it. What workflows in force start has to stay."""
+    _take_turn(actor)
     version = access.version_to_author(actor, name, number)
     _require_move(version, VersionStatus.ARCHIVED)
+    _refuse_used(version)
     _archive(actor, version)
     cancel_schedules_of(actor=actor, version=version)
     return version
+
+
+def _take_turn(actor: Actor) -> None:
+    """Let a tenant's activations and archivings follow one another: each looks at what the others put in force."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{actor.tenant_id}\nauthoring"])
+
+
+def _refuse_used(version: TemplateVersion) -> None:
+    """Keep in force what others in force start. Pausing is not refused: it is the brake, and can be let go again."""
+    name = version.template.name
+    others = TemplateVersion.objects.in_force().filter(tenant_id=version.tenant_id).exclude(pk=version.pk)
+    named = others.select_related("template").order_by("template__name").defer("source")
+    users = [other.template.name for other in named if name in required_workflows(other.canonical or {})]
+    if users:
+        raise Conflict(
+            f"{name} stays: {', '.join(users)} {'starts' if len(users) == 1 else 'start'} it. Archive or change "
+            f"{'that' if len(users) == 1 else 'those'} first, or pause {name}.",
+            code="in_use",
+            used_by=users,
+        )
 
 
 def _move(actor: Actor, name: str, number: int, status: VersionStatus, action: str) -> TemplateVersion:

@@ -129,7 +129,11 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: sum(map(bool, map(self.world.book.in_force, self.world.book.versions))) > 1)
     @rule(who=anybody, pick=picks)
     def archive(self, who: str, pick: int) -> None:
-        self._move(who, pick, templates.archive_version, "active paused", "archived", "archive_template")
+        book, name = self.world.book, self._known(pick)
+        used = any(book.in_force(other) for other, template in TEMPLATES.items() if name in template.before)
+        self._move(
+            who, pick, templates.archive_version, "" if used else "active paused", "archived", "archive_template"
+        )
 
     @rule(who=anybody, whom=st.sampled_from(BELOW_GWEN), level=st.sampled_from((2, 4, 5)))
     def demote(self, who: str, whom: str, level: int) -> None:

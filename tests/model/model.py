@@ -107,7 +107,7 @@ def create(person: Person) -> Answer:
 def start(
     person: Person, *, status: str | None, floor: int, room: int | None, refuses: bool, heard: bool = False
 ) -> Answer:
-    """Say how a start ends; `status` is how the template stands, `room` what its limit leaves, `heard` that an event starts it."""
+    """Say how a start ends; `status` is how the template stands, `room` what its limit leaves, `heard`: by events."""
     if person.foreign or status is None or (status == "draft" and person.level < OPERATORS):
         return Answer.MISSING
     if person.level < floor:
@@ -135,7 +135,9 @@ def schedule(person: Person, *, status: str | None, floor: int, heard: bool) -> 
 
 def change_schedule(person: Person, *, status: str, wanted: Collection[str]) -> Answer:
     """Say whether somebody may pause or resume a schedule."""
-    if person.foreign or person.level < OPERATORS:
+    if person.level < OPERATORS:
+        return Answer.REFUSED
+    if person.foreign:
         return Answer.MISSING
     return Answer.DONE if status in wanted else Answer.CONFLICT
 

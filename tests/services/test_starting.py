@@ -10,9 +10,10 @@ from engine.models import Instance, Schedule, Task, TaskCandidate, TemplateVersi
 from engine.services import firing, rescheduling, schedules
 from engine.services.events import accept_event
 from engine.services.instances import start_instance
-from engine.services.templates import archive_version, save_draft
+from engine.services.templates import activate_version, archive_version, pause_version, save_draft
 from engine.startup import validate_active_versions
 from tests.cast import Cast
+from tests.races.crowd import at_once
 from tests.workflows import APPROVAL, activated, only_task, started
 from workflowplatform.accounts.models import Role
 
@@ -160,6 +161,53 @@ def test_archived_template_stays_unknown_to_who_never_might_start_it(cast: Cast)
         started(cast.actor("uri"), "by-hand")
     with pytest.raises(Conflict):
         schedules.create_schedule(actor=cast.actor("ada"), template="by-hand", cron="@daily")
+
+
+# what others start stays
+
+
+def test_what_workflows_in_force_start_is_not_archived(cast: Cast) -> None:
+    gwen = cast.actor("gwen")
+    for source in (EVENT, CLOCK, PARENT):
+        activated(gwen, source)
+    for name in ("heard", "nightly"):
+        with pytest.raises(Conflict) as refused:
+            archive_version(actor=gwen, name=name, number=1)
+        assert (refused.value.code, refused.value.facts["used_by"]) == ("in_use", ["parent"])
+    pause_version(actor=gwen, name="parent", number=1)
+    with pytest.raises(Conflict):
+        archive_version(actor=gwen, name="heard", number=1)
+    pause_version(actor=gwen, name="heard", number=1)
+    activated(gwen, EVENT)
+    archive_version(actor=gwen, name="parent", number=1)
+    assert archive_version(actor=gwen, name="heard", number=2).status == "archived"
+
+
+def test_only_its_own_tenant_and_others_keep_a_workflow_in_force(cast: Cast) -> None:
+    gwen, sam = cast.actor("gwen"), cast.actor("sam")
+    for source in (EVENT, CLOCK, PARENT):
+        activated(sam, source)
+    activated(gwen, EVENT)
+    again = "workflow: again\nsteps: [{id: a, task: {title: A}}, {id: b, continue_with: {name: again}}]"
+    activated(gwen, again)
+    for name in ("heard", "again"):
+        assert archive_version(actor=gwen, name=name, number=1).status == "archived"
+
+
+def test_activating_a_parent_and_archiving_its_child_at_once_never_leaves_it_without(committed_cast: Cast) -> None:
+    gwen = committed_cast.actor("gwen")
+    for _ in range(3):
+        child = activated(gwen, EVENT)
+        activated(gwen, CLOCK)
+        parent = save_draft(actor=gwen, source=PARENT)
+        acts = [
+            lambda number=child.number: archive_version(actor=gwen, name="heard", number=number),
+            lambda number=parent.number: activate_version(actor=gwen, name="parent", number=number),
+        ]
+        done = [one for one in at_once(acts) if isinstance(one, TemplateVersion)]
+        assert len(done) == 1
+        if done[0].template.name == "parent":
+            archive_version(actor=gwen, name="parent", number=parent.number)
 
 
 # whose a task is
