@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import engine.kernel.reading_steps as _step_readers
 from engine.kernel.bodies import bodies
-from engine.kernel.findings import ERROR, Finding
+from engine.kernel.findings import ERROR, WHOLE, Finding
 from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.reading import SLUG, Enough, Reading, read_shape
@@ -38,16 +38,18 @@ class Normalized:
     title: str | None
 
 
-def normalize(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> Normalized:
-    """Read one document and check it."""
+def normalize(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False, above: int = 0) -> Normalized:
+    """Read one document and check it; `above` lines stand before it in the text that its author sees."""
     try:
         documents = read_documents(source)
     except SourceRefused as problem:
-        return _refused(Finding(problem.code, ERROR, problem.message, problem.line, problem.column, "", problem.hint))
+        where = problem.line + above, problem.column, WHOLE
+        return _refused(Finding(problem.code, ERROR, problem.message, *where, problem.hint))
     if len(documents) != 1:
         word = "is empty" if not documents else "holds several documents"
-        return _refused(Finding("documents", ERROR, f"this template {word}", 1, 1, "", "one workflow a document"))
-    return _normalize_document(documents[0], facts, allow_not_yet)
+        hint = "one workflow a document"
+        return _refused(Finding("documents", ERROR, f"this template {word}", 1 + above, 1, WHOLE, hint))
+    return _normalize_document(documents[0], facts, allow_not_yet, above)
 
 
 def normalize_set(source: str, facts: TenantFacts | None = None, allow_not_yet: bool = False) -> tuple[Normalized, ...]:
@@ -63,8 +65,8 @@ def _refused(finding: Finding) -> Normalized:
     return Normalized(None, None, (finding,), None, None)
 
 
-def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet: bool) -> Normalized:
-    reading = Reading(allow_not_yet)
+def _normalize_document(document: Node, facts: TenantFacts | None, allow_not_yet: bool, above: int = 0) -> Normalized:
+    reading = Reading(allow_not_yet, above)
     head: Json = None
     name, title = _written(document, "workflow"), _written(document, "title")
     with suppress(Enough):

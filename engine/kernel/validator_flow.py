@@ -124,7 +124,7 @@ def check_reach(reading: Reading) -> None:
             continue
         for step, following in pairwise(steps):
             if _always_ends(step):
-                text = f"nothing comes after `{step.kind}` in line {step.node.line}"
+                text = f"nothing comes after `{step.kind}` in line {reading.line_of(step.node)}"
                 reading.warn(following.node, "unreachable", text, following.path)
                 break
 
@@ -197,7 +197,8 @@ def check_locks(reading: Reading) -> None:
             for held, taken in pairs:
                 seen[held, taken] = step
                 if (taken, held) in seen:
-                    text = f"`{held}` and `{taken}` are taken in two orders, see line {seen[taken, held].node.line}"
+                    line = reading.line_of(seen[taken, held].node)
+                    text = f"`{held}` and `{taken}` are taken in two orders, see line {line}"
                     reading.error(step.node, "lock_order", text, step.path, "take both at once: mutex: [a, b]")
 
 

@@ -9,7 +9,6 @@ from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import StepRun
 from engine.kernel.errors import error_names
 from engine.kernel.findings import Finding
-from engine.kernel.normalizer import normalize
 from engine.kernel.simulator import Report
 from engine.kernel.simulator.expecting import describe
 from engine.kernel.simulator.instance import Instance
@@ -84,9 +83,9 @@ def _read(file: str) -> list[Read]:
 
 
 def _compiled(document: Document) -> Read:
-    found = normalize(document.source, allow_not_yet=True)
+    found = document.checked(allow_not_yet=True)
     if found.canonical is None:
-        findings = tuple(document.located(one) for one in found.findings if one.severity == "error")
+        findings = tuple(one for one in found.findings if one.severity == "error")
         return Read(document.file, found.name, None, findings)
     return Read(document.file, found.name, compile_definition(found.canonical), ())
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -78,14 +79,19 @@ def test_places(source: str) -> list[tuple[int, int]]:
     return [(test.line, test.column) for test in entries["tests"][1].items or ()]
 
 
-def workflows_around(tenant_id: UUID, canonical: Mapping[str, Any]) -> dict[str, Definition]:
-    """Compile the active workflows that a definition starts, and those that they start."""
+def workflows_around(
+    tenant_id: UUID, canonical: Mapping[str, Any], given: Definitions = MappingProxyType({})
+) -> dict[str, Definition]:
+    """Compile the active workflows that a definition starts, and those that they start; of a set, its own are `given`."""
     found: dict[str, Definition] = {}
     wanted = required_workflows(canonical)
     while missing := wanted - set(found):
-        active = _active(tenant_id, missing)
-        found |= active
-        wanted = {name for definition in active.values() for name in required_workflows(definition.canonical)}
+        own = {name: given[name] for name in missing if name in given}
+        fresh = own | _active(tenant_id, missing - set(own))
+        if not fresh:
+            break
+        found |= fresh
+        wanted = {name for definition in fresh.values() for name in required_workflows(definition.canonical)}
     return found
 
 

@@ -1,5 +1,7 @@
 """Author templates: save drafts, check them, and move versions through their life."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +15,8 @@ from engine.audit import Act, record
 from engine.decorators import registered_decorators
 from engine.errors import Conflict, Invalid, Unprocessable
 from engine.functions import registered_functions
-from engine.kernel.findings import Finding
+from engine.kernel.definition import compile_definition
+from engine.kernel.findings import ERROR, Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
@@ -39,6 +42,11 @@ def tenant_facts(actor: Actor) -> TenantFacts:
         functions=frozenset(registered_functions()),
         calendars=frozenset(BusinessCalendar.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
         decorators=frozenset(registered_decorators()),
+        drafts=frozenset(
+            TemplateVersion.objects.filter(tenant_id=actor.tenant_id, status=VersionStatus.DRAFT).values_list(
+                "template__name", flat=True
+            )
+        ),
         members=frozenset(
             Membership.objects.filter(tenant_id=actor.tenant_id, user__is_active=True).values_list(
                 "role__name", "user__username"
@@ -48,10 +56,16 @@ def tenant_facts(actor: Actor) -> TenantFacts:
     )
 
 
-def check_source(*, actor: Actor, source: str) -> Normalized:
-    """Return the canonical form and the findings of a document, without saving it."""
+def facts_beside(actor: Actor, names: frozenset[str]) -> TenantFacts:
+    """Say what the tenant has once the workflows of these names are in force together."""
+    facts = tenant_facts(actor)
+    return replace(facts, workflows=facts.workflows | names)
+
+
+def check_source(*, actor: Actor, source: str, beside: frozenset[str] = frozenset()) -> Normalized:
+    """Return the canonical form and the findings of a document, without saving it; `beside` names others of its set."""
     access.require_level(actor, TO_AUTHOR, "author templates")
-    return _normalized(source, tenant_facts(actor))
+    return _normalized(source, facts_beside(actor, beside))
 
 
 def check_source_alone(source: str) -> Normalized:
@@ -67,14 +81,21 @@ def _normalized(source: str, facts: TenantFacts | None) -> Normalized:
 
 @in_one_transaction
 def save_draft(
-    *, actor: Actor, source: str, name: str | None = None, number: int | None = None, revision: int | None = None
+    *,
+    actor: Actor,
+    source: str,
+    name: str | None = None,
+    number: int | None = None,
+    revision: int | None = None,
+    beside: frozenset[str] = frozenset(),
 ) -> TemplateVersion:
     """Save a document as a draft with its findings: a new version, or the draft named by name and number.
 
-    `revision` is the one the author began from; if somebody saved in between, nothing is overwritten.
+    `revision` is the one the author began from; if somebody saved in between, nothing is overwritten. `beside` names the
+    others of a set that is saved together.
     """
     if name is None or number is None:
-        return _create_draft(actor, source, check_source(actor=actor, source=source))
+        return _create_draft(actor, source, check_source(actor=actor, source=source, beside=beside))
     version = access.version_to_author(actor, name, number)
     return _change_draft(actor, version, source, check_source(actor=actor, source=source), revision)
 
@@ -172,14 +193,33 @@ def delete_draft(*, actor: Actor, name: str, number: int) -> None:
         template.delete()
 
 
-@in_one_transaction
 def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     """Put a clean draft in force; the version in force before it is archived in the same transaction."""
+    (version,) = activate_versions(actor=actor, chosen=[(name, number)])
+    return version
+
+
+@in_one_transaction
+def activate_versions(*, actor: Actor, chosen: Sequence[tuple[str, int]]) -> list[TemplateVersion]:
+    """Put drafts in force together, as one set: each may start the others, and one that fails keeps all back."""
+    _refuse_twins([name for name, _ in chosen])
     _take_turn(actor)
-    version = access.version_to_author(actor, name, number)
-    _require_move(version, VersionStatus.ACTIVE)
+    versions = [access.version_to_author(actor, name, number) for name, number in sorted(chosen)]
+    for version in versions:
+        _require_move(version, VersionStatus.ACTIVE)
+    _freeze(actor, [version for version in versions if version.status == VersionStatus.DRAFT])
+    in_force = {version.template.name: _put_in_force(actor, version) for version in versions}
+    return [in_force[name] for name, _ in chosen]
+
+
+def _refuse_twins(names: list[str]) -> None:
+    if not names or len(set(names)) < len(names):
+        message = "Name each template once, with the version to activate."
+        raise Invalid(message, [FieldError("versions", "invalid", message)])
+
+
+def _put_in_force(actor: Actor, version: TemplateVersion) -> TemplateVersion:
     if version.status == VersionStatus.DRAFT:
-        _freeze(actor, version)
         _retire_others(actor, version)
     old = version.status
     version.status = VersionStatus.ACTIVE
@@ -197,20 +237,44 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
     return version
 
 
-def _freeze(actor: Actor, version: TemplateVersion) -> None:
+def _freeze(actor: Actor, drafts: Sequence[TemplateVersion]) -> None:
     """Check once more, now, with what the tenant has today, and play the stored tests; keep findings, refuse errors."""
-    checked = _normalized(version.source, tenant_facts(actor))
-    red: list[Finding] = []
-    if checked.canonical is not None:
-        red = red_tests(
-            version.source, checked.canonical, workflows_around(actor.tenant_id, checked.canonical), actor.tenant_id
-        )
-    errors = [finding for finding in (*checked.findings, *red) if finding.severity == "error"]
-    if errors:
-        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-        raise Unprocessable(f"Mend {count} to activate.", (*checked.findings, *red))
-    for field, value in _content(version.source, checked).items():
-        setattr(version, field, value)
+    facts = facts_beside(actor, frozenset(draft.template.name for draft in drafts)) if drafts else None
+    checked = {draft.template.name: _normalized(draft.source, facts) for draft in drafts}
+    red = _red_tests(actor, drafts, {name: one.canonical for name, one in checked.items()})
+    found = {name: (*one.findings, *red.get(name, ())) for name, one in checked.items()}
+    _refuse_errors(found)
+    for draft in drafts:
+        for field, value in _content(draft.source, checked[draft.template.name]).items():
+            setattr(draft, field, value)
+
+
+def _red_tests(
+    actor: Actor, drafts: Sequence[TemplateVersion], canonicals: Mapping[str, dict[str, Any] | None]
+) -> dict[str, list[Finding]]:
+    """Play the tests of all drafts, each beside the others; none where one of them cannot be read."""
+    clean = {name: canonical for name, canonical in canonicals.items() if canonical is not None}
+    if len(clean) < len(canonicals):
+        return {}
+    given = {name: compile_definition(canonical) for name, canonical in clean.items()}
+    found = {}
+    for draft in drafts:
+        canonical = clean[draft.template.name]
+        others = workflows_around(actor.tenant_id, canonical, given)
+        found[draft.template.name] = red_tests(draft.source, canonical, others, actor.tenant_id)
+    return found
+
+
+def _refuse_errors(found: Mapping[str, tuple[Finding, ...]]) -> None:
+    """Refuse where any document has an error; of several, each finding says in its path whose it is."""
+    errors = [finding for findings in found.values() for finding in findings if finding.severity == ERROR]
+    if not errors:
+        return
+    count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+    if len(found) == 1:
+        raise Unprocessable(f"Mend {count} to activate.", next(iter(found.values())))
+    named = [replace(one, path=f"{name}: {one.path}") for name, findings in found.items() for one in findings]
+    raise Unprocessable(f"Mend {count} to activate; none of the set was.", named)
 
 
 def _retire_others(actor: Actor, version: TemplateVersion) -> None:

@@ -18,6 +18,7 @@ ROUTES: tuple[tuple[str, str], ...] = (
     ("GET", "templates/"),
     ("POST", "templates/"),
     ("POST", "templates/validate/"),
+    ("POST", "templates/activate/"),
     ("GET", "templates/approval/"),
     ("GET", "templates/idea/versions/1/"),
     ("PUT", "templates/idea/versions/1/"),
@@ -122,6 +123,7 @@ NAMED = tuple(route for route in ROUTES if "approval" in route[1] or "idea" in r
 BODIES = {
     "templates/": {"source": "workflow: other\nsteps: [{set: {a: 1}}]"},
     "templates/validate/": {"source": ""},
+    "templates/activate/": {"versions": [{"name": "idea", "version": 1}]},
     "templates/idea/versions/1/": {"source": "workflow: idea\nsteps: [{set: {a: 1}}]"},
     "instances/": {"template": "approval", "input": {"amount": 1}},
     "instances/{instance}/cancel/": {"reason": "not needed"},
@@ -233,6 +235,7 @@ def test_method_that_a_route_does_not_know_is_refused(call: Callers, scene: Scen
 LOW = {
     ("POST", "templates/"): (403, 403, 403),
     ("POST", "templates/validate/"): (403, 403, 403),
+    ("POST", "templates/activate/"): (404, 404, 403),
     ("GET", "templates/approval/"): (200, 200, 200),
     ("GET", "templates/idea/versions/1/"): (404, 404, 200),
     ("PUT", "templates/idea/versions/1/"): (404, 404, 403),
