@@ -10,7 +10,9 @@ ERROR = "error"
 WARNING = "warning"
 WHOLE = "document"
 """The path of what is wrong with a document as such."""
-SINCE_ACTIVATED = frozenset({"no_steps", "trigger_contradicts"})
+SINCE_ACTIVATED = frozenset(
+    {"no_steps", "trigger_contradicts", "unknown_outcome", "unknown_status", "unknown_part", "duplicate_outcome"}
+)
 """Errors that keep a draft from being activated, but not a version from running that was activated before the rule."""
 
 

@@ -33,6 +33,7 @@ from engine.kernel.validator_flow import (
 from engine.kernel.validator_nets import check_nets
 from engine.kernel.validator_people import check_members, check_people
 from engine.kernel.validator_tables import check_tables
+from engine.kernel.validator_words import check_exits, check_expiry, check_outcomes, check_undo, check_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +239,11 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     check_people,
     check_results,
     check_tables,
+    check_words,
+    check_outcomes,
+    check_exits,
+    check_undo,
+    check_expiry,
 )
 
 

@@ -12,6 +12,8 @@ from engine.kernel.source import Node
 
 WAITING = frozenset({"task", "signal", "wait", "workflow"})
 ENDING = frozenset({"complete", "fail", "exit"})
+ENDING_CASE = ENDING - {"exit"}
+"""What does not come back behind the loop or group around it either."""
 
 
 def siblings(reading: Reading) -> dict[str, list[Outline]]:
@@ -123,7 +125,7 @@ def check_reach(reading: Reading) -> None:
         if parent is not None and is_body(parent, steps) and parent.kind in ("graph", "net", "any_order", "selector"):
             continue
         for step, following in pairwise(steps):
-            if _always_ends(step):
+            if always_ends(step.spec):
                 text = f"nothing comes after `{step.kind}` in line {reading.line_of(step.node)}"
                 reading.warn(following.node, "unreachable", text, following.path)
                 break
@@ -180,12 +182,28 @@ def check_tags(reading: Reading) -> None:
                 )
 
 
-def _always_ends(step: Outline) -> bool:
-    if "when" in step.spec or "on_error" in step.spec or "allow_failure" in step.spec:
+def always_ends(spec: Mapping[str, Any], ending: frozenset[str] = ENDING) -> bool:
+    """Tell whether nothing comes after a step: it ends the line itself, or each of its branches does."""
+    if {"when", "on_error", "allow_failure", "on_timeout", "on"} & set(spec):
         return False
-    whole = not (isinstance(step.spec.get("complete"), dict) and "step" in step.spec["complete"])
-    case = isinstance(step.spec.get("cancel"), dict) and bool(step.spec["cancel"].get("case"))
-    return (step.kind in ENDING and whole) or case
+    whole = not (isinstance(spec.get("complete"), dict) and "step" in spec["complete"])
+    case = isinstance(spec.get("cancel"), dict) and bool(spec["cancel"].get("case"))
+    return (bool(ending & set(spec)) and whole) or case or _each_branch_ends(spec, ending)
+
+
+def _each_branch_ends(spec: Mapping[str, Any], ending: frozenset[str]) -> bool:
+    branches = _ways_through(spec)
+    return bool(branches) and all(any(always_ends(step, ending) for step in steps) for steps in branches)
+
+
+def _ways_through(spec: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """Give the bodies of which exactly one runs; none where the flow may pass by all of them."""
+    if "if" in spec:
+        return [spec.get("then") or [], spec.get("else") or []]
+    switch = spec.get("switch")
+    if isinstance(switch, dict) and "default" in switch:
+        return [*(case.get("steps") or [] for case in switch.get("cases", ())), switch["default"] or []]
+    return []
 
 
 def check_locks(reading: Reading) -> None:
@@ -213,7 +231,8 @@ def _above(reading: Reading, step: Outline) -> Iterator[Outline]:
         found = reading.steps.get(found.parent)
 
 
-_HAS = re.compile(r"has\(\s*result\.(\w+)|get\(\s*result\s*,\s*'(\w+)")
+_HAS = re.compile(r"has\(\s*result\.(\w+)|get\(\s*result\s*,\s*'(\w+)|status\.(\w+)\s*==\s*'success'")
+_PICKED = re.compile(r"result\.(\w+)\.branch\s*==\s*'([^']*)'")
 _SURE = frozenset({"group", "graph"})
 
 
@@ -236,7 +255,15 @@ def _looked_for_around(reading: Reading, use: Use) -> set[str]:
     step = reading.steps.get(use.step)
     around = [step, *_above(reading, step)] if step is not None else []
     texts = [str(one.spec.get(key, "")) for one in around for key in ("if", "when")]
-    return {name for text in texts for pair in _HAS.findall(text) for name in pair if name}
+    named = {name for text in texts for found in _HAS.findall(text) for name in found if name}
+    chosen = {pair for text in texts for pair in _PICKED.findall(text)}
+    picked = {one.id for one in reading.steps.values() if any(_is_in_branch(one, *pair) for pair in chosen)}
+    return named | picked
+
+
+def _is_in_branch(step: Outline, first: str, branch: str) -> bool:
+    """Tell whether a step stands at the top of the branch that a condition says was picked."""
+    return step.parent == first and step.list.endswith(f"/branches/{branch}/steps") and "when" not in step.spec
 
 
 def _check_result(reading: Reading, use: Use, reference: Reference, looked_for: set[str]) -> None:
@@ -266,7 +293,7 @@ def _surely_before(reading: Reading, step: Outline, use: Use) -> bool:
         inside = next((one for one in chain_here if one is above), None)
         if inside is not None:
             return here is above and sure
-        sure = sure and _is_sure_container(above)
+        sure = sure and (_is_sure_container(above) or _others_end(above, current))
         current = above
 
 
@@ -274,6 +301,14 @@ def _comes_first(reading: Reading, step: Outline, other: Outline, use: Use) -> b
     if step is other:
         return "/output" in use.path or "/undo" in use.path or "/on" in use.path.rsplit(step.id, 1)[-1]
     return (step.node.line, step.node.column) < (other.node.line, other.node.column)
+
+
+def _others_end(container: Outline, inside: Outline) -> bool:
+    """Tell whether the flow comes back from a container only through the branch that a step stands in."""
+    others = [steps for steps in _ways_through(container.spec) if not any(one is inside.spec for one in steps)]
+    ways = len(_ways_through(container.spec))
+    ended = all(any(always_ends(step, ENDING_CASE) for step in steps) for steps in others)
+    return _is_sure(container) and len(others) == ways - 1 and ended
 
 
 def _in_graph(reading: Reading, step: Outline) -> bool:
