@@ -155,12 +155,12 @@ def token_with(digest: str) -> tuple[Token, Actor] | None:
     return link(token, user=person), actor_of(person, roles=next(reader))
 
 
-def version_to_start(actor: Actor, name: str, number: int | None = None) -> Startable:
+def version_to_start(actor: Actor, name: str, number: int | None = None, *, way: access.Way = "manual") -> Startable:
     """Return the version that a start by this actor runs, else raise the rule that forbids it."""
     values = {"tenant": actor.tenant_id, "name": name, "number": number or None, **_who(actor)}
     rows = run_hot(STARTABLE, values)
     if not rows:
-        raise NotFound
+        raise NotFound if number else access.refuse_out_of_force(actor, name)
     reader = iter(rows[0])
     version, template, tenant = (columns.read(reader) for columns in (VERSION, TEMPLATE, TENANT))
     is_active, level, held, now = reader
@@ -169,7 +169,7 @@ def version_to_start(actor: Actor, name: str, number: int | None = None) -> Star
     if version.status == VersionStatus.ACTIVE:
         version.canonical = definition_of(version.pk).canonical
     actor = _as_now(actor, is_active, level) if actor.person_id else actor
-    access.require_startable(actor, version, set(held))
+    access.require_startable(actor, version, set(held), way)
     return Startable(actor, version, now)
 
 

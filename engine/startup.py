@@ -20,6 +20,7 @@ from django.db import DatabaseError, connection, transaction
 
 from engine.audit import Act, record
 from engine.kernel.embedding import embedded_names
+from engine.kernel.findings import ERROR, SINCE_ACTIVATED
 from engine.kernel.normalizer import TenantFacts, normalize
 from engine.models import TemplateVersion
 from engine.services.templates import tenant_facts
@@ -67,7 +68,8 @@ def _why_unfit(version: TemplateVersion, facts: TenantFacts) -> str:
     canonical = version.canonical or {}
     put_in = bool(canonical) and bool(embedded_names(canonical) or canonical["requires"].get("step_kinds"))
     source = json.dumps(canonical) if put_in else version.source
-    errors = [finding for finding in normalize(source, facts).findings if finding.severity == "error"]
+    found = normalize(source, facts).findings
+    errors = [finding for finding in found if finding.severity == ERROR and finding.code not in SINCE_ACTIVATED]
     return "; ".join(f"{error.code}: {error.message}" for error in errors)
 
 

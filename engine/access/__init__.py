@@ -53,6 +53,8 @@ from engine.access.tasks import (
     walk_overdue,
 )
 from engine.access.templates import (
+    Way,
+    refuse_out_of_force,
     refuse_start,
     require_startable,
     startable_versions,
@@ -67,6 +69,7 @@ from engine.task_reasons import Reason, explain_task, refuse_act, refuse_given, 
 
 __all__ = [
     "Reason",
+    "Way",
     "attachments_of",
     "bulk_act_of",
     "comments_of",
@@ -84,6 +87,7 @@ __all__ = [
     "person_named",
     "refuse_act",
     "refuse_given",
+    "refuse_out_of_force",
     "refuse_over",
     "refuse_start",
     "require_level",

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from engine.access.levels import require_level
 from engine.errors import NotFound
 from engine.models import BulkAct, DeadLetter, Schedule, Webhook, WebhookDelivery
 from workflowplatform.accounts.actor import Actor
@@ -43,7 +44,8 @@ def visible_webhooks(actor: Actor) -> QuerySet[Webhook]:
 
 
 def webhook_of(actor: Actor, webhook_id: UUID) -> Webhook:
-    """Return a webhook, or NotFound."""
+    """Return a webhook, or NotFound; below the level for webhooks no id is looked at."""
+    require_level(actor, TO_OPERATE, "see webhooks")
     webhook = visible_webhooks(actor).filter(pk=webhook_id).first()
     if webhook is None:
         raise NotFound

@@ -1,10 +1,12 @@
 """Who sees templates and versions, who changes them, and who may start one."""
 
+from typing import Literal
+
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from engine.access.levels import require_level
-from engine.errors import Conflict, NotFound, Refused
+from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.kernel.transitions import VersionStatus
 from engine.models import Template, TemplateVersion
 from engine.models.template import VersionQuerySet
@@ -13,6 +15,9 @@ from engine.task_reasons import either
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENANT
 from workflowplatform.accounts.models import Role
+
+Way = Literal["manual", "scheduled"]
+"""How somebody asks for a start: by hand, or by a schedule. Events and parents ask for nobody."""
 
 
 def visible_templates(actor: Actor) -> QuerySet[Template]:
@@ -57,7 +62,8 @@ def startable_versions(actor: Actor) -> list[TemplateVersion]:
     """Return the active versions that the actor may start by hand."""
     active = TemplateVersion.objects.startable().filter(tenant_id=actor.tenant_id).select_related("template")
     held = set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True))
-    return [version for version in active.order_by("template__title") if refuse_start(actor, version, held) is None]
+    by_hand = [version for version in active.order_by("template__title") if refuse_trigger(version, "manual") is None]
+    return [version for version in by_hand if refuse_start(actor, version, held) is None]
 
 
 def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -> Refused | None:
@@ -75,23 +81,62 @@ def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -
     return None
 
 
-def version_to_start(actor: Actor, name: str, number: int | None = None) -> TemplateVersion:
+def refuse_trigger(version: TemplateVersion, way: Way) -> Conflict | None:
+    """Say why a version does not begin in this way, or None: its `trigger` decides, and a manual one may be scheduled too.
+
+    A version activated before this rule may be manual and yet hear an event: it goes on doing both.
+    """
+    canonical = version.canonical or {}
+    trigger = canonical.get("trigger", "manual")
+    if trigger in ("manual", way):
+        return None
+    if trigger == "event":
+        words = {"event": (canonical.get("event") or {}).get("name", "")}
+        message = gettext("This workflow begins with the event %(event)s, in no other way. Send that event.") % words
+    else:
+        message = gettext("This workflow begins by schedule, not by hand. Run its schedule, or make one for a moment.")
+    return Conflict(message, code="trigger", trigger=trigger)
+
+
+def version_to_start(actor: Actor, name: str, number: int | None = None, *, way: Way = "manual") -> TemplateVersion:
     """Return the version that a start by this actor runs."""
     versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, template__name=name)
     versions = versions.select_related("template", "tenant")
     wanted = versions.filter(number=number) if number else versions.in_force()
     version = wanted.first()
     if version is None:
-        raise NotFound
-    require_startable(actor, version, set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True)))
+        raise NotFound if number else refuse_out_of_force(actor, name)
+    held = set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True))
+    require_startable(actor, version, held, way)
     return version
 
 
-def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[str]) -> None:
+def refuse_out_of_force(actor: Actor, name: str) -> WorkflowError:
+    """Say why nothing can be started under a name that has no version in force, to whoever may know of it."""
+    versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, template__name=name).order_by("-number")
+    version = versions.exclude(status=VersionStatus.DRAFT).first() or versions.first()
+    if version is None:
+        return NotFound()
+    held = set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True))
+    if _stays_unknown(actor, version, refuse_start(actor, version, held)):
+        return NotFound()
+    words = {"number": version.number, "status": status_word(version.status)}
+    message = gettext("No version of this is in force: version %(number)s is %(status)s. Its authors can activate one.")
+    return Conflict(message % words, code="status", status=version.status)
+
+
+def _stays_unknown(actor: Actor, version: TemplateVersion, refusal: Refused | None) -> bool:
+    """Tell whether somebody must not hear of a version that is not active: of drafts only those who see the tenant's do."""
+    return actor.level < TO_SEE_TENANT and (refusal is not None or version.status == VersionStatus.DRAFT)
+
+
+def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[str], way: Way = "manual") -> None:
     """Refuse a start that this actor may not make, or that nobody may make now."""
     refusal = refuse_start(actor, version, held_roles)
+    if version.status != VersionStatus.ACTIVE and _stays_unknown(actor, version, refusal):
+        raise NotFound
     if refusal is not None:
-        raise refusal if actor.level >= TO_SEE_TENANT or version.status == VersionStatus.ACTIVE else NotFound()
+        raise refusal
     if version.status != VersionStatus.ACTIVE:
         words = {"number": version.number, "status": status_word(version.status)}
         message = gettext("Version %(number)s is %(status)s; only an active one can be started.") % words
@@ -99,3 +144,6 @@ def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[st
     if version.unavailable:
         message = gettext("This release cannot run version %(number)s:") % {"number": version.number}
         raise Conflict(f"{message} {version.unavailable}", code="unfit")
+    wrong_way = refuse_trigger(version, way)
+    if wrong_way is not None:
+        raise wrong_way

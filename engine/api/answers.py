@@ -13,6 +13,7 @@ from engine.api.serializers import (
     Moment,
     ReasonSerializer,
     Rows,
+    SavedVersionSerializer,
     TaskSerializer,
     TemplateSerializer,
     VersionLineSerializer,
@@ -32,12 +33,32 @@ class FindingSerializer(Rows):
     hint = serializers.CharField(allow_null=True)
 
 
+class CheckedDocumentSerializer(Rows):
+    """One document of a set, checked beside the others."""
+
+    name = serializers.CharField(allow_null=True)
+    findings = FindingSerializer(many=True)
+    canonical = serializers.DictField(required=False)
+    sha256 = serializers.CharField(required=False)
+
+
 class CheckedSerializer(Rows):
-    """A document checked; its canonical form only where it is clean."""
+    """A document checked; its canonical form only where it is clean. Of a set, each stands in `documents`."""
 
     findings = FindingSerializer(many=True)
     canonical = serializers.DictField(required=False)
     sha256 = serializers.CharField(required=False)
+    documents = CheckedDocumentSerializer(many=True, required=False)
+
+
+class SavedSetSerializer(SavedVersionSerializer):
+    """What saving answers; of a set the first, and all of them in `versions`."""
+
+    versions = SavedVersionSerializer(many=True, required=False)
+
+
+class ActivatedSetSerializer(Rows):
+    versions = SavedVersionSerializer(many=True)
 
 
 class TemplateDetailSerializer(TemplateSerializer):

@@ -87,8 +87,9 @@ REASON = inputs.ReasonBody
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "templates/"): listed(serializers.TemplateSerializer),
-    ("POST", "templates/"): Operation(SAVED, inputs.SourceBody, 201),
+    ("POST", "templates/"): Operation(answers.SavedSetSerializer, inputs.SourceBody, 201),
     ("POST", "templates/validate/"): Operation(answers.CheckedSerializer, inputs.SourceBody),
+    ("POST", "templates/activate/"): Operation(answers.ActivatedSetSerializer, inputs.ActivateSetBody),
     ("GET", "templates/{name}/"): Operation(answers.TemplateDetailSerializer),
     ("GET", VERSION): Operation(serializers.VersionSerializer),
     ("PUT", VERSION): Operation(SAVED, inputs.DraftBody),

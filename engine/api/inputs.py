@@ -16,6 +16,7 @@ from engine.kernel.forms import FieldError
 from engine.kernel.periods import parse_period
 from engine.keyset import moment
 from engine.models.schedule import CATCH_UPS, OVERLAPS
+from engine.services.sets import MOST_DOCUMENTS
 from engine.services.webhook_events import EVENTS
 from workflowplatform.accounts.scopes import Scope
 
@@ -118,6 +119,15 @@ class NoBody(Body):
 
 class SourceBody(Body):
     source = Text(max_length=LONGEST_SOURCE, allow_blank=True)  # type: ignore[assignment]
+
+
+class ChosenVersionBody(Body):
+    name = Text(max_length=100)
+    version = Whole(min_value=1)
+
+
+class ActivateSetBody(Body):
+    versions = serializers.ListField(child=ChosenVersionBody(), min_length=1, max_length=MOST_DOCUMENTS)
 
 
 class DraftBody(SourceBody):

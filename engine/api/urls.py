@@ -96,6 +96,7 @@ webhook_routes = [
 urlpatterns = [
     path("templates/", templates.TemplatesView.as_view(), name="templates"),
     path("templates/validate/", templates.ValidateView.as_view(), name="validate"),
+    path("templates/activate/", templates.ActivateSetView.as_view(), name="activate-set"),
     path("templates/<slug:name>/", templates.TemplateView.as_view(), name="template"),
     path("templates/<slug:name>/versions/<int:number>/", include(version_routes)),
     path("instances/", instances.InstancesView.as_view(), name="instances"),

@@ -8,6 +8,12 @@ from engine.kernel.signals import Json
 
 ERROR = "error"
 WARNING = "warning"
+WHOLE = "document"
+"""The path of what is wrong with a document as such."""
+SINCE_ACTIVATED = frozenset(
+    {"no_steps", "trigger_contradicts", "unknown_outcome", "unknown_status", "unknown_part", "duplicate_outcome"}
+)
+"""Errors that keep a draft from being activated, but not a version from running that was activated before the rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,7 @@ class Finding:
     message: str
     line: int
     column: int
-    path: str = ""
+    path: str = WHOLE
     hint: str = ""
 
     def as_json(self) -> dict[str, Json]:

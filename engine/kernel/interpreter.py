@@ -26,7 +26,7 @@ from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Checkpo
 from engine.kernel.opening import begin, told_line
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import ROOT, Definition
-from engine.kernel.repairing import error_of_stuck, released, skip_step, stuck
+from engine.kernel.repairing import error_of_stuck, let_go_on, skip_step, stuck
 from engine.kernel.ringing import DUE, ROLES, ring
 from engine.kernel.signalling import deliver
 from engine.kernel.signals import (
@@ -313,7 +313,7 @@ def _retry_step(machine: Machine, happening: StepRetried) -> bool:
     frame = stuck(machine, happening.run)
     if frame is None:
         return False
-    released(machine, frame)
+    let_go_on(machine, frame)
     if happening.input is not None:
         remember_person(machine, frame.step, happening.by)
         edit(machine, frame, happening.input)

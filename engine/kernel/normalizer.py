@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import engine.kernel.reading_steps as _step_readers
 from engine.kernel.bodies import bodies
 from engine.kernel.embedding import Lookup
-from engine.kernel.findings import ERROR, Finding
+from engine.kernel.findings import ERROR, WHOLE, Finding
 from engine.kernel.language import ABSENT, ATTRIBUTES, HEAD
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.own_kinds import StepKind
@@ -22,6 +22,7 @@ from engine.kernel.reading import SLUG, Enough, Reading, read_shape
 from engine.kernel.signals import Json
 from engine.kernel.source import Node, SourceRefused, read_documents
 from engine.kernel.validator import TenantFacts, check, ordered
+from engine.kernel.validator_head import settle_head
 
 __all__ = ["Finding", "Normalized", "TenantFacts", "normalize", "sha256_of"]
 
@@ -46,19 +47,22 @@ def normalize(
     allow_not_yet: bool = False,
     workflows: Lookup | None = None,
     kinds: Mapping[str, StepKind] | None = None,
+    above: int = 0,
 ) -> Normalized:
-    """Read one document and check it.
+    """Read one document and check it; `above` lines stand before it in the text that its author sees.
 
     `workflows` gives those that it may embed, `kinds` the step kinds of the house; where they are not given, the facts do.
     """
     try:
         documents = read_documents(source)
     except SourceRefused as problem:
-        return _refused(Finding(problem.code, ERROR, problem.message, problem.line, problem.column, "", problem.hint))
+        where = problem.line + above, problem.column, WHOLE
+        return _refused(Finding(problem.code, ERROR, problem.message, *where, problem.hint))
     if len(documents) != 1:
         word = "is empty" if not documents else "holds several documents"
-        return _refused(Finding("documents", ERROR, f"this template {word}", 1, 1, "", "one workflow a document"))
-    reading = Reading(allow_not_yet)
+        hint = "one workflow a document"
+        return _refused(Finding("documents", ERROR, f"this template {word}", 1 + above, 1, WHOLE, hint))
+    reading = Reading(allow_not_yet, above)
     reading.workflow_named = workflows or (facts.definition if facts is not None else None)
     reading.kinds = kinds if kinds is not None or facts is None else facts.step_kinds
     return _normalize_document(documents[0], facts, reading)
@@ -83,6 +87,8 @@ def _normalize_document(document: Node, facts: TenantFacts | None, reading: Read
     reading.name = name
     with suppress(Enough):
         head = read_shape(reading, document, HEAD, "")
+        if isinstance(head, dict):
+            settle_head(reading, document, head)
         reading.starter_level = _starter_level(head)
         reading.input_schema = head.get("input") or {} if isinstance(head, dict) else {}
         name, title = _label(head, "workflow"), _label(head, "title")

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from engine.kernel.findings import ERROR, WARNING, Finding, did_you_mean
+from engine.kernel.findings import ERROR, WARNING, WHOLE, Finding, did_you_mean
 from engine.kernel.language import ABSENT, Field, Shape
 from engine.kernel.not_yet import NOT_YET
 from engine.kernel.own_kinds import StepKind
@@ -61,6 +61,13 @@ class Mention:
     step: str
 
 
+class Named(NamedTuple):
+    """Where something that the tenant must have is named first."""
+
+    node: Node
+    path: str
+
+
 MOST_FINDINGS = 500
 MOST_STEPS = 6_000
 MOST_EXPRESSIONS = 15_000
@@ -73,18 +80,20 @@ class Enough(Exception):
 class Reading:
     """The memory of one pass over a document."""
 
-    def __init__(self, allow_not_yet: bool) -> None:
+    def __init__(self, allow_not_yet: bool, above: int = 0) -> None:
         self.allow_not_yet = allow_not_yet
+        self.above = above
+        """How many lines stand above the document in the text that its author sees."""
         self.findings: list[Finding] = []
         self.steps: dict[str, Outline] = {}
         self.uses: list[Use] = []
         self.mentions: list[Mention] = []
-        self.functions: dict[str, Node] = {}
-        self.decorators: dict[str, Node] = {}
-        self.workflows: dict[str, Node] = {}
-        self.roles: dict[str, Node] = {}
-        self.secrets: dict[str, Node] = {}
-        self.calendars: dict[str, Node] = {}
+        self.functions: dict[str, Named] = {}
+        self.decorators: dict[str, Named] = {}
+        self.workflows: dict[str, Named] = {}
+        self.roles: dict[str, Named] = {}
+        self.secrets: dict[str, Named] = {}
+        self.calendars: dict[str, Named] = {}
         self.transports: set[str] = set()
         self.into: set[str] = set()
         self.name: str | None = None
@@ -107,19 +116,24 @@ class Reading:
 
     def error(self, node: Node, code: str, message: str, path: str = "", hint: str = "") -> None:
         """Note an error at a node."""
-        self.findings.append(Finding(code, ERROR, message, node.line, node.column, path, hint))
+        self.findings.append(Finding(code, ERROR, message, self.line_of(node), node.column, path or WHOLE, hint))
         if len(self.findings) >= MOST_FINDINGS:
             raise Enough
 
     def warn(self, node: Node, code: str, message: str, path: str = "", hint: str = "") -> None:
         """Note a warning at a node; too many are not told."""
         if len(self.findings) < MOST_FINDINGS:
-            self.findings.append(Finding(code, WARNING, message, node.line, node.column, path, hint))
+            where = self.line_of(node), node.column, path or WHOLE
+            self.findings.append(Finding(code, WARNING, message, *where, hint))
+
+    def line_of(self, node: Node) -> int:
+        """Say in which line of the whole text something stands."""
+        return node.line + self.above
 
     def refuse_mass(self, node: Node, what: str, most: int) -> None:
         """Refuse a document that holds more of something than can be checked while its author waits."""
         self.findings.append(
-            Finding("too_many", ERROR, f"a template has at most {most:,} {what}", node.line, node.column)
+            Finding("too_many", ERROR, f"a template has at most {most:,} {what}", self.line_of(node), node.column)
         )
         raise Enough
 
@@ -219,7 +233,7 @@ def _check_presence(reading: Reading, node: Node, shape: Shape, path: str, out: 
     given = set(node.entries) if node.entries is not None else {shape.short}
     for key, wanted in shape.fields.items():
         if wanted.required and key not in given:
-            reading.error(node, "missing_key", f"`{shape.name}` needs `{key}`", path)
+            reading.error(node, "missing_key", f"`{shape.name}` needs `{key}`", path or key)
         if wanted.default is not ABSENT and key not in given:
             out[key] = wanted.default
     chosen = [key for key in shape.one_of if key in given]

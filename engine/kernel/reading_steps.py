@@ -8,7 +8,18 @@ from engine.kernel.findings import did_you_mean
 from engine.kernel.language import ABSENT, ATTRIBUTES, BESIDE, IN_GRAPH, Field
 from engine.kernel.language_kinds import KINDS
 from engine.kernel.own_kinds import KindFailed, checked_body, expanded
-from engine.kernel.reading import ID, MOST_STEPS, Mention, Outline, Reading, read_entry, read_field, read_shape, reads
+from engine.kernel.reading import (
+    ID,
+    MOST_STEPS,
+    Mention,
+    Named,
+    Outline,
+    Reading,
+    read_entry,
+    read_field,
+    read_shape,
+    reads,
+)
 from engine.kernel.reading_values import read_map, read_schema, read_slug, read_text, read_value, read_words
 from engine.kernel.signals import Json
 from engine.kernel.source import Node
@@ -117,7 +128,7 @@ def _written_id(reading: Reading, node: Node, path: str) -> str | None:
         reading.error(node, "reserved_id", f"`{name}` is reserved", path)
         return None
     if name in reading.steps:
-        line = reading.steps[name].node.line
+        line = reading.line_of(reading.steps[name].node)
         reading.error(node, "duplicate_id", f"the id `{name}` is used twice, first in line {line}", path)
         return None
     return name
@@ -210,8 +221,8 @@ def read_principals(reading: Reading, node: Node, wanted: Field, path: str) -> J
         return ABSENT
     items = [node] if node.items is None else node.items
     for item in items:
-        if path.endswith("/roles") and isinstance(item.scalar, str) and "${" not in item.scalar:
-            reading.roles.setdefault(item.scalar, item)
+        if path.rsplit("/", 1)[-1] == "roles" and isinstance(item.scalar, str) and "${" not in item.scalar:
+            reading.roles.setdefault(item.scalar, Named(item, path))
     return [found] if node.items is None and "${" not in str(found) else found
 
 
@@ -263,7 +274,7 @@ def read_function(reading: Reading, node: Node, _wanted: Field, path: str) -> Js
     if not isinstance(node.scalar, str) or not node.scalar.strip():
         reading.error(node, "wrong_type", "the name of a function is wanted here", path)
         return ABSENT
-    reading.functions.setdefault(node.scalar, node)
+    reading.functions.setdefault(node.scalar, Named(node, path))
     return node.scalar
 
 
@@ -273,7 +284,7 @@ def read_decorators(reading: Reading, node: Node, wanted: Field, path: str) -> J
     names = read_words(reading, node, wanted, path)
     items = node.items if node.items is not None else [node]
     for name, item in zip(names if names is not ABSENT else (), items, strict=False):
-        reading.decorators.setdefault(name, item)
+        reading.decorators.setdefault(name, Named(item, path))
     return names
 
 
@@ -282,7 +293,7 @@ def read_workflow_name(reading: Reading, node: Node, wanted: Field, path: str) -
     """Read the name of another workflow."""
     name = read_slug(reading, node, wanted, path)
     if name is not ABSENT:
-        reading.workflows.setdefault(name, node)
+        reading.workflows.setdefault(name, Named(node, path))
     return name
 
 
@@ -436,7 +447,7 @@ def read_calendar(reading: Reading, node: Node, wanted: Field, path: str) -> Jso
     """Read the name of a business calendar."""
     name = read_text(reading, node, wanted, path)
     if name is not ABSENT:
-        reading.calendars.setdefault(name, node)
+        reading.calendars.setdefault(name, Named(node, path))
     return name
 
 

@@ -24,7 +24,7 @@ def error_of_stuck(machine: Machine) -> ErrorRecord | None:
     return None if frame is None else error_record((frame.more or {})["error"])
 
 
-def released(machine: Machine, frame: Frame) -> None:
+def let_go_on(machine: Machine, frame: Frame) -> None:
     """Let the case run again unless another step is stuck too."""
     frame.phase, more = None, dict(frame.more or {})
     more.pop("error", None)
@@ -38,7 +38,7 @@ def skip_step(machine: Machine, happening: StepSkipped) -> bool:
     frame = stuck(machine, happening.run)
     if frame is None:
         return False
-    released(machine, frame)
+    let_go_on(machine, frame)
     remember_person(machine, frame.step, happening.by)
     if happening.output is None:
         machine.end(frame, SKIPPED, reason=happening.reason)

@@ -21,7 +21,7 @@ from engine.kernel.expressions import (
 from engine.kernel.findings import Finding, did_you_mean
 from engine.kernel.language_kinds import TRANSPORTS
 from engine.kernel.own_kinds import StepKind
-from engine.kernel.reading import Reading, Use
+from engine.kernel.reading import Named, Reading, Use
 from engine.kernel.source import Node
 from engine.kernel.validator_flow import (
     check_constants,
@@ -37,6 +37,7 @@ from engine.kernel.validator_nets import check_nets
 from engine.kernel.validator_people import check_members, check_people
 from engine.kernel.validator_tables import check_tables
 from engine.kernel.validator_timing import check_timing
+from engine.kernel.validator_words import check_exits, check_expiry, check_outcomes, check_undo, check_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class TenantFacts:
     people: frozenset[str] = frozenset()
     calendars: frozenset[str] = frozenset()
     decorators: frozenset[str] = frozenset()
+    drafts: frozenset[str] = frozenset()
+    """Workflows that are only drafts so far."""
     members: frozenset[tuple[str, str]] = frozenset()
     """Who holds which role, as pairs of role and person; none at all: it is not known."""
     hashes: frozenset[tuple[str, str]] = frozenset()
@@ -105,7 +108,7 @@ def _check_reference(reading: Reading, use: Use, reference: Reference) -> None:
         )  # fmt: skip
     elif reference.root == "secret":
         reading.refuse_not_yet("name.secret", use.node, use.path)
-        reading.secrets.setdefault(".".join(reference.path[:1]), use.node)
+        reading.secrets.setdefault(".".join(reference.path[:1]), Named(use.node, use.path))
         if not _in_request(use.path):
             _refuse(reading, use, reference.offset, "secret_here", "a secret may only stand in the request of a call")
     elif reference.root in ("result", "status") and reference.path:
@@ -219,9 +222,14 @@ def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
         ("unknown_decorator", "decorator", reading.decorators, facts.decorators),
     )
     for code, word, used, there in known:
-        for name, node in used.items():
+        for name, (node, path) in used.items():
             if name not in there:
-                reading.error(node, code, f"the tenant has no {word} `{name}`", "", did_you_mean(name, there))
+                hint = _together(name, facts) if word == "workflow" else ""
+                reading.error(node, code, f"the tenant has no {word} `{name}`", path, hint or did_you_mean(name, there))
+
+
+def _together(name: str, facts: TenantFacts) -> str:
+    return f"there is a draft of `{name}`: activate both together" if name in facts.drafts else ""
 
 
 CHECKS: tuple[Callable[[Reading], None], ...] = (
@@ -244,6 +252,11 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     check_results,
     check_tables,
     check_timing,
+    check_words,
+    check_outcomes,
+    check_exits,
+    check_undo,
+    check_expiry,
 )
 
 

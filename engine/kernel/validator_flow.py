@@ -8,9 +8,11 @@ from engine.kernel.expressions import ExpressionRefused, Reference, check_text
 from engine.kernel.findings import did_you_mean
 from engine.kernel.reading import Outline, Reading, Use
 from engine.kernel.source import Node
-from engine.kernel.validator_ways import END, ENDING, Ways, is_body, is_line, siblings, ways_of
+from engine.kernel.validator_ways import END, ENDING, Ways, ends_line, is_body, is_line, siblings, ways_of, ways_through
 
 WAITING = frozenset({"task", "signal", "wait", "workflow"})
+ENDING_CASE = ENDING - {"exit"}
+"""What does not come back behind the loop or group around it either."""
 
 
 def check_graphs(reading: Reading) -> None:
@@ -113,7 +115,7 @@ def check_reach(reading: Reading) -> None:
         if lost is not None:
             before = steps[lost - 1]
             what = "`next`" if before.spec.get("next") else f"`{before.kind}`"
-            text = f"nothing comes after {what} in line {before.node.line}"
+            text = f"nothing comes after {what} in line {reading.line_of(before.node)}"
             reading.warn(steps[lost].node, "unreachable", text, steps[lost].path)
 
 
@@ -177,7 +179,8 @@ def check_locks(reading: Reading) -> None:
             for held, taken in pairs:
                 seen[held, taken] = step
                 if (taken, held) in seen:
-                    text = f"`{held}` and `{taken}` are taken in two orders, see line {seen[taken, held].node.line}"
+                    line = reading.line_of(seen[taken, held].node)
+                    text = f"`{held}` and `{taken}` are taken in two orders, see line {line}"
                     reading.error(step.node, "lock_order", text, step.path, "take both at once: mutex: [a, b]")
 
 
@@ -192,7 +195,8 @@ def _above(reading: Reading, step: Outline) -> Iterator[Outline]:
         found = reading.steps.get(found.parent)
 
 
-_HAS = re.compile(r"has\(\s*result\.(\w+)|get\(\s*result\s*,\s*'(\w+)")
+_HAS = re.compile(r"has\(\s*result\.(\w+)|get\(\s*result\s*,\s*'(\w+)|status\.(\w+)\s*==\s*'success'")
+_PICKED = re.compile(r"result\.(\w+)\.branch\s*==\s*'([^']*)'")
 _SURE = frozenset({"group", "graph"})
 
 
@@ -215,7 +219,15 @@ def _looked_for_around(reading: Reading, use: Use) -> set[str]:
     step = reading.steps.get(use.step)
     around = [step, *_above(reading, step)] if step is not None else []
     texts = [str(one.spec.get(key, "")) for one in around for key in ("if", "when")]
-    return {name for text in texts for pair in _HAS.findall(text) for name in pair if name}
+    named = {name for text in texts for found in _HAS.findall(text) for name in found if name}
+    chosen = {pair for text in texts for pair in _PICKED.findall(text)}
+    picked = {one.id for one in reading.steps.values() if any(_is_in_branch(one, *pair) for pair in chosen)}
+    return named | picked
+
+
+def _is_in_branch(step: Outline, first: str, branch: str) -> bool:
+    """Tell whether a step stands at the top of the branch that a condition says was picked."""
+    return step.parent == first and step.list.endswith(f"/branches/{branch}/steps") and "when" not in step.spec
 
 
 def _check_result(reading: Reading, use: Use, reference: Reference, looked_for: set[str]) -> None:
@@ -249,7 +261,8 @@ def _surely_before(reading: Reading, step: Outline, use: Use) -> bool:
         inside = next((one for one in chain_here if one is above), None)
         if inside is not None:
             return here is above and sure
-        sure = sure and is_body(above, [current]) and _is_sure_container(above) and _is_passed(reading, current)
+        passes = is_body(above, [current]) and _is_sure_container(above)
+        sure = sure and (passes or _others_end(above, current)) and _is_passed(reading, current)
         current = above
 
 
@@ -266,6 +279,14 @@ def _comes_first(reading: Reading, step: Outline, other: Outline, use: Use) -> b
     if ways is not None:
         return ways.surely_before(step.id, other.id)
     return (step.node.line, step.node.column) < (other.node.line, other.node.column)
+
+
+def _others_end(container: Outline, inside: Outline) -> bool:
+    """Tell whether the flow comes back from a container only through the branch that a step stands in."""
+    others = [steps for steps in ways_through(container.spec) if not any(one is inside.spec for one in steps)]
+    ways = len(ways_through(container.spec))
+    ended = all(any(ends_line(step, ENDING_CASE) for step in steps) for steps in others)
+    return _is_sure(container) and len(others) == ways - 1 and ended
 
 
 def _in_graph(reading: Reading, step: Outline) -> bool:

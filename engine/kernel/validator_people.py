@@ -69,7 +69,8 @@ def _tasks(reading: Reading) -> Iterator[tuple[Outline, Mapping[str, Any]]]:
 
 def _check_level(reading: Reading, step: Outline, task: Mapping[str, Any]) -> None:
     level = task.get("min_level", 4)
-    if _spelled(task.get("assignee")) == STARTER and level > reading.starter_level:
+    alone = [task["assignee"]] if task.get("assignee") is not None else _listed(task.get("users"))
+    if [_spelled(one) for one in alone] == [STARTER] and not task.get("roles") and level > reading.starter_level:
         text = f"who starts may be of level {reading.starter_level}, but this task asks for {level}"
         reading.warn(step.node, "starter_level", text, step.path, f"min_level: {reading.starter_level}")
 

@@ -4,7 +4,7 @@ A way leads from a step to one that follows it, or to the end of the list. The j
 that lead out of it from inside: from `if` and `switch`, and from the handlers that run instead of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,11 +41,31 @@ def is_line(reading: Reading, step: Outline) -> bool:
 
 def always_ends(step: Outline) -> bool:
     """Tell whether nothing comes after a step in its list."""
-    if "when" in step.spec or "on_error" in step.spec or "allow_failure" in step.spec:
+    return ends_line(step.spec)
+
+
+def ends_line(spec: Mapping[str, Any], ending: frozenset[str] = ENDING) -> bool:
+    """Tell whether nothing comes after a step: it ends the line itself, or each of its branches does."""
+    if {"when", "on_error", "allow_failure", "on_timeout", "on"} & set(spec):
         return False
-    whole = not (isinstance(step.spec.get("complete"), dict) and "step" in step.spec["complete"])
-    case = isinstance(step.spec.get("cancel"), dict) and bool(step.spec["cancel"].get("case"))
-    return (step.kind in ENDING and whole) or case
+    whole = not (isinstance(spec.get("complete"), dict) and "step" in spec["complete"])
+    case = isinstance(spec.get("cancel"), dict) and bool(spec["cancel"].get("case"))
+    return (bool(ending & set(spec)) and whole) or case or _each_branch_ends(spec, ending)
+
+
+def _each_branch_ends(spec: Mapping[str, Any], ending: frozenset[str]) -> bool:
+    branches = ways_through(spec)
+    return bool(branches) and all(any(ends_line(step, ending) for step in steps) for steps in branches)
+
+
+def ways_through(spec: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """Give the bodies of which exactly one runs; none where the flow may pass by all of them."""
+    if "if" in spec:
+        return [spec.get("then") or [], spec.get("else") or []]
+    switch = spec.get("switch")
+    if isinstance(switch, dict) and "default" in switch:
+        return [*(case.get("steps") or [] for case in switch.get("cases", ())), switch["default"] or []]
+    return []
 
 
 def lists_in_reach(reading: Reading, step: Outline) -> Iterator[tuple[str, Outline]]:

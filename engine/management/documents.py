@@ -1,16 +1,15 @@
 """Read authors' files, and tell findings the way compilers do."""
 
 import json
-import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.kernel.document_set import cut_documents
 from engine.kernel.findings import ERROR, Finding
-
-_BOUNDARY = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+from engine.kernel.normalizer import Normalized, TenantFacts, normalize
+from engine.step_kinds import registered_step_kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +20,9 @@ class Document:
     source: str
     above: int = 0
 
-    def located(self, finding: Finding) -> Finding:
-        """Return a finding with its line in the whole file."""
-        return replace(finding, line=finding.line + self.above)
+    def checked(self, facts: TenantFacts | None = None, *, allow_not_yet: bool = False) -> Normalized:
+        """Check the document; findings stand at their lines of the whole file."""
+        return normalize(self.source, facts, allow_not_yet, kinds=registered_step_kinds(), above=self.above)
 
 
 class Unreadable(Exception):
@@ -42,27 +41,11 @@ def read_file(file: str) -> list[Document]:
         raise Unreadable(_unreadable(problem.strerror or "it cannot be opened")) from problem
     except UnicodeDecodeError as problem:
         raise Unreadable(_unreadable("it is not UTF-8 text")) from problem
-    return list(_documents(file, text))
+    return [Document(file, piece.source, piece.above) for piece in cut_documents(text)]
 
 
 def _unreadable(reason: str) -> Finding:
     return Finding("unreadable", ERROR, f"this file cannot be read: {reason}", 1, 1)
-
-
-def _documents(file: str, text: str) -> Iterator[Document]:
-    """Cut a text at its `---` lines; what holds nothing but space and comments is no document, unless it is all there is."""
-    starts = [0, *(match.end() for match in _BOUNDARY.finditer(text))]
-    ends = [*(match.start() for match in _BOUNDARY.finditer(text)), len(text)]
-    parts = [(begin, text[begin:end]) for begin, end in zip(starts, ends, strict=True)]
-    full = [part for part in parts if _has_content(part[1])] or parts[:1]
-    for begin, part in full:
-        stripped = part.removeprefix("\n") if begin else part
-        begin += len(part) - len(stripped)
-        yield Document(file, stripped, text.count("\n", 0, begin))
-
-
-def _has_content(part: str) -> bool:
-    return any(line.strip() and not line.lstrip().startswith("#") for line in part.splitlines())
 
 
 def finding_line(file: str, finding: Finding) -> str:

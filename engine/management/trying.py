@@ -88,7 +88,7 @@ def _read(file: str) -> list[Read]:
 def _compiled(document: Document) -> Read:
     found = _normalized(document, ())
     if found.canonical is None:
-        findings = tuple(document.located(one) for one in found.findings if one.severity == "error")
+        findings = tuple(one for one in found.findings if one.severity == "error")
         return Read(document.file, found.name, None, findings)
     return Read(document.file, found.name, compile_definition(found.canonical), ())
 
@@ -96,7 +96,8 @@ def _compiled(document: Document) -> Read:
 def _normalized(document: Document, within: tuple[str, ...]) -> Normalized:
     """Read a document with what it embeds: from the same file, or from NAME.yaml beside it."""
     find = partial(_to_embed, document.file, within)
-    return normalize(document.source, allow_not_yet=True, workflows=find, kinds=registered_step_kinds())
+    kinds = registered_step_kinds()
+    return normalize(document.source, allow_not_yet=True, workflows=find, kinds=kinds, above=document.above)
 
 
 def _to_embed(file: str, within: tuple[str, ...], name: str, _version: Any) -> tuple[int, Mapping[str, Any]] | None:

@@ -6,17 +6,17 @@ from itertools import count
 from engine import access
 from engine.errors import Invalid, NotFound
 from engine.gallery import gallery
+from engine.kernel.document_set import cut_documents
 from engine.kernel.forms import FieldError
 from engine.kernel.source import SourceRefused, read_documents
 from engine.models import Template, TemplateVersion
-from engine.services.templates import activate_version, new_draft, save_draft
+from engine.services.sets import save_set
+from engine.services.templates import activate_version, activate_versions, new_draft, save_draft
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
-MOST_IMPORTED = 50
 LONGEST_IMPORT = 2_000_000
-_APART = re.compile(r"^---[ \t]*(?:#.*)?$", re.MULTILINE)
 _VALUE = re.compile(r""""[^"]*"|'[^']*'|[^\s,}#]+""")
 
 
@@ -44,22 +44,17 @@ def roll_back(*, actor: Actor, name: str, number: int) -> TemplateVersion:
 
 
 @in_one_transaction
-def import_documents(*, actor: Actor, text: str) -> list[TemplateVersion]:
+def import_documents(*, actor: Actor, text: str, activate: bool = False) -> list[TemplateVersion]:
     """Save each document of a file as a draft: of the template it names, or as a new one. All of them or none."""
     access.require_level(actor, TO_AUTHOR, "author templates")
-    sources = [piece.strip("\n") + "\n" for piece in _APART.split(text.replace("\r\n", "\n")) if piece.strip()]
-    if not sources:
+    if not any(piece.source.strip() for piece in cut_documents(text)):
         raise _unfit("Choose a file, or paste its text: there is nothing to import yet.")
-    if len(sources) > MOST_IMPORTED or len(text) > LONGEST_IMPORT:
-        raise _unfit(f"A file holds at most {MOST_IMPORTED} documents and {LONGEST_IMPORT:,} characters.")
-    return [_imported(actor, place, source) for place, source in enumerate(sources, 1)]
-
-
-def _imported(actor: Actor, place: int, source: str) -> TemplateVersion:
-    try:
-        return save_draft(actor=actor, source=source)
-    except Invalid as refusal:
-        raise _unfit(f"Document {place}: {refusal.message} Nothing was imported.") from refusal
+    if len(text) > LONGEST_IMPORT:
+        raise _unfit(f"A file holds at most {LONGEST_IMPORT:,} characters.")
+    made = save_set(actor=actor, source=text)
+    return (
+        activate_versions(actor=actor, chosen=[(one.template.name, one.number) for one in made]) if activate else made
+    )
 
 
 def _unfit(message: str) -> Invalid:

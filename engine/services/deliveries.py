@@ -288,12 +288,13 @@ def forget_old() -> int:
 
 def list_deliveries(*, actor: Actor) -> QuerySet[WebhookDelivery]:
     """Return the tenant's deliveries, for those who operate."""
+    access.require_level(actor, TO_OPERATE, "see deliveries")
     return access.visible_deliveries(actor)
 
 
 def find_delivery(*, actor: Actor, delivery_id: UUID) -> WebhookDelivery:
     """Return a delivery that the actor sees, with its tries."""
-    delivery = access.visible_deliveries(actor).prefetch_related("log").filter(pk=delivery_id).first()
+    delivery = list_deliveries(actor=actor).prefetch_related("log").filter(pk=delivery_id).first()
     if delivery is None:
         raise NotFound
     return delivery

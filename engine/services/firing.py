@@ -191,7 +191,8 @@ class Firing:
         if owner is None:
             return self.skip(slot, f"its owner {self.schedule.owner_name} is no longer active here")
         try:
-            begun = start_instance(actor=owner, template=self.schedule.template.name, input=self.schedule.input or {})
+            name, given = self.schedule.template.name, self.schedule.input or {}
+            begun = start_instance(actor=owner, template=name, input=given, way="scheduled")
         except WorkflowError as refusal:
             return self.skip(slot, refusal.message)
         self.started += 1

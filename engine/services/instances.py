@@ -47,9 +47,10 @@ def start_instance(
     input: Any,  # noqa: A002  the domain's own word
     reference: str | None = None,
     version: int | None = None,
+    way: access.Way = "manual",
 ) -> StartedInstance:
     """Start an instance and run it, here and now, up to its first wait or outside call."""
-    found = version_to_start(actor, template, version)
+    found = version_to_start(actor, template, version, way=way)
     actor, chosen = found.actor, found.version
     definition = definition_of(chosen.pk)
     values, errors = check_values(definition.input_schema, {} if input is None else input)

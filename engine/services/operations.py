@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import F, Min
+from django.db.models import F, Min, QuerySet
 from django.db.models.fields.json import KT
 from django.utils.translation import gettext as _
 
@@ -178,6 +178,12 @@ def _repair(actor: Actor, instance: Instance, happening: Happening) -> Instance:
 # Dead letters
 
 
+def list_dead_letters(*, actor: Actor) -> QuerySet[DeadLetter]:
+    """Return the tenant's dead letters, for those who operate."""
+    access.require_level(actor, TO_OPERATE, "see dead letters")
+    return access.visible_dead_letters(actor)
+
+
 def letter_of(actor: Actor, letter_id: UUID) -> DeadLetter:
     """Return a dead letter of an instance that the actor operates, claimed."""
     _claimed(actor, _visible_letter(actor, letter_id).instance_id)
@@ -185,7 +191,7 @@ def letter_of(actor: Actor, letter_id: UUID) -> DeadLetter:
 
 
 def _visible_letter(actor: Actor, letter_id: UUID) -> DeadLetter:
-    letter = access.visible_dead_letters(actor).filter(pk=letter_id).first()
+    letter = list_dead_letters(actor=actor).filter(pk=letter_id).first()
     if letter is None:
         raise NotFound
     return letter

@@ -25,7 +25,8 @@ def change_schedule(*, actor: Actor, schedule_id: UUID, **settings: Any) -> Sche
     for name in SETTINGS:
         if name in settings:
             setattr(schedule, name, settings[name])
-    schedule.input = checked_input(access.version_to_start(actor, schedule.template.name), schedule.input)
+    version = access.version_to_start(actor, schedule.template.name, way="scheduled")
+    schedule.input = checked_input(version, schedule.input)
     set_going(schedule)
     note(actor, schedule.template, "change_schedule", {"cron": schedule.cron, "schedule": str(schedule.pk)})
     return schedule
@@ -39,7 +40,8 @@ def run_schedule(*, actor: Actor, schedule_id: UUID, reason: str = "") -> Instan
         raise Conflict(f"This schedule is {schedule.status} already.", code="status", status=schedule.status)
     if schedule.overlap != "allow" and Instance.objects.live().filter(schedule_id=schedule.pk).exists():
         raise Conflict("The run before still goes on; this schedule lets no two run at once.", code="overlap")
-    begun = start_instance(actor=actor, template=schedule.template.name, input=schedule.input).instance
+    name, given = schedule.template.name, schedule.input
+    begun = start_instance(actor=actor, template=name, input=given, way="scheduled").instance
     Instance.objects.filter(pk=begun.pk).update(schedule_id=schedule.pk)
     facts = {"schedule": str(schedule.pk), "instance": str(begun.pk)}
     note(actor, schedule.template, "run_schedule", facts, reason)

@@ -7,6 +7,8 @@ from itertools import islice, takewhile
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from engine import access
 from engine.audit import Act, database_now, record
 from engine.calendars import calendar_named
@@ -38,7 +40,7 @@ SETTINGS = ("cron", "time_zone", "dst", "calendar", "overlap", "catch_up", "wind
 def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule:
     """Let the clock start a template: by `cron`, or once at `once_at`. The actor owns it, and acts by it."""
     access.require_level(actor, TO_OPERATE, "schedule workflows")
-    version = access.version_to_start(actor, template)
+    version = access.version_to_start(actor, template, way="scheduled")
     schedule = Schedule(
         tenant_id=actor.tenant_id,
         template=version.template,
@@ -133,9 +135,15 @@ def note(actor: Actor, template: Template, action: str, new: Any, reason: str = 
 # Life
 
 
+def list_schedules(*, actor: Actor) -> QuerySet[Schedule]:
+    """Return the tenant's schedules, for those who operate."""
+    access.require_level(actor, TO_OPERATE, "see schedules")
+    return access.visible_schedules(actor)
+
+
 def find_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
-    """Return a schedule that the actor sees, or NotFound."""
-    schedule = access.visible_schedules(actor).filter(pk=schedule_id).first()
+    """Return a schedule of the actor's tenant, or NotFound."""
+    schedule = list_schedules(actor=actor).filter(pk=schedule_id).first()
     if schedule is None:
         raise NotFound
     return schedule
@@ -143,8 +151,8 @@ def find_schedule(*, actor: Actor, schedule_id: UUID) -> Schedule:
 
 def schedule_to_change(actor: Actor, schedule_id: UUID) -> Schedule:
     """Return a schedule of the actor's tenant, locked, or NotFound."""
-    schedule = find_schedule(actor=actor, schedule_id=schedule_id)
     access.require_level(actor, TO_OPERATE, "schedule workflows")
+    schedule = find_schedule(actor=actor, schedule_id=schedule_id)
     return Schedule.objects.select_for_update(no_key=True).select_related("template").get(pk=schedule.pk)
 
 
@@ -209,7 +217,7 @@ def declare_schedule(*, actor: Actor, version: TemplateVersion) -> None:
 
 
 def cancel_schedules_of(*, actor: Actor, version: TemplateVersion) -> None:
-    """End every schedule of a template that leaves service."""
+    """End every schedule of a template that leaves service, or that only an event starts from now on."""
     for schedule in Schedule.objects.live().filter(template_id=version.template_id).select_related("template"):
         _cancel(actor, schedule)
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -111,14 +112,19 @@ def test_places(source: str) -> list[tuple[int, int]]:
     return [(test.line, test.column) for test in _test_nodes(source)]
 
 
-def workflows_around(tenant_id: UUID, canonical: Mapping[str, Any]) -> dict[str, Definition]:
-    """Compile the active workflows that a definition starts, and those that they start."""
+def workflows_around(
+    tenant_id: UUID, canonical: Mapping[str, Any], given: Definitions = MappingProxyType({})
+) -> dict[str, Definition]:
+    """Compile the active workflows that a definition starts, and those that they start; of a set, its own are `given`."""
     found: dict[str, Definition] = {}
-    wanted = _named(canonical)
+    wanted = required_workflows(canonical)
     while missing := wanted - set(found):
-        active = _active(tenant_id, Q(template__name__in=missing))
-        found |= active
-        wanted = {name for definition in active.values() for name in _named(definition.canonical)}
+        own = {name: given[name] for name in missing if name in given}
+        fresh = own | _active(tenant_id, Q(template__name__in=missing - set(own)))
+        if not fresh:
+            break
+        found |= fresh
+        wanted = {name for definition in fresh.values() for name in required_workflows(definition.canonical)}
     return found
 
 
@@ -127,7 +133,7 @@ def listeners_around(tenant_id: UUID, canonical: Mapping[str, Any]) -> dict[str,
     found: dict[str, Definition] = {}
     last = [canonical]
     while last:
-        named = {name for one in last for name in _named(one)}
+        named = {name for one in last for name in required_workflows(one)}
         emitted = {name for one in last for name in emitted_events(one)}
         missing = Q(template__name__in=named) | Q(event_name__in=emitted)
         new = _active(tenant_id, missing & ~Q(template__name__in=found)) if named or emitted else {}
@@ -136,8 +142,9 @@ def listeners_around(tenant_id: UUID, canonical: Mapping[str, Any]) -> dict[str,
     return found
 
 
-def _named(canonical: Mapping[str, Any]) -> set[str]:
-    return set(canonical["requires"]["workflows"])
+def required_workflows(canonical: Mapping[str, Any]) -> set[str]:
+    """Name the workflows that a definition starts."""
+    return set((canonical.get("requires") or {}).get("workflows") or ())
 
 
 def _active(tenant_id: UUID, wanted: Q) -> dict[str, Definition]:

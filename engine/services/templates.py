@@ -1,11 +1,13 @@
 """Author templates: save drafts, check them, and move versions through their life."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -15,7 +17,8 @@ from engine.audit import Act, record
 from engine.decorators import registered_decorators
 from engine.errors import Conflict, Invalid, Unprocessable
 from engine.functions import registered_functions
-from engine.kernel.findings import WARNING, Finding
+from engine.kernel.definition import compile_definition
+from engine.kernel.findings import ERROR, WARNING, Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.normalizer import Normalized, TenantFacts, normalize
 from engine.kernel.places import step_places
@@ -24,7 +27,7 @@ from engine.kernel.validator import ordered
 from engine.kernel.validator_around import check_around
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
-from engine.services.stored_tests import listeners_around, red_tests, workflows_around
+from engine.services.stored_tests import listeners_around, red_tests, required_workflows, workflows_around
 from engine.step_kinds import registered_step_kinds
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -49,6 +52,11 @@ def tenant_facts(actor: Actor) -> TenantFacts:
         functions=frozenset(registered_functions()),
         calendars=frozenset(BusinessCalendar.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
         decorators=frozenset(registered_decorators()),
+        drafts=frozenset(
+            TemplateVersion.objects.filter(tenant_id=actor.tenant_id, status=VersionStatus.DRAFT).values_list(
+                "template__name", flat=True
+            )
+        ),
         members=frozenset(
             Membership.objects.filter(tenant_id=actor.tenant_id, user__is_active=True).values_list(
                 "role__name", "user__username"
@@ -66,19 +74,33 @@ def _to_embed(tenant_id: UUID, name: str, version: Any) -> tuple[int, dict[str, 
     return None if found is None or found[1] is None else (found[0], found[1])
 
 
-def check_source(*, actor: Actor, source: str) -> Normalized:
-    """Return the canonical form and the findings of a document, without saving it."""
+def facts_beside(actor: Actor, names: frozenset[str]) -> TenantFacts:
+    """Say what the tenant has once the workflows of these names are in force together."""
+    facts = tenant_facts(actor)
+    return replace(facts, workflows=facts.workflows | names)
+
+
+def check_source(*, actor: Actor, source: str, beside: frozenset[str] = frozenset()) -> Normalized:
+    """Return the canonical form and the findings of a document, without saving it; `beside` names others of its set."""
     access.require_level(actor, TO_AUTHOR, "author templates")
-    return _checked(actor, source)
+    return _checked(actor, source, beside)
 
 
-def _checked(actor: Actor, source: str) -> Normalized:
-    """Check a document with what the tenant has: its roles and the like, and the workflows around this one."""
-    found = _normalized(source, tenant_facts(actor))
+def _checked(
+    actor: Actor,
+    source: str,
+    beside: frozenset[str] = frozenset(),
+    given: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+) -> Normalized:
+    """Check a document with what the tenant has: its roles and the like, and the workflows around this one.
+
+    Of those, the ones that are activated together with it are `given`.
+    """
+    found = _normalized(source, facts_beside(actor, beside))
     if found.canonical is None:
         return found
     around = {name: one.canonical for name, one in listeners_around(actor.tenant_id, found.canonical).items()}
-    asides = list(check_around(found.canonical, around))
+    asides = list(check_around(found.canonical, {**around, **given}))
     places = step_places(source) if asides else {}
     more = [
         Finding(one.code, WARNING, one.message, places[one.step].line, 1, one.path, one.hint)
@@ -101,14 +123,21 @@ def _normalized(source: str, facts: TenantFacts | None) -> Normalized:
 
 @in_one_transaction
 def save_draft(
-    *, actor: Actor, source: str, name: str | None = None, number: int | None = None, revision: int | None = None
+    *,
+    actor: Actor,
+    source: str,
+    name: str | None = None,
+    number: int | None = None,
+    revision: int | None = None,
+    beside: frozenset[str] = frozenset(),
 ) -> TemplateVersion:
     """Save a document as a draft with its findings: a new version, or the draft named by name and number.
 
-    `revision` is the one the author began from; if somebody saved in between, nothing is overwritten.
+    `revision` is the one the author began from; if somebody saved in between, nothing is overwritten. `beside` names the
+    others of a set that is saved together.
     """
     if name is None or number is None:
-        return _create_draft(actor, source, check_source(actor=actor, source=source))
+        return _create_draft(actor, source, check_source(actor=actor, source=source, beside=beside))
     version = access.version_to_author(actor, name, number)
     return _change_draft(actor, version, source, check_source(actor=actor, source=source), revision)
 
@@ -206,13 +235,33 @@ def delete_draft(*, actor: Actor, name: str, number: int) -> None:
         template.delete()
 
 
-@in_one_transaction
 def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
     """Put a clean draft in force; the version in force before it is archived in the same transaction."""
-    version = access.version_to_author(actor, name, number)
-    _require_move(version, VersionStatus.ACTIVE)
+    (version,) = activate_versions(actor=actor, chosen=[(name, number)])
+    return version
+
+
+@in_one_transaction
+def activate_versions(*, actor: Actor, chosen: Sequence[tuple[str, int]]) -> list[TemplateVersion]:
+    """Put drafts in force together, as one set: each may start the others, and one that fails keeps all back."""
+    _refuse_twins([name for name, _ in chosen])
+    _take_turn(actor)
+    versions = [access.version_to_author(actor, name, number) for name, number in sorted(chosen)]
+    for version in versions:
+        _require_move(version, VersionStatus.ACTIVE)
+    _freeze(actor, [version for version in versions if version.status == VersionStatus.DRAFT])
+    in_force = {version.template.name: _put_in_force(actor, version) for version in versions}
+    return [in_force[name] for name, _ in chosen]
+
+
+def _refuse_twins(names: list[str]) -> None:
+    if not names or len(set(names)) < len(names):
+        message = "Name each template once, with the version to activate."
+        raise Invalid(message, [FieldError("versions", "invalid", message)])
+
+
+def _put_in_force(actor: Actor, version: TemplateVersion) -> TemplateVersion:
     if version.status == VersionStatus.DRAFT:
-        _freeze(actor, version)
         _retire_others(actor, version)
     old = version.status
     version.status = VersionStatus.ACTIVE
@@ -221,6 +270,8 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
     version.event_name = ((version.canonical or {}).get("event") or {}).get("name", "")
     _save_move(version)
     hold_schedules_of(version, held=False)
+    if (version.canonical or {}).get("trigger") == "event":
+        cancel_schedules_of(actor=actor, version=version)
     declare_schedule(actor=actor, version=version)
     _describe(version.template, version)
     admit_waiting(version.tenant_id, version.template_id)
@@ -228,20 +279,46 @@ def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion
     return version
 
 
-def _freeze(actor: Actor, version: TemplateVersion) -> None:
+def _freeze(actor: Actor, drafts: Sequence[TemplateVersion]) -> None:
     """Check once more, now, with what the tenant has today, and play the stored tests; keep findings, refuse errors."""
-    checked = _checked(actor, version.source)
-    red: list[Finding] = []
-    if checked.canonical is not None:
-        red = red_tests(
-            version.source, checked.canonical, workflows_around(actor.tenant_id, checked.canonical), actor.tenant_id
-        )
-    errors = [finding for finding in (*checked.findings, *red) if finding.severity == "error"]
-    if errors:
-        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-        raise Unprocessable(f"Mend {count} to activate.", (*checked.findings, *red))
-    for field, value in _content(version.source, checked).items():
-        setattr(version, field, value)
+    names = frozenset(draft.template.name for draft in drafts)
+    read = {draft.template.name: _normalized(draft.source, facts_beside(actor, names)) for draft in drafts}
+    given = {name: one.canonical for name, one in read.items() if one.canonical is not None}
+    checked = {draft.template.name: _checked(actor, draft.source, names, given) for draft in drafts}
+    red = _red_tests(actor, drafts, {name: one.canonical for name, one in checked.items()})
+    found = {name: (*one.findings, *red.get(name, ())) for name, one in checked.items()}
+    _refuse_errors(found)
+    for draft in drafts:
+        for field, value in _content(draft.source, checked[draft.template.name]).items():
+            setattr(draft, field, value)
+
+
+def _red_tests(
+    actor: Actor, drafts: Sequence[TemplateVersion], canonicals: Mapping[str, dict[str, Any] | None]
+) -> dict[str, list[Finding]]:
+    """Play the tests of all drafts, each beside the others; none where one of them cannot be read."""
+    clean = {name: canonical for name, canonical in canonicals.items() if canonical is not None}
+    if len(clean) < len(canonicals):
+        return {}
+    given = {name: compile_definition(canonical) for name, canonical in clean.items()}
+    found = {}
+    for draft in drafts:
+        canonical = clean[draft.template.name]
+        others = workflows_around(actor.tenant_id, canonical, given)
+        found[draft.template.name] = red_tests(draft.source, canonical, others, actor.tenant_id)
+    return found
+
+
+def _refuse_errors(found: Mapping[str, tuple[Finding, ...]]) -> None:
+    """Refuse where any document has an error; of several, each finding says in its path whose it is."""
+    errors = [finding for findings in found.values() for finding in findings if finding.severity == ERROR]
+    if not errors:
+        return
+    count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+    if len(found) == 1:
+        raise Unprocessable(f"Mend {count} to activate.", next(iter(found.values())))
+    named = [replace(one, path=f"{name}: {one.path}") for name, findings in found.items() for one in findings]
+    raise Unprocessable(f"Mend {count} to activate; none of the set was.", named)
 
 
 def _retire_others(actor: Actor, version: TemplateVersion) -> None:
@@ -282,12 +359,35 @@ def resume_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
 
 @in_one_transaction
 def archive_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Take a version out of force for good; its instances stay on it."""
+    """Take a version out of force for good; its instances stay on it. What workflows in force start has to stay."""
+    _take_turn(actor)
     version = access.version_to_author(actor, name, number)
     _require_move(version, VersionStatus.ARCHIVED)
+    _refuse_used(version)
     _archive(actor, version)
     cancel_schedules_of(actor=actor, version=version)
     return version
+
+
+def _take_turn(actor: Actor) -> None:
+    """Let a tenant's activations and archivings follow one another: each looks at what the others put in force."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{actor.tenant_id}\nauthoring"])
+
+
+def _refuse_used(version: TemplateVersion) -> None:
+    """Keep in force what others in force start. Pausing is not refused: it is the brake, and can be let go again."""
+    name = version.template.name
+    others = TemplateVersion.objects.in_force().filter(tenant_id=version.tenant_id).exclude(pk=version.pk)
+    named = others.select_related("template").order_by("template__name").defer("source")
+    users = [other.template.name for other in named if name in required_workflows(other.canonical or {})]
+    if users:
+        raise Conflict(
+            f"{name} stays: {', '.join(users)} {'starts' if len(users) == 1 else 'start'} it. Archive or change "
+            f"{'that' if len(users) == 1 else 'those'} first, or pause {name}.",
+            code="in_use",
+            used_by=users,
+        )
 
 
 def _move(actor: Actor, name: str, number: int, status: VersionStatus, action: str) -> TemplateVersion:

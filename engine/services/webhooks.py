@@ -27,7 +27,7 @@ from engine.signing import new_secret
 from engine.transactions import in_one_transaction
 from engine.transports.addresses import AddressRefused, is_public, may_be_private
 from workflowplatform.accounts.actor import Actor, engine_actor
-from workflowplatform.accounts.levels import TO_MANAGE_WEBHOOKS
+from workflowplatform.accounts.levels import TO_MANAGE_WEBHOOKS, TO_OPERATE
 from workflowplatform.accounts.models import Tenant
 
 MOST = 100
@@ -39,6 +39,7 @@ LONGEST_BOTH = timedelta(days=30)
 
 def list_webhooks(*, actor: Actor) -> QuerySet[Webhook]:
     """Return the tenant's webhooks, for those who operate."""
+    access.require_level(actor, TO_OPERATE, "see webhooks")
     return access.visible_webhooks(actor)
 
 

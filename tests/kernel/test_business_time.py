@@ -47,7 +47,7 @@ def test_calendar_that_is_not_there_is_the_steps_error() -> None:
 
 def test_unknown_calendar_and_bad_cron_are_findings_at_their_lines() -> None:
     schedule = "  cron: 99 * * * *\n  timezone: Mars/Base\n  calendar: moon\n"
-    source = f"workflow: x\ntrigger: scheduled\nschedule:\n{schedule}steps: []"
+    source = f"workflow: x\ntrigger: scheduled\nschedule:\n{schedule}steps: [{{set: {{a: 1}}}}]"
     found = normalize(source, TenantFacts(), allow_not_yet=True)
     assert [one.line for one in found.findings] == [4, 5, 6]
     assert found.findings[2].code == "unknown_calendar"

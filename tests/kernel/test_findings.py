@@ -35,6 +35,13 @@ BAD = [
     ("workflow: x\nsteps: [{wait: {for: .inf}}]", "bad_number", 2),
     ("workflow: x\nsteps: [{set: {a: 99999999999999999999}}]", "bad_number", 2),
     ("workflow: Big Name\nsteps: []", "bad_name", 1),
+    ("workflow: x\nsteps: []", "no_steps", 2),
+    ("workflow: x\nsteps:", "no_steps", 2),
+    ("workflow: x\ntrigger: manual\nevent: {name: paid}\nsteps: [{set: {a: 1}}]", "trigger_contradicts", 2),
+    ("workflow: x\ntrigger: manual\nschedule: {cron: '@daily'}\nsteps: [{set: {a: 1}}]", "trigger_contradicts", 2),
+    ("workflow: x\ntrigger: scheduled\nevent: {name: paid}\nsteps: [{set: {a: 1}}]", "trigger_contradicts", 2),
+    ("workflow: x\ntrigger: event\nsteps: [{set: {a: 1}}]", "trigger_contradicts", 2),
+    ("workflow: x\nschedule: {cron: '@daily'}\nevent: {name: paid}\nsteps: [{set: {a: 1}}]", "trigger_contradicts", 2),
     (STEPS + "  - {id: a}", "no_kind", 3),
     (STEPS + "  - {set: {a: 1}, wait: {for: PT1S}}", "two_kinds", 3),
     (STEPS + "  - just text", "wrong_type", 3),
@@ -143,6 +150,20 @@ BAD = [
     ("x" * 2_100_000, "too_long", 1),
     (STEPS + "  - {set: {a: 1}}\n" * 6_001, "too_many", 6_003),
     ("workflow: x\nsteps: [{set: {a: " + "[" * 200 + "]" * 200 + "}}]", "too_deep", 2),
+    (
+        STEPS + "  - {id: r, task: {title: R, outcomes: [approve, reject]}}\n"
+        "  - {if: result.r.outcome == 'aprove', then: [{set: {x: 1}}]}",
+        "unknown_outcome",
+        4,
+    ),
+    (
+        STEPS + "  - {id: a, call: {python: f}}\n  - {if: status.a == 'sucess', then: [{set: {x: 1}}]}",
+        "unknown_status",
+        4,
+    ),
+    (STEPS + "  - {set: {x: '${instance.startedby}'}}", "unknown_part", 3),
+    (STEPS + "  - {task: {title: A, outcomes: [a, a]}}", "duplicate_outcome", 3),
+    (STEPS + "  - {id: g, group: [{set: {x: 1}}]}\n  - {exit: g}", "out_of_place", 4),
     (STEPS + "  - {fail: {code: " + "x" * 101 + "}}", "too_long", 3),
 ]
 WARNED = [
@@ -203,6 +224,13 @@ WARNED = [
         3,
     ),
     (STEPS + "  - {task: {title: A, priority: urgent}}", "unknown_priority", 3),
+    (STEPS + "  - {id: r, task: {title: R}}\n  - {set: {x: '${result.r.note}'}}", "unknown_field", 4),
+    (STEPS + "  - {id: a, call: {python: f}}\n  - {compensate: a}", "nothing_to_undo", 4),
+    (
+        STEPS + "  - {if: start.x, then: [{complete: A}], else: [{fail: {code: b}}]}\n  - {set: {x: 1}}",
+        "unreachable",
+        4,
+    ),
 ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from engine.kernel.errors import StepError
 from engine.kernel.interpreter import advance
+from engine.kernel.normalizer import TenantFacts, normalize
 from engine.kernel.signals import InstanceFacts, Lent, Started, TimerDue
 from engine.kernel.triggers import event_start
 from tests.kernel.play import MONDAY, compiled
@@ -26,6 +27,47 @@ def test_event_starts_what_it_names_when_its_condition_holds() -> None:
     assert event_start(definition, "other", {"amount": 11, "id": "7"}, MONDAY) is None
     with pytest.raises(StepError):
         event_start(definition, "paid", {}, MONDAY)
+
+
+@pytest.mark.parametrize(
+    ("head", "trigger"),
+    [
+        ("", "manual"),
+        ("event: {name: paid}", "event"),
+        ("schedule: {cron: '@daily'}", "scheduled"),
+        ("trigger: scheduled", "scheduled"),
+    ],
+)
+def test_trigger_that_is_left_away_follows_from_event_and_schedule(head: str, trigger: str) -> None:
+    assert compiled(f"{head}\nsteps: [{{set: {{a: 1}}}}]").canonical["trigger"] == trigger
+
+
+HEAD_ROLES = """
+roles: [finance]
+steps:
+  - {id: nobodys, task: {title: A}}
+  - {id: own, task: {title: B, roles: [board]}}
+  - {id: named, task: {title: C, users: [ann]}}
+  - {id: bound, task: {title: D, assignee: "${start.who}"}}
+  - {id: everybodys, task: {title: E, roles: []}}
+  - id: deep
+    call: {python: f}
+    on_error: [{steps: [{id: mend, task: {title: F}}]}]
+"""
+
+
+def test_roles_of_the_head_are_those_of_tasks_that_name_nobody() -> None:
+    steps = compiled(HEAD_ROLES).steps
+    roles = {name: steps[name].raw["task"].get("roles") for name in ("nobodys", "own", "named", "bound", "everybodys")}
+    assert roles == {"nobodys": ["finance"], "own": ["board"], "named": None, "bound": None, "everybodys": []}
+    assert steps["mend"].raw["task"]["roles"] == ["finance"]
+
+
+def test_roles_of_the_head_are_required_of_the_tenant() -> None:
+    source = "workflow: x\nroles: [finanse]\nsteps: [{task: {title: A}}]"
+    assert [(one.code, one.line) for one in normalize(source, TenantFacts(roles=frozenset({"finance"}))).findings] == [
+        ("unknown_role", 2)
+    ]
 
 
 def test_rated_step_comes_again_later_and_never_blocks() -> None:

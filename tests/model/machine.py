@@ -15,7 +15,7 @@ from engine.dispatch.boundaries import Boundary
 from engine.models import Instance, Schedule, Task
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services import schedules, templates
-from engine.services.events import accept_event
+from engine.services.events import AcceptedEvent, accept_event
 from engine.services.instances import StartedInstance, cancel_instance, start_instance
 from engine.services.operations import resume_instance, retry_step, suspend_instance
 from engine.services.people import change_level
@@ -56,6 +56,10 @@ def _start(actor: Actor, name: str) -> StartedInstance:
     return start_instance(actor=actor, template=name, input={})
 
 
+def _announce(actor: Actor, name: str) -> AcceptedEvent:
+    return accept_event(actor=actor, name="order", external_id=f"first-{name}", payload={})
+
+
 class Machine(RuleBasedStateMachine):
     """Thirteen actions of the formal model, and those that people, clocks and accidents add."""
 
@@ -71,7 +75,10 @@ class Machine(RuleBasedStateMachine):
     def author_some(self, first: list[str]) -> None:
         for name in first:
             self.world.author(name)
-            self.world.attempt("ada", Answer.DONE, lambda actor, name=name: _start(actor, name), "start_workflow")
+            begin = _announce if TEMPLATES[name].heard else _start
+            self.world.attempt(
+                "ada", Answer.DONE, lambda actor, name=name, begin=begin: begin(actor, name), "start_workflow"
+            )
 
     def _known(self, pick: int) -> str:
         """Choose a template: mostly one in force."""
@@ -122,7 +129,11 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: sum(map(bool, map(self.world.book.in_force, self.world.book.versions))) > 1)
     @rule(who=anybody, pick=picks)
     def archive(self, who: str, pick: int) -> None:
-        self._move(who, pick, templates.archive_version, "active paused", "archived", "archive_template")
+        book, name = self.world.book, self._known(pick)
+        used = any(book.in_force(other) for other, template in TEMPLATES.items() if name in template.before)
+        self._move(
+            who, pick, templates.archive_version, "" if used else "active paused", "archived", "archive_template"
+        )
 
     @rule(who=anybody, whom=st.sampled_from(BELOW_GWEN), level=st.sampled_from((2, 4, 5)))
     def demote(self, who: str, whom: str, level: int) -> None:
@@ -143,10 +154,11 @@ class Machine(RuleBasedStateMachine):
         template, room = TEMPLATES[name], self.world.room(name)
         expected = model.start(
             self.world.person(who),
-            status=self.world.book.in_force(name),
+            status=self.world.book.standing(name),
             floor=template.floor,
             room=room,
             refuses=template.refuses,
+            heard=template.heard,
         )
         begun = self.world.attempt(who, expected, lambda actor: _start(actor, name), "start_workflow")
         if begun:
@@ -246,8 +258,8 @@ class Machine(RuleBasedStateMachine):
     )
     def schedule(self, who: str, pick: int, overlap: str, catch_up: str, once: bool) -> None:
         name = self._known(pick)
-        person, status = self.world.person(who), self.world.book.in_force(name)
-        expected = model.schedule(person, status=status, floor=TEMPLATES[name].floor)
+        person, status = self.world.person(who), self.world.book.standing(name)
+        expected = model.schedule(person, status=status, floor=TEMPLATES[name].floor, heard=TEMPLATES[name].heard)
         when = {"once_at": self.world.clock.at + timedelta(minutes=2)} if once else {"cron": "* * * * *"}
         made = self.world.attempt(
             who,

@@ -104,13 +104,15 @@ def create(person: Person) -> Answer:
     return Answer.DONE if person.level >= AUTHORS else Answer.REFUSED
 
 
-def start(person: Person, *, status: str | None, floor: int, room: int | None, refuses: bool) -> Answer:
-    """Say how a start ends; `status` is that of the version in force, `room` what its limit leaves."""
-    if person.foreign or status not in ("active", "paused"):
+def start(
+    person: Person, *, status: str | None, floor: int, room: int | None, refuses: bool, heard: bool = False
+) -> Answer:
+    """Say how a start ends; `status` is how the template stands, `room` what its limit leaves, `heard`: by events."""
+    if person.foreign or status is None or (status == "draft" and person.level < OPERATORS):
         return Answer.MISSING
     if person.level < floor:
         return Answer.REFUSED if person.level >= OPERATORS or status == "active" else Answer.MISSING
-    if status == "paused" or (refuses and room == 0):
+    if status != "active" or heard or (refuses and room == 0):
         return Answer.CONFLICT
     return Answer.DONE
 
@@ -124,16 +126,18 @@ def operate(person: Person, *, starter: str, status: str, wanted: Collection[str
     return Answer.DONE if status in wanted else Answer.CONFLICT
 
 
-def schedule(person: Person, *, status: str | None, floor: int) -> Answer:
+def schedule(person: Person, *, status: str | None, floor: int, heard: bool) -> Answer:
     """Say whether somebody may let the clock start a template."""
     if person.level < OPERATORS:
         return Answer.REFUSED
-    return start(person, status=status, floor=floor, room=None, refuses=False)
+    return start(person, status=status, floor=floor, room=None, refuses=False, heard=heard)
 
 
 def change_schedule(person: Person, *, status: str, wanted: Collection[str]) -> Answer:
     """Say whether somebody may pause or resume a schedule."""
-    if person.foreign or person.level < OPERATORS:
+    if person.level < OPERATORS:
+        return Answer.REFUSED
+    if person.foreign:
         return Answer.MISSING
     return Answer.DONE if status in wanted else Answer.CONFLICT
 
@@ -230,6 +234,11 @@ class Book:
     def in_force(self, name: str) -> str | None:
         """Return the status of the version that a start would run."""
         return next((status for status in self.versions.get(name, ()) if status in ("active", "paused")), None)
+
+    def standing(self, name: str) -> str | None:
+        """Return how a template stands for whoever wants to start it."""
+        held = self.versions.get(name, ())
+        return self.in_force(name) or ("archived" if "archived" in held else "draft" if held else None)
 
     def move(self, name: str, number: int, status: str) -> None:
         """Write down that a version moved; whatever was in force before an activated draft is archived."""

@@ -141,6 +141,8 @@ class Template:
     """The level from which on one may start it."""
     limit: int | None = None
     refuses: bool = False
+    heard: bool = False
+    """Whether an event starts it, and nobody else."""
     needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     before: tuple[str, ...] = ()
@@ -157,5 +159,5 @@ TEMPLATES: dict[str, Template] = {
     "approval": Template(APPROVAL, floor=2, needs={"pay": ("review",)}),
     "signalled": Template(SIGNAL, needs={"after": ("paid",)}),
     "nightly": Template(NIGHTLY, needs={"ask": ("rest",), "linger": ("ask",)}, attempts={"ask": 2}),
-    "listening": Template(EVENT, limit=2, needs={"work": ("rest",)}),
+    "listening": Template(EVENT, limit=2, heard=True, needs={"work": ("rest",)}),
 }

@@ -27,14 +27,13 @@ ORDER = """
 workflow: order
 title: Order
 starters: {min_level: 2}
-trigger: event
-event: {name: ordered}
 input: {type: object, properties: {number: {type: string}}}
 reference: {key: "${start.number}", unique: true}
 steps:
   - id: pack
     task: {title: Pack}
 """
+HEARD = ORDER.replace("title: Order", "title: Heard order\nevent: {name: ordered}")
 
 
 def order(actor: Actor, number: str, **more: Any) -> Instance:
@@ -68,6 +67,7 @@ def test_reference_is_free_again_when_its_case_is_over_or_goes_by_another(orders
 
 
 def test_event_under_a_reference_in_use_starts_nothing_and_says_so(orders: Actor) -> None:
+    activated(orders, HEARD)
     first = accept_event(actor=orders, name="ordered", external_id="e-1", payload={"number": "A-1"})
     again = accept_event(actor=orders, name="ordered", external_id="e-2", payload={"number": "A-1"})
     assert (len(first.started), first.refused, again.started) == (1, (), ())
@@ -125,6 +125,7 @@ def parent_ready(actor: Actor, number: str = "A-1") -> Task:
 def test_child_under_a_reference_in_use_fails_its_step_naming_who_has_it(orders: Actor) -> None:
     activated(orders, PARENT)
     first = order(orders, "A-1")
+    activated(orders, HEARD)
     done = complete_task(actor=orders, task_id=parent_ready(orders).pk)
     drain()
     done.instance.refresh_from_db()
@@ -159,6 +160,7 @@ def test_of_two_children_born_in_one_slice_one_has_the_reference(orders: Actor) 
 def test_what_an_emit_or_a_continuation_cannot_start_stands_in_the_history(orders: Actor, step: str) -> None:
     activated(orders, PARENT.split("  - id: sell")[0] + f"  - {{id: sell, {step}}}\n")
     first = order(orders, "A-1")
+    activated(orders, HEARD)
     done = complete_task(actor=orders, task_id=parent_ready(orders).pk)
     assert done.instance.status == "completed"
     refusal = Audit.objects.get(subject_id=done.instance.pk, action="refuse_start")

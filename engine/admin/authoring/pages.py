@@ -19,6 +19,7 @@ from engine.admin.rights import actor_of
 from engine.errors import NotFound, Refused, WorkflowError
 from engine.gallery import gallery
 from engine.kernel.source import read_documents
+from engine.kernel.transitions import VersionStatus
 from engine.models import TemplateVersion
 from engine.services import authoring, beginnings, exports
 from workflowplatform.accounts.levels import TO_AUTHOR
@@ -200,19 +201,20 @@ def from_file(page: Any) -> Any:
     def view(request: HttpRequest) -> HttpResponse:
         if not page.has_add_permission(request):
             raise PermissionDenied
-        text, refusal = request.POST.get("text", ""), ""
+        text, refusal, findings = request.POST.get("text", ""), "", ()
         if request.method == "POST":
             try:
                 text = _uploaded(request) or text
-                made = beginnings.import_documents(actor=actor_of(request), text=text)
+                together = "activate" in request.POST
+                made = beginnings.import_documents(actor=actor_of(request), text=text, activate=together)
             except UnicodeDecodeError:
                 refusal = "This file is no text in UTF-8. Nothing was imported."
             except WorkflowError as problem:
-                refusal = problem.message
+                refusal, findings = problem.message, getattr(problem, "findings", ())
             else:
                 return _imported(request, made)
         context = {**page.admin_site.each_context(request), "title": "Import"}
-        context |= {"wf_text": text, "wf_refusal": refusal}
+        context |= {"wf_text": text, "wf_refusal": refusal, "wf_findings": findings}
         return TemplateResponse(request, "admin/authoring/import.html", context, status=400 if refusal else 200)
 
     return view
@@ -225,7 +227,9 @@ def _uploaded(request: HttpRequest) -> str:
 
 def _imported(request: HttpRequest, made: list[TemplateVersion]) -> HttpResponse:
     words = ", ".join(f"version {version.number} of {version.template}" for version in made)
-    messages.success(request, f"Imported as {'a draft' if len(made) == 1 else 'drafts'}: {words}.")
+    drafts = any(version.status == VersionStatus.DRAFT for version in made)
+    how = ("as a draft" if len(made) == 1 else "as drafts") if drafts else "and put in force"
+    messages.success(request, f"Imported {how}: {words}.")
     if len(made) == 1:
         return redirect(f"{NAME}change", quote(made[0].pk))
     return redirect("admin:engine_template_changelist")

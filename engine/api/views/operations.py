@@ -7,7 +7,6 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from engine import access
 from engine.api import filters
 from engine.api.inputs import Body, InstanceSignalBody, NoBody, ReasonBody, RetryBody, SkipBody, read_body
 from engine.api.once import once
@@ -68,7 +67,7 @@ def shape_letters(rows: list[Any]) -> list[Any]:
 class DeadLettersView(ApiView):
     def get(self, request: Request) -> Response:
         """List the signals that could not be applied, newest first."""
-        rows = filters.narrowed(request, access.visible_dead_letters(self.actor), filters.DEAD_LETTERS)
+        rows = filters.narrowed(request, operations.list_dead_letters(actor=self.actor), filters.DEAD_LETTERS)
         return Response(answer_page(request, rows, NEWEST, shape_letters))
 
 

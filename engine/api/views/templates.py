@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from engine import access
 from engine.api.filters import narrowed
-from engine.api.inputs import DraftBody, NoBody, SimulationBody, SourceBody, read_body
+from engine.api.inputs import ActivateSetBody, DraftBody, NoBody, SimulationBody, SourceBody, read_body
 from engine.api.matching import EditedView, matched
 from engine.api.once import once
 from engine.api.paging import answer_page
@@ -23,10 +23,12 @@ from engine.api.serializers import (
 )
 from engine.api.views.base import ApiView
 from engine.errors import Invalid, NotFound
+from engine.kernel.document_set import cut_documents
 from engine.kernel.forms import FieldError
+from engine.kernel.normalizer import Normalized
 from engine.keyset import BY_NAME
 from engine.models import Template, TemplateVersion
-from engine.services import simulation, templates
+from engine.services import sets, simulation, templates
 from engine.services.differences import version_differences
 from engine.services.exports import export_version
 
@@ -46,20 +48,46 @@ class TemplatesView(ApiView):
 
     @once
     def post(self, request: Request) -> Response:
-        """Save a document as a draft, findings and all."""
-        draft = templates.save_draft(actor=self.actor, **read_body(request, SourceBody))
-        return Response(SavedVersionSerializer.write(draft), status=201)
+        """Save a document as a draft, findings and all; several are a set, answered by the first and listed in `versions`."""
+        source = read_body(request, SourceBody)["source"]
+        if len(cut_documents(source)) == 1:
+            draft = templates.save_draft(actor=self.actor, source=source)
+            return Response(SavedVersionSerializer.write(draft), status=201)
+        saved = SavedVersionSerializer.write_all(sets.save_set(actor=self.actor, source=source))
+        return Response({**saved[0], "versions": saved}, status=201)
 
 
 class ValidateView(ApiView):
     @once
     def post(self, request: Request) -> Response:
-        """Check a document without saving it."""
-        checked = templates.check_source(actor=self.actor, **read_body(request, SourceBody))
-        body: dict[str, Any] = {"findings": [finding.as_json() for finding in checked.findings]}
-        if checked.canonical is not None:
-            body |= {"canonical": checked.canonical, "sha256": checked.sha256}
-        return Response(body)
+        """Check a document, or a set of several, without saving it."""
+        source = read_body(request, SourceBody)["source"]
+        if len(cut_documents(source)) == 1:
+            return Response(shape_checked(templates.check_source(actor=self.actor, source=source)))
+        documents = [
+            {"name": checked.name, **shape_checked(checked)}
+            for checked in sets.check_set(actor=self.actor, source=source)
+        ]
+        findings = [finding for document in documents for finding in document["findings"]]
+        return Response({"findings": findings, "documents": documents})
+
+
+def shape_checked(checked: Normalized) -> dict[str, Any]:
+    """Write what was found in a document; its canonical form only where it is clean."""
+    body: dict[str, Any] = {"findings": [finding.as_json() for finding in checked.findings]}
+    if checked.canonical is not None:
+        body |= {"canonical": checked.canonical, "sha256": checked.sha256}
+    return body
+
+
+class ActivateSetView(ApiView):
+    @once
+    def post(self, request: Request) -> Response:
+        """Put several drafts in force together, or none."""
+        body = read_body(request, ActivateSetBody)
+        chosen = [(one["name"], one["version"]) for one in body["versions"]]
+        active = templates.activate_versions(actor=self.actor, chosen=chosen)
+        return Response({"versions": SavedVersionSerializer.write_all(active)})
 
 
 class TemplateView(ApiView):

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from engine.diagram.outline import outline_text
 from engine.errors import NotFound, Unprocessable, WorkflowError
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.definition import compile_definition
-from engine.kernel.findings import Finding
-from engine.kernel.normalizer import Normalized, TenantFacts, normalize
+from engine.kernel.findings import ERROR, Finding
+from engine.kernel.normalizer import Normalized, TenantFacts
 from engine.kernel.simulator.lending import OverBudget
 from engine.kernel.source import SourceRefused, read_documents
 from engine.management.documents import Document, Unreadable, as_json, finding_line, read_file
@@ -34,8 +35,7 @@ from engine.management.trying import (
 from engine.models import TemplateVersion
 from engine.services.people import tenant_named
 from engine.services.stored_tests import lending_of, play_tests, workflows_around
-from engine.services.templates import activate_version, save_draft, tenant_facts
-from engine.step_kinds import registered_step_kinds
+from engine.services.templates import activate_versions, facts_beside, save_draft, tenant_facts
 from workflowplatform.accounts.actor import Actor, operator_actor
 
 FOUND = 1
@@ -137,20 +137,22 @@ class Command(SeedingCommand):
             documents = read_file(options["file"])
         except Unreadable as problem:
             raise CommandError(f"{options['file']}: {problem}.") from problem
-        saved = [self._save(actor, document, activate=options["activate"]) for document in documents]
+        names = frozenset(name for document in documents if (name := document.checked().name))
+        saved = [self._save(actor, document, names) for document in documents]
+        if options["activate"]:
+            saved = _activated(actor, options["file"], saved)
+        for version in saved:
+            self.say(f"{version.template.name} version {version.number} is {version.status}.")
         if options["json"]:
             return as_json([_version_json(version) for version in saved])
         return None
 
-    def _save(self, actor: Actor, document: Document, *, activate: bool) -> TemplateVersion:
-        version = save_draft(actor=actor, source=document.source)
-        name, number = version.template.name, version.number
-        for found in version.findings:
+    def _save(self, actor: Actor, document: Document, names: frozenset[str]) -> TemplateVersion:
+        version = save_draft(actor=actor, source=document.source, beside=names)
+        if version.findings:
             self.found = True
-            self.say(finding_line(document.file, document.located(Finding(**found))))
-        if activate:
-            version = _activated(actor, document, name, number)
-        self.say(f"{name} version {number} is {version.status}.")
+            for finding in document.checked(facts_beside(actor, names)).findings:
+                self.say(finding_line(document.file, finding))
         return version
 
     # export
@@ -309,25 +311,27 @@ def _reports(file: str, facts: TenantFacts | None) -> list[dict[str, Any]]:
         documents = read_file(file)
     except Unreadable as problem:
         return [{"file": file, "name": None, "sha256": None, "findings": [problem.finding]}]
-    kinds = registered_step_kinds()
-    return [_report(document, normalize(document.source, facts, kinds=kinds)) for document in documents]
+    names = frozenset(name for document in documents if (name := document.checked().name))
+    beside = replace(facts, workflows=facts.workflows | names) if facts else None
+    return [_report(document, document.checked(beside)) for document in documents]
 
 
 def _report(document: Document, checked: Normalized) -> dict[str, Any]:
-    findings = [document.located(finding) for finding in checked.findings]
-    return {"file": document.file, "name": checked.name, "sha256": checked.sha256, "findings": findings}
+    facts = {"file": document.file, "name": checked.name, "sha256": checked.sha256}
+    return {**facts, "findings": list(checked.findings)}
 
 
 def _report_json(report: Mapping[str, Any]) -> dict[str, Any]:
     return {**report, "findings": [finding.as_json() for finding in report["findings"]]}
 
 
-def _activated(actor: Actor, document: Document, name: str, number: int) -> TemplateVersion:
-    """Activate, or refuse; the whole import is undone then."""
+def _activated(actor: Actor, file: str, saved: list[TemplateVersion]) -> list[TemplateVersion]:
+    """Activate all as one set, or refuse; the whole import is undone then."""
     try:
-        return activate_version(actor=actor, name=name, number=number)
+        return activate_versions(actor=actor, chosen=[(one.template.name, one.number) for one in saved])
     except Unprocessable as refusal:
-        raise CommandError(f"{document.file}: {refusal.message} Nothing was imported.") from refusal
+        told = [f"  {one.path} {one.code} {one.message}" for one in refusal.findings if one.severity == ERROR]
+        raise CommandError("\n".join([f"{file}: {refusal.message} Nothing was imported.", *told])) from refusal
 
 
 def _version_json(version: TemplateVersion) -> dict[str, Any]:
