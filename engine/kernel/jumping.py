@@ -44,7 +44,7 @@ def _refuse_too_many(machine: Machine, frame: Frame, edge: dict[str, Any]) -> No
     line = _line_with(machine, frame, edge["to"])
     most = edge.get("max", MOST_JUMPS)
     if line is not None and is_back(machine, line, str(line.at), edge["to"]) and pass_of(line) > most:
-        raise business_error("loop_limit", f"`{edge['to']}` was jumped back to after {most} times")
+        raise business_error("loop_limit", f"the list went back {most} times and would go to `{edge['to']}` again")
 
 
 def _line_with(machine: Machine, frame: Frame, name: str) -> Frame | None:

@@ -56,8 +56,9 @@ class TenantFacts:
     """Workflows that are only drafts so far."""
     members: frozenset[tuple[str, str]] = frozenset()
     """Who holds which role, as pairs of role and person; none at all: it is not known."""
+    owner: str = ""
     hashes: frozenset[tuple[str, str]] = frozenset()
-    """What the active workflows are, by name and hash: facts are the same only while those are."""
+    """Whose facts these are, and what the active workflows are, by name and hash: what is embedded follows from both."""
     kind_names: frozenset[str] = frozenset()
     step_kinds: Mapping[str, StepKind] = field(default_factory=dict, compare=False)
     """The step kinds of the house, by name."""

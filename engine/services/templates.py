@@ -45,6 +45,7 @@ def tenant_facts(actor: Actor) -> TenantFacts:
             User.objects.filter(tenant_id=actor.tenant_id, is_active=True).values_list("username", flat=True)
         ),
         workflows=frozenset(name for name, _sha256 in active),
+        owner=str(actor.tenant_id),
         hashes=active,
         definition=partial(_to_embed, actor.tenant_id),
         kind_names=frozenset(registered_step_kinds()),
