@@ -362,9 +362,10 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
             hold_reference(stage.loaded, stage.reference)
         for born in stage.unborn:
             hold_reference(born, born.facts.reference)
-    sent = carry_out_task_effects(stages) + send_outward(stages) + let_in_next(stages)
+    sent = carry_out_task_effects(stages) + send_outward(stages)
     waiting = _queue_waiting(stages)
     sent += sum(admit_next(*slot, stages[0].now) for slot in sorted(_freed(stages) | waiting))
+    sent += let_in_next(stages)
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)

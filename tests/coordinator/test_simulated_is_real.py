@@ -30,13 +30,38 @@ from tests.cast import Cast
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
+TIMED = """
+workflow: timed-and-throttled
+title: Timed and throttled
+steps:
+  - for_each:
+      each: [1, 2, 3]
+      steps:
+        - {id: talk, task: {title: Talk}, throttle: {key: room, limit: 2}, timeout: PT1H, on_timeout: []}
+        - id: send
+          call: {python: echo}
+          throttle: {key: post, limit: 1}
+          rate_limit: {key: post, limit: 1, per: PT1M}
+          retry: {attempts: 2, delay: PT1S}
+tests:
+  - name: two at once, one letter a minute, one gives up
+    start: {}
+    calls: {send: [{error: timeout}, {result: ok}]}
+    do:
+      - {expect: {tasks: {talk: 2}}}
+      - {complete: "talk[0]"}
+      - {expect: {tasks: {talk: 2}, calls: {send: 1}, runs: {send: [retrying]}}}
+      - {complete: "talk[1]"}
+      - {advance: PT2H}
+    expect: {status: completed, calls: {send: 4}, runs: {talk: [success, success, timed_out]}}
+"""
 DEFINITIONS: dict[str, Definition] = {}
 
 
 def definitions() -> dict[str, Definition]:
     """Return the gallery's compiled definitions, each compiled once."""
     if not DEFINITIONS:
-        for name, source in gallery().items():
+        for name, source in {**gallery(), "timed-and-throttled": TIMED}.items():
             canonical = normalize(source).canonical
             assert canonical is not None, name
             DEFINITIONS[name] = compile_definition(canonical)

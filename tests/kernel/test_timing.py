@@ -263,6 +263,19 @@ def test_a_mended_step_waits_in_line_for_its_place_again() -> None:
     assert [(wait.kind, wait.call and wait.call.attempt) for wait in found.opened] == [("timer", None), ("call", 2)]
 
 
+def test_a_step_that_an_earlier_release_slowed_down_asks_for_a_place() -> None:
+    definition = compiled(CALL % ", throttle: {key: bank, limit: 1, per: PT1M}")
+    facts = InstanceFacts("i-1", "tried", 1, None, MONDAY)
+    found = advance(definition, None, facts, [Started({})], Lent(MONDAY, has_place=lambda run: False))
+    for frame in found.snapshot.frames:
+        frame.pop("place", None)
+    found = advance(
+        definition, found.snapshot, facts, [TimerDue(found.opened[0].token)], Lent(MONDAY, has_place=lambda run: False)
+    )
+    assert [place.waits for place in places_of(found.snapshot).values()] == [True]
+    assert [wait.kind for wait in found.opened] == ["timer"]
+
+
 def test_what_says_what_it_means_has_no_findings() -> None:
     for attributes in (
         "timeout: PT10M, attempt_timeout: PT10M",

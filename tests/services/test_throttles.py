@@ -4,10 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from engine.dispatch.drain import drain
 from engine.models import Audit, Instance, Place, Signal, StepRun, Task, Wait
+from engine.places import LINE, RUNNING
 from engine.services.auditing import verify_folds
 from engine.services.instances import cancel_instance
 from engine.services.operations import resume_instance, retry_step, suspend_instance
@@ -159,8 +160,18 @@ def test_ten_thousand_in_line_are_let_in_by_index(house: Cast) -> None:
                   asked_at=cases[2].started_at + timedelta(days=1))
             for number in range(100_000, 110_000)
         )  # fmt: skip
+    for statement in (LINE, RUNNING):
+        assert "Seq Scan on wf_places" not in plan(statement, cases[0])
     talk(house, cases[0])
     assert inside(cases) == [1, 2]
+
+
+def plan(statement: str, instance: Instance) -> str:
+    """Say how the database would look a line up."""
+    names = {"tenant": instance.tenant_id, "key": "room", "still": ["incident", "suspended"], "many": 50}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {statement}", names)
+        return "\n".join(row[0] for row in cursor.fetchall())
 
 
 def test_places_of_another_tenants_instance_are_refused(house: Cast) -> None:
