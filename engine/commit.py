@@ -80,7 +80,8 @@ PARTS: dict[str, str] = {
     "new_signals": "id uuid, tenant_id uuid, instance_id uuid, runtime_provider text, type text, expected_version bigint, "
     "waiting_token bigint, occurred_at timestamptz, due_at timestamptz, held_due_at timestamptz, payload jsonb, "
     "attempts smallint",
-    "receipts": "id uuid, tenant_id uuid, instance_id uuid, type text, waiting_token bigint, disposition text, at timestamptz",
+    "receipts": "id uuid, tenant_id uuid, instance_id uuid, type text, waiting_token bigint, disposition text, at timestamptz, "
+    "content text",
     "new_effects": "instance_id uuid, token bigint, tenant_id uuid, path text, transport text, request jsonb, key text, "
     "secrets jsonb, "
     "attempt smallint, timeout_seconds float8, status text, made smallint, intended_at timestamptz",

@@ -200,6 +200,9 @@ class InstanceSignalBody(Body):
     name = Text(max_length=200)
     payload = serializers.JSONField(required=False, allow_null=True, default=None)
     id = Text(required=False, allow_null=True, max_length=200, source="signal_id")
+    require = Flag(
+        required=False, default=False, help_text="Refuse it (409 `nobody_waits`) unless a wait takes it now."
+    )
 
 
 class SignalBody(Body):
@@ -211,6 +214,9 @@ class SignalBody(Body):
     id = Text(required=False, allow_null=True, max_length=200, source="external_id")
     ttl = Text(required=False, allow_null=True, max_length=40)
     all = Flag(required=False, default=False, source="everybody")
+    require = Flag(
+        required=False, default=False, help_text="Refuse it (409 `nobody_waits`) unless somebody waits for it."
+    )
 
 
 class EventBody(Body):

@@ -57,6 +57,8 @@ class Delivery:
     token: int | None = None
     queued: bool = True
     """Whether it has a row in the queue that must go."""
+    content: str | None = None
+    """A digest of what was sent, where the sender gave it an id."""
 
 
 @dataclass(frozen=True, slots=True)
