@@ -120,7 +120,7 @@ LEFT JOIN wf_people a ON a.id = k.assignee_id
 CROSS JOIN person p
 FOR NO KEY UPDATE OF i
 """
-LOADED_WIDTH = 22
+LOADED_WIDTH = 21
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def asked(name: str, kind: Any = OpenApiTypes.STR, *, words: Any = None, said: s
 
 
 SPECIAL = {"started_after", "due_before", "due_after", "since"}
-IDS = {"instance", "subject", "webhook"}
+IDS = {"instance", "parent", "subject", "webhook"}
 
 
 def listed(shape: Any, known: Mapping[str, Any] | None = None, *others: OpenApiParameter) -> Operation:

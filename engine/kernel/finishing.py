@@ -112,7 +112,8 @@ def _after_failure(machine: Machine, frame: Frame, _value: Json, error: ErrorRec
         return
     machine.withdraw_below(frame, keep_side=True)
     machine.note(frame, StepStatus.RETRYING, error=error, reason=f"{error.error_class}/{error.code}")
-    machine.wait(frame, WaitKind.RETRY, due=due, role="retry")
+    leaf = machine.wait(frame, WaitKind.RETRY, due=due, role="retry")
+    leaf.more = {"error": error_names(error)}
 
 
 def _after_other(outcome: str) -> Callable[[Machine, Frame, Json, ErrorRecord | None], None]:

@@ -220,8 +220,20 @@ def _read_head(machine: Machine, root: Frame) -> None:
     if "state" in head:
         machine.state = head["state"].of(names)
         machine.touch()
-    if machine.reference is None and "reference" in head:
-        set_reference(machine, head["reference"], machine.names(root))
+    if "reference" in head:
+        _refer(machine, root, head["reference"])
+
+
+def _refer(machine: Machine, root: Frame, spec: Mapping[str, Any]) -> None:
+    """Give the case its reference; one that it was given stays, and has parts only where it is the author's own."""
+    given = machine.reference
+    if given is None:
+        set_reference(machine, spec, machine.names(root))
+    elif "parts" in spec:
+        with suppress(StepError):
+            set_reference(machine, spec, machine.names(root))
+        if machine.reference != given:
+            machine.reference, machine.reference_parts = given, None
 
 
 def reference_at_start(definition: Definition, facts: InstanceFacts, values: Json, lent: Lent) -> str | None:
@@ -308,6 +320,13 @@ def _error_of_stuck(machine: Machine) -> ErrorRecord | None:
     return None if frame is None else error_record((frame.more or {})["error"])
 
 
+def _error_of_retrying(machine: Machine) -> ErrorRecord | None:
+    """Give the error of the step that failed last and is about to be tried again."""
+    failed = [frame for frame in machine.frames.values() if frame.wait == WaitKind.RETRY and frame.more is not None]
+    last = max(failed, key=lambda leaf: leaf.n, default=None)
+    return None if last is None else error_record((last.more or {})["error"])
+
+
 def _retry_step(machine: Machine, happening: StepRetried) -> bool:
     frame = _stuck(machine, happening.run)
     if frame is None:
@@ -383,9 +402,11 @@ def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], 
         trace=tuple(machine.trace),
         changes=tuple(machine.changes),
         reference=machine.reference,
+        reference_parts=machine.reference_parts,
         outcome=machine.outcome,
         output=machine.output,
         error=machine.error,
+        last_error=machine.error or _error_of_retrying(machine),
         kept=kept,
         more=more,
     )

@@ -125,6 +125,7 @@ class Machine(Tree):
         self.results = dict(snapshot.results)
         self.step_status = dict(snapshot.step_status)
         self.reference = snapshot.reference
+        self.reference_parts = snapshot.reference_parts
         self.outcome = snapshot.outcome
         self.received = dict(snapshot.names)
         self.mutexes = {name: list(line) for name, line in snapshot.mutexes.items()}
@@ -234,9 +235,16 @@ class Machine(Tree):
         self.trace.append(
             StepRun(
                 frame.n, step.id, step.kind, step.path, self.iteration(frame), frame.attempt or 1, status, self.now,
-                began, None, output, error, reason,
+                began, None, output, error, reason, self._run_above(frame),
             )
         )  # fmt: skip
+
+    def _run_above(self, frame: Frame) -> int | None:
+        """Give the run of the step that a step is part of; the case itself is none."""
+        above = self.frames[frame.p]
+        while above.step is None:
+            above = self.frames[above.p]
+        return above.n if above.step else None
 
     def note_input(self, frame: Frame, value: Json) -> None:
         """Say what a step was begun with, in the entry that tells of its beginning."""
@@ -328,6 +336,7 @@ class Machine(Tree):
 
     def snapshot(self) -> Snapshot:
         """Give what the next slice needs."""
+        leaves = self.leaves()
         return Snapshot(
             status=self.status.value,
             now=spell_moment(self.now),
@@ -337,6 +346,7 @@ class Machine(Tree):
             results=self.results,
             step_status=self.step_status,
             reference=self.reference,
+            reference_parts=self.reference_parts,
             outcome=self.outcome,
             names=self.received,
             mutexes={name: line for name, line in self.mutexes.items() if line},
@@ -345,8 +355,19 @@ class Machine(Tree):
             queue=[message.stored() for message in self.queue],
             done=self.done,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
-            waits=[self._shown(leaf) for leaf in self.leaves()],
+            waits=[self._shown(leaf) for leaf in leaves],
+            children=[self._child(leaf) for leaf in leaves if leaf.wait == WaitKind.CHILD],
         )
+
+    def _child(self, leaf: Frame) -> dict[str, Json]:
+        """Describe a child for people: which it is, and where its result goes."""
+        known = leaf.more or {}
+        return {
+            "child": known.get("child"),
+            "version": known.get("version"),
+            "resultKey": self.step_of(self.owner(leaf)).id,
+            "parentReference": self.reference,
+        }
 
     def _shown(self, leaf: Frame) -> dict[str, Json]:
         """Describe a wait for people: where it is and what comes next."""

@@ -83,6 +83,7 @@ class Snapshot:
     results: dict[str, Json] = field(default_factory=dict)
     step_status: dict[str, str] = field(default_factory=dict)
     reference: str | None = None
+    reference_parts: dict[str, Json] | None = None
     outcome: str | None = None
     names: dict[str, Json] = field(default_factory=dict)
     """What was received last: `task` and `signal`."""
@@ -97,6 +98,8 @@ class Snapshot:
     frames: list[dict[str, Json]] = field(default_factory=list)
     waits: list[dict[str, Json]] = field(default_factory=list)
     """Derived when stored, never read by the machine."""
+    children: list[dict[str, Json]] = field(default_factory=list)
+    """The instances that are waited for; derived when stored, never read back."""
 
     def to_json(self) -> dict[str, Json]:
         """Give the stored form, keys as the design names them."""
@@ -110,6 +113,7 @@ class Snapshot:
             "results": self.results,
             "stepStatus": self.step_status,
             "businessReference": self.reference,
+            **({"referenceParts": self.reference_parts} if self.reference_parts is not None else {}),
             "outcome": self.outcome,
             "received": self.names,
             "mutexes": self.mutexes,
@@ -119,7 +123,7 @@ class Snapshot:
             "undoable": self.done,
             "frames": self.frames,
             "waits": self.waits,
-            "subWorkflowFrames": [wait for wait in self.waits if wait["kind"] == "child"],
+            "subWorkflowFrames": self.children,
         }
 
     @classmethod
@@ -155,6 +159,7 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
         results=stored["results"],
         step_status=stored["stepStatus"],
         reference=stored["businessReference"],
+        reference_parts=stored.get("referenceParts"),
         outcome=stored.get("outcome"),
         names=stored.get("received", {}),
         mutexes=stored["mutexes"],

@@ -40,7 +40,6 @@ class Loaded:
     parent_id: UUID | None = None
     parent_token: int | None = None
     depth: int = 0
-    active_task_id: UUID | None = None
     limited: bool = False
     """Whether a limit counts this instance, so that its end frees a slot."""
 

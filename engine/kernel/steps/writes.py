@@ -54,11 +54,10 @@ def _reference(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def set_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None:
-    """Compute the reference: the key as it is, or the parts joined."""
-    if "key" in spec:
-        value = spec["key"].of(names)
-    else:
-        value = "-".join(as_text(part) for part in spec["parts"].of(names).values())
+    """Compute the reference: the key as it is, or the parts joined; the parts are kept."""
+    parts = spec["parts"].of(names) if "parts" in spec else None
+    value = spec["key"].of(names) if "key" in spec else "-".join(as_text(part) for part in (parts or {}).values())
+    machine.reference_parts = parts
     machine.reference = None if value is None else (value if isinstance(value, str) else json.dumps(value))[:200]
     machine.touch()
 
