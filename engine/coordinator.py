@@ -99,9 +99,21 @@ class Advanced:
 
 
 @cache
-def node() -> str:
-    """Name this machine, for the record of who executed what where."""
+def _host() -> str:
     return socket.gethostname()
+
+
+_worker: list[str] = []
+
+
+def name_node(name: str) -> None:
+    """Say which worker this process is."""
+    _worker[:] = [name]
+
+
+def node() -> str:
+    """Name this worker, or else this host, for the record of where an instance was advanced."""
+    return _worker[0] if _worker else _host()
 
 
 def lock(instance_ids: Iterable[UUID]) -> list[UUID]:

@@ -36,6 +36,7 @@ from rq.serializers import JSONSerializer
 from rq.utils import now
 from rq.worker import WorkerStatus
 
+from engine import coordinator
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
@@ -392,4 +393,5 @@ def make_worker(name: str) -> DrainWorker:
     """Return a worker under this name, as the settings want it."""
     worker = django_rq.get_worker(QUEUE, name=name)
     assert isinstance(worker, DrainWorker)
+    coordinator.name_node(name)
     return worker

@@ -12,7 +12,7 @@ from typing import Any
 from engine.kernel.decorators import decorate_result
 from engine.kernel.editing import kept_edit
 from engine.kernel.effects import Closing, ErrorRecord, WaitKind
-from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names
+from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names, error_record
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
 from engine.kernel.opening import lingering, open_list, period_of, start_body
 from engine.kernel.program import Step
@@ -138,6 +138,13 @@ def retry_due(machine: Machine, frame: Frame, error: ErrorRecord) -> datetime | 
     except StepError:
         return None
     return machine.now + min(timedelta(days=366), delay)
+
+
+def error_of_retrying(machine: Machine) -> ErrorRecord | None:
+    """Give the error of the step that failed last and is about to be tried again."""
+    failed = [frame for frame in machine.frames.values() if frame.wait == WaitKind.RETRY and frame.more is not None]
+    last = max(failed, key=lambda leaf: leaf.n, default=None)
+    return None if last is None else error_record((last.more or {})["error"])
 
 
 def _delay(machine: Machine, frame: Frame, policy: Mapping[str, Any]) -> timedelta:

@@ -18,7 +18,7 @@ import engine.kernel.steps.tasks  # noqa: F401
 from engine.kernel.editing import edit
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, KernelError, StepError, error_names, error_record
-from engine.kernel.finishing import finish, try_again
+from engine.kernel.finishing import error_of_retrying, finish, try_again
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Checkpoint, Ended, Machine
@@ -51,7 +51,7 @@ from engine.kernel.signals import (
 from engine.kernel.snapshot import Frame, Snapshot, copied
 from engine.kernel.steps.offers import claimed, happened, released
 from engine.kernel.steps.table import KINDS
-from engine.kernel.steps.writes import set_reference
+from engine.kernel.steps.writes import begin_reference
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, StepStatus
 
 
@@ -221,19 +221,7 @@ def _read_head(machine: Machine, root: Frame) -> None:
         machine.state = head["state"].of(names)
         machine.touch()
     if "reference" in head:
-        _refer(machine, root, head["reference"])
-
-
-def _refer(machine: Machine, root: Frame, spec: Mapping[str, Any]) -> None:
-    """Give the case its reference; one that it was given stays, and has parts only where it is the author's own."""
-    given = machine.reference
-    if given is None:
-        set_reference(machine, spec, machine.names(root))
-    elif "parts" in spec:
-        with suppress(StepError):
-            set_reference(machine, spec, machine.names(root))
-        if machine.reference != given:
-            machine.reference, machine.reference_parts = given, None
+        begin_reference(machine, head["reference"], machine.names(root))
 
 
 def reference_at_start(definition: Definition, facts: InstanceFacts, values: Json, lent: Lent) -> str | None:
@@ -320,13 +308,6 @@ def _error_of_stuck(machine: Machine) -> ErrorRecord | None:
     return None if frame is None else error_record((frame.more or {})["error"])
 
 
-def _error_of_retrying(machine: Machine) -> ErrorRecord | None:
-    """Give the error of the step that failed last and is about to be tried again."""
-    failed = [frame for frame in machine.frames.values() if frame.wait == WaitKind.RETRY and frame.more is not None]
-    last = max(failed, key=lambda leaf: leaf.n, default=None)
-    return None if last is None else error_record((last.more or {})["error"])
-
-
 def _retry_step(machine: Machine, happening: StepRetried) -> bool:
     frame = _stuck(machine, happening.run)
     if frame is None:
@@ -406,7 +387,7 @@ def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], 
         outcome=machine.outcome,
         output=machine.output,
         error=machine.error,
-        last_error=machine.error or _error_of_retrying(machine),
+        last_error=machine.error or error_of_retrying(machine),
         kept=kept,
         more=more,
     )

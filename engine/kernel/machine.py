@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from engine.kernel.describing import shown_child, shown_wait
 from engine.kernel.effects import (
     CancelChild,
     Change,
@@ -355,35 +356,9 @@ class Machine(Tree):
             queue=[message.stored() for message in self.queue],
             done=self.done,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
-            waits=[self._shown(leaf) for leaf in leaves],
-            children=[self._child(leaf) for leaf in leaves if leaf.wait == WaitKind.CHILD],
+            waits=[shown_wait(self, leaf) for leaf in leaves],
+            children=[shown_child(self, leaf, self.reference) for leaf in leaves if leaf.wait == WaitKind.CHILD],
         )
-
-    def _child(self, leaf: Frame) -> dict[str, Json]:
-        """Describe a child for people: which it is, and where its result goes."""
-        known = leaf.more or {}
-        return {
-            "child": known.get("child"),
-            "version": known.get("version"),
-            "resultKey": self.step_of(self.owner(leaf)).id,
-            "parentReference": self.reference,
-        }
-
-    def _shown(self, leaf: Frame) -> dict[str, Json]:
-        """Describe a wait for people: where it is and what comes next."""
-        step = self.step_of(self.owner(leaf))
-        home = self.definition.lists.get(step.home)
-        return {
-            "token": leaf.n,
-            "kind": leaf.wait,
-            "side": leaf.side,
-            "dueAt": leaf.due,
-            "entryPointKind": leaf.wait,
-            "taskName": step.id,
-            "branchPath": step.path,
-            "nextStepIndex": home.place[step.id] + 1 if home is not None else 0,
-            "iteration": self.iteration(leaf),
-        }
 
 
 def _has_names(frame: Frame) -> bool:
