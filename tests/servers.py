@@ -32,6 +32,7 @@ TEST_ENVIRONMENT = {
     "WORKFLOW_TOKEN_REQUESTS": "0",  # only where a test counts them
     "WORKFLOW_TENANT_REQUESTS": "0",
     "WORKFLOW_DIAGRAMS": "0",  # only where a test wants them
+    "WORKFLOW_RETENTION": "0",
     "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine must not add an InternalContinue that a test counts
 }
 

@@ -179,6 +179,8 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         ),
     ),
     ("GET", "audit/verify/"): Operation(answers.VerdictSerializer),
+    ("GET", "retention/"): Operation(answers.RetentionSerializer),
+    ("POST", "retention/"): Operation(answers.RetentionSerializer, inputs.RetentionBody, 202),
     ("GET", "secrets/"): listed(serializers.SecretSerializer),
     ("GET", "secrets/{name}/"): Operation(serializers.SecretSerializer),
     ("PUT", "secrets/{name}/"): Operation(serializers.SecretSerializer, inputs.SecretBody),

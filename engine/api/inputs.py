@@ -326,6 +326,10 @@ class ReplayBody(Body):
     since = MomentText(required=False, allow_null=True)
 
 
+class RetentionBody(Body):
+    dry_run = Flag(required=False, default=False, help_text="Only show what would go.")
+
+
 class SecretBody(Body):
     value = Text(max_length=LONGEST_SECRET)
 

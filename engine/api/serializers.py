@@ -168,7 +168,7 @@ class InstanceSerializer(Rows):
     result = serializers.CharField()
     reference = serializers.CharField(allow_null=True)
     reference_parts = serializers.DictField(allow_null=True)
-    parent = serializers.UUIDField(source="parent_id", allow_null=True)
+    parent = serializers.UUIDField(source="parent_id", allow_null=True)  # type: ignore[assignment]
     schedule = serializers.UUIDField(source="schedule_id", allow_null=True)
     input = serializers.JSONField(allow_null=True)
     state = serializers.JSONField()
@@ -208,7 +208,7 @@ class StepRunSerializer(Rows):
     """A run of a step; a step of a graph that is not ready is pending and has none yet."""
 
     run = serializers.IntegerField(allow_null=True)
-    parent = serializers.IntegerField(
+    parent = serializers.IntegerField(  # type: ignore[assignment]
         source="parent_run", allow_null=True, help_text="The run of the step that it is part of."
     )
     step = serializers.CharField()

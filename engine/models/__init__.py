@@ -10,7 +10,7 @@ from engine.models.host_lock import HostLock
 from engine.models.idempotency import IdempotencyKey
 from engine.models.instance import Instance, RuntimeState
 from engine.models.reference import HeldReference
-from engine.models.retention import AuditAnchor, RetentionRule
+from engine.models.retention import AuditAnchor, RetentionRule, RetentionRun
 from engine.models.saved_filter import SavedFilter
 from engine.models.schedule import Schedule, ScheduleFire
 from engine.models.setup import BusinessCalendar, Rate, Secret
@@ -41,6 +41,7 @@ __all__ = [
     "KeptSignal",
     "Rate",
     "RetentionRule",
+    "RetentionRun",
     "RuntimeState",
     "SavedFilter",
     "Schedule",

@@ -106,7 +106,10 @@ class RuntimeState(TenantRow):
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     completed_at = models.DateTimeField(null=True)
+    keep_until = models.DateTimeField(null=True)
+    """Until when an operator keeps it, whatever the rules of retention say."""
     purge_after = models.DateTimeField(null=True)
+    """From when on retention may let it go; None while it lives, and where no rule lets it go."""
 
     class Meta:
         db_table = "wf_runtime_states"

@@ -1,7 +1,10 @@
 """Add files to tasks, fetch them and take them away."""
 
 import time
+from collections.abc import Iterator
 from datetime import timedelta
+from itertools import islice
+from pathlib import Path
 from typing import IO
 from uuid import UUID
 
@@ -112,10 +115,24 @@ def sweep_files(*, older_than: timedelta = timedelta(days=1)) -> int:
 
     Young files are left: the transaction that keeps one may still be open.
     """
+    return sum(sweep_files_in_shares(older_than=older_than))
+
+
+def sweep_files_in_shares(*, older_than: timedelta = timedelta(days=1), size: int = 500) -> Iterator[int]:
+    """Remove such files some at a time; give how many went each time."""
     youngest = time.time() - older_than.total_seconds()
-    places = {place.stem: place for place in all_files() if place.stat().st_mtime <= youngest}
-    known = {str(pk) for pk in TaskAttachment.objects.filter(pk__in=places).values_list("pk", flat=True)}
-    orphans = [place for name, place in places.items() if name not in known]
-    for place in orphans:
-        place.unlink(missing_ok=True)
-    return len(orphans)
+    old = (place for place in all_files() if _written_at(place) <= youngest)
+    while places := {place.stem: place for place in islice(old, size)}:
+        known = {str(pk) for pk in TaskAttachment.objects.filter(pk__in=places).values_list("pk", flat=True)}
+        orphans = [place for name, place in places.items() if name not in known]
+        for place in orphans:
+            place.unlink(missing_ok=True)
+        yield len(orphans)
+
+
+def _written_at(place: Path) -> float:
+    """Say when a file was written; one that another has just removed counts as new."""
+    try:
+        return place.stat().st_mtime
+    except FileNotFoundError:
+        return time.time()
