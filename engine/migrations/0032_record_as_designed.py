@@ -3,7 +3,8 @@
 Ids of signals and events are remembered per sender, with a digest of their content. The new uniqueness is wider than the old one,
 so that every row that is there keeps its place.
 
-`last_executed_on` held the node and is now `last_executed_by`; when an instance was advanced is known from its next slice on.
+`last_executed_on` held the node and is now `last_executed_by`; when an instance was advanced is known from its next slice on. A release
+that still writes the node there cannot run beside this one: the changelog says that this upgrade needs a stop.
 `purge_after` held until when an operator keeps an instance and is now `keep_until`; retention itself writes the new `purge_after`.
 No column is written anew for the rows that are there.
 """
