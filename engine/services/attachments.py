@@ -1,9 +1,8 @@
 """Add files to tasks, fetch them and take them away."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
 from typing import IO
 from uuid import UUID
@@ -115,24 +114,22 @@ def sweep_files(*, older_than: timedelta = timedelta(days=1)) -> int:
 
     Young files are left: the transaction that keeps one may still be open.
     """
-    return sum(sweep_files_in_shares(older_than=older_than))
-
-
-def sweep_files_in_shares(*, older_than: timedelta = timedelta(days=1), size: int = 500) -> Iterator[int]:
-    """Remove such files some at a time; give how many went each time."""
     youngest = time.time() - older_than.total_seconds()
-    old = (place for place in all_files() if _written_at(place) <= youngest)
-    while places := {place.stem: place for place in islice(old, size)}:
-        known = {str(pk) for pk in TaskAttachment.objects.filter(pk__in=places).values_list("pk", flat=True)}
-        orphans = [place for name, place in places.items() if name not in known]
-        for place in orphans:
-            place.unlink(missing_ok=True)
-        yield len(orphans)
+    places = {place.stem: place for place in all_files() if place.stat().st_mtime <= youngest}
+    known = {str(pk) for pk in TaskAttachment.objects.filter(pk__in=places).values_list("pk", flat=True)}
+    orphans = [place for name, place in places.items() if name not in known]
+    for place in orphans:
+        place.unlink(missing_ok=True)
+    return len(orphans)
 
 
-def _written_at(place: Path) -> float:
-    """Say when a file was written; one that another has just removed counts as new."""
-    try:
-        return place.stat().st_mtime
-    except FileNotFoundError:
-        return time.time()
+def files_of(instance_ids: Sequence[UUID]) -> list[Path]:
+    """Return where the files of some instances' tasks are."""
+    rows = TaskAttachment.objects.filter(instance_id__in=instance_ids).values_list("tenant_id", "pk")
+    return [place_of(tenant_id, attachment_id) for tenant_id, attachment_id in rows]
+
+
+def remove_files(places: Sequence[Path]) -> None:
+    """Remove files whose rows are gone; one that stays behind is found by `sweep_files`."""
+    for place in places:
+        place.unlink(missing_ok=True)

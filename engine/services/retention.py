@@ -12,6 +12,7 @@ time. Each batch is a transaction of its own that also counts it in the tenant's
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -43,7 +44,7 @@ from engine.models import (
     Signal,
     Template,
 )
-from engine.services.attachments import sweep_files
+from engine.services.attachments import files_of, remove_files, sweep_files
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
@@ -293,13 +294,17 @@ def _mark(template: Template, windows: Windows, sweep: Sweep) -> Iterator[None]:
 
 def _purge(kind: str, ids: Sequence[UUID], run: RetentionRun) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
+        places = files_of(ids) if kind in WHOLE else []
         cursor.execute(PURGES[kind], [list(ids)])
         gone: int = cursor.fetchone()[0]
+        transaction.on_commit(partial(remove_files, places))
         run.counts = {**run.counts, kind: run.counts.get(kind, 0) + gone}
         run.save(update_fields=["counts"])
     return gone
 
 
+WHOLE = frozenset({"completed", "cancelled"})
+"""What lets instances go with everything that hangs on them, their files too."""
 PURGES = {
     "completed": "SELECT wf_purge_instances(%s)",
     "cancelled": "SELECT wf_purge_instances(%s)",

@@ -1,7 +1,9 @@
 """Let retention run by itself: once a day, and when somebody asks, a share at a time.
 
 Workers host it (engine.dispatch.retention). One process at a time holds the lock. A worker that dies leaves its run open; when
-the lock has expired another worker continues. That the day's run is over is a second lock, which nobody releases.
+the lock has expired another worker continues. That the day's run is over is a second lock, which nobody releases. Files go with
+the cases that they belong to; files that belong to nothing are left to the command: beside a database that was restored for a
+look, nobody deletes files by itself.
 """
 
 from collections.abc import Generator, Iterator
@@ -17,7 +19,6 @@ from engine.audit import Act, database_now, record
 from engine.host_locks import HeldLock, LockLost, acquire, holder_of
 from engine.models import RetentionRule, RetentionRun
 from engine.outbox import announce_on_commit
-from engine.services.attachments import sweep_files_in_shares
 from engine.services.retention import (
     LOCK,
     Purged,
@@ -102,10 +103,6 @@ def _shares(lock: HeldLock, *, daily: bool) -> Generator[None, None, None]:
             yield from _sweep(tenant, swept, lock)
         if daily:
             yield from sweep_house(swept, lock=lock, size=10 * SHARE)
-            for gone in sweep_files_in_shares(size=SHARE):
-                swept.files += gone
-                lock.renew()
-                yield
             acquire(DAILY, seconds=DAY.total_seconds())
     finally:
         lock.release()

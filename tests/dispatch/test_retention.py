@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 
+from engine.attachments import keep as keep_file
+from engine.attachments import place_of
 from engine.audit import database_now
 from engine.dispatch.retention import EVERY, Sweeper
 from engine.host_locks import holder_of
-from engine.models import Audit, Event, Instance, RetentionRule, RetentionRun, RuntimeState
+from engine.models import Audit, Event, Instance, RetentionRule, RetentionRun, RuntimeState, TaskAttachment
 from engine.services import retention_runs
 from engine.services.retention import LOCK, apply_retention, keep_instance, set_retention
 from engine.services.retention_runs import DAILY, ask_retention, begin_shares, has_work
+from engine.services.tasks import complete_task
 from tests.cast import Cast
-from tests.services.test_retention import ended
-from tests.workflows import APPROVAL, activated
+from tests.services.test_retention import aged, ended
+from tests.workflows import APPROVAL, activated, only_task, started
+from workflowplatform.ids import uuid7
 
 
 @pytest.fixture(autouse=True)
@@ -162,3 +167,25 @@ def test_ended_work_says_from_when_on_it_may_go(cast: Cast, old: list[Instance])
     keep_instance(actor=cast.actor("ada"), instance_id=young.pk, until=None)
     apply_retention()
     assert may_go(young) == young.ended_at + timedelta(days=5)
+
+
+def test_files_go_with_the_cases_and_no_others(committed_cast: Cast) -> None:
+    cast = committed_cast
+    activated(cast.actor("gwen"), APPROVAL)
+    set_retention(actor=cast.actor("gwen"), completed_for="P10D")
+    instance = started(cast.actor("uri"), "approval", amount=5)
+    task = only_task(instance)
+    now = database_now()
+    added = TaskAttachment.objects.create(
+        tenant=cast.acme, instance=instance, task=task, name="a.pdf", content_type="application/pdf", size=1,
+        sha256="0" * 64, added_by_name="ada", added_at=now,
+    )  # fmt: skip
+    complete_task(actor=cast.actor("ada"), task_id=task.pk, outcome="approve", values={"note": "ok"})
+    aged(instance, days=30)
+    own, nobodys = place_of(cast.acme.pk, added.pk), place_of(cast.acme.pk, uuid7())
+    for place in (own, nobodys):
+        keep_file(place, b"x")
+        os.utime(place, (0, 0))
+    sweep()
+    assert (own.exists(), nobodys.exists()) == (False, True)
+    nobodys.unlink()
