@@ -28,13 +28,13 @@ from workflowplatform.database.hot import Rows, Values
 Row = dict[str, Any]
 
 INSTANCE = (
-    "status text, result text, outcome text, reference text, state jsonb, output jsonb, error jsonb, ended_at timestamptz, "
-    "updated_at timestamptz, audit_seq bigint, audit_hash text"
+    "status text, result text, outcome text, reference text, reference_parts jsonb, state jsonb, output jsonb, error jsonb, "
+    "ended_at timestamptz, updated_at timestamptz, audit_seq bigint, audit_hash text"
 )
 RUNTIME = (
     "snapshot_schema_version smallint, snapshot jsonb, runtime_status text, business_reference text, waiting_kind text, "
     "waiting_token bigint, waiting_until timestamptz, active_task_id uuid, resume_pointer jsonb, last_signal_id uuid, "
-    "last_error_code text, last_error_json jsonb, last_executed_by text, last_executed_on text, updated_at timestamptz, "
+    "last_error_code text, last_error_json jsonb, last_executed_by text, last_executed_on timestamptz, updated_at timestamptz, "
     "completed_at timestamptz"
 )
 EVENT = (
@@ -56,7 +56,7 @@ PARTS: dict[str, str] = {
     "instances": "id uuid, " + INSTANCE,
     "new_runtimes": "instance_id uuid, tenant_id uuid, state_version bigint, runtime_provider text, "
     "runtime_instance_id uuid, created_at timestamptz, " + RUNTIME,
-    "runtimes": "instance_id uuid, expected_version bigint, " + RUNTIME,
+    "runtimes": "instance_id uuid, expected_version bigint, task_token bigint, " + RUNTIME,
     "closed_waits": "instance_id uuid, token bigint",
     "new_waits": "instance_id uuid, token bigint, tenant_id uuid, kind text, step text, path text, iteration text, "
     "run bigint, due_at timestamptz, name text, key text, side boolean, opened_at timestamptz",
@@ -64,7 +64,7 @@ PARTS: dict[str, str] = {
     "new_places": "instance_id uuid, run bigint, tenant_id uuid, key text, most int, asked_at timestamptz",
     "step_runs": "instance_id uuid, run bigint, attempt int, tenant_id uuid, step text, kind text, path text, "
     "iteration text, status text, started_at timestamptz, ended_at timestamptz, input jsonb, output jsonb, error jsonb, "
-    "reason text",
+    "reason text, parent_run bigint",
     "chains": "id uuid, audit_seq bigint, audit_hash text",
     "claimed_tasks": "id uuid, assignee_id uuid, claimed_at timestamptz",
     "answered_tasks": "instance_id uuid, token bigint, name text",
@@ -82,7 +82,8 @@ PARTS: dict[str, str] = {
     "new_signals": "id uuid, tenant_id uuid, instance_id uuid, runtime_provider text, type text, expected_version bigint, "
     "waiting_token bigint, occurred_at timestamptz, due_at timestamptz, held_due_at timestamptz, payload jsonb, "
     "attempts smallint",
-    "receipts": "id uuid, tenant_id uuid, instance_id uuid, type text, waiting_token bigint, disposition text, at timestamptz",
+    "receipts": "id uuid, tenant_id uuid, instance_id uuid, type text, waiting_token bigint, disposition text, at timestamptz, "
+    "content text",
     "new_effects": "instance_id uuid, token bigint, tenant_id uuid, path text, transport text, request jsonb, key text, "
     "secrets jsonb, "
     "attempt smallint, timeout_seconds float8, status text, made smallint, intended_at timestamptz",
@@ -110,6 +111,11 @@ ALL_MOVED = f"SELECT wf_require_moved(%({WANTED})s::bigint, (SELECT count(*) FRO
 
 SILENCED = "('TimerDue', 'RetryDue', 'CallDue')"
 """What nobody waits for any more goes with its wait; whatever else came for it is still told that it is stale."""
+ACTIVE_TASK = (
+    "CASE WHEN s.task_token IS NOT NULL THEN coalesce(s.active_task_id, (SELECT k.id FROM wf_tasks k WHERE "
+    "k.instance_id = s.instance_id AND k.token = s.task_token AND k.status IN ('open', 'claimed', 'suspended'))) END"
+)
+"""The open task that is due next: opened by this very slice, or found by its token."""
 HELD_UNTIL = "'9999-01-01 00:00:00+00'::timestamptz"
 
 
@@ -202,7 +208,9 @@ def _insert(part: str, table: str, tail: str = "") -> str:
 
 SPECIAL: dict[str, str] = {
     "instances": f"UPDATE wf_instances t SET {_assigned(INSTANCE)} FROM {{records}} WHERE t.id = s.id",
-    "runtimes": f"UPDATE wf_runtime_states t SET state_version = t.state_version + 1, {_assigned(RUNTIME)} FROM {{records}} "
+    "runtimes": "UPDATE wf_runtime_states t SET state_version = t.state_version + 1, "
+    + _assigned(RUNTIME).replace('s."active_task_id"', ACTIVE_TASK)
+    + " FROM {records} "
     "WHERE t.instance_id = s.instance_id AND t.state_version = s.expected_version RETURNING t.instance_id",
     "closed_waits": "DELETE FROM wf_waits t USING {records} WHERE t.instance_id = s.instance_id AND t.token = s.token "
     "RETURNING t.instance_id, t.token",

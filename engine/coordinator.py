@@ -65,7 +65,7 @@ LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) OR
 
 LOADED = """
 r.instance_id, r.tenant_id, i.template_id, i.version_id, r.state_version, r.snapshot, i.status, i.reference,
-i.started_by_name, i.started_at, i.started_by_id, i.audit_seq, i.audit_hash, t.name, v.number, r.active_task_id,
+i.started_by_name, i.started_at, i.started_by_id, i.audit_seq, i.audit_hash, t.name, v.number,
 i.parent_id, i.parent_token, i.depth, i.root_id, i.hops,
 coalesce(t.concurrent_limit, n.concurrent_limit) IS NOT NULL,
 CASE WHEN r.snapshot_schema_version = 0 THEN i.input END, clock_timestamp()
@@ -112,9 +112,21 @@ class Advanced:
 
 
 @cache
-def node() -> str:
-    """Name this machine, for the record of who executed what where."""
+def _host() -> str:
     return socket.gethostname()
+
+
+_worker: list[str] = []
+
+
+def name_node(name: str) -> None:
+    """Say which worker this process is."""
+    _worker[:] = [name]
+
+
+def node() -> str:
+    """Name this worker, or else this host, for the record of where an instance was advanced."""
+    return _worker[0] if _worker else _host()
 
 
 def lock(instance_ids: Iterable[UUID]) -> list[UUID]:
@@ -150,7 +162,7 @@ def hold(instance_id: UUID) -> Loaded:
 def loaded_of(row: tuple[Any, ...]) -> Loaded:
     """Read the columns of `LOADED`."""
     (instance_id, tenant_id, template_id, version_id, state_version, snapshot, status, reference, started_by, started_at,
-     started_by_id, audit_seq, audit_hash, template, number, active_task_id,
+     started_by_id, audit_seq, audit_hash, template, number,
      parent_id, parent_token, depth, root_id, hops, limited, values, now) = row  # fmt: skip
     keep_time(now)
     return Loaded(
@@ -165,7 +177,6 @@ def loaded_of(row: tuple[Any, ...]) -> Loaded:
         chain=Chain("instance", instance_id, tenant_id, audit_seq, audit_hash),
         now=now,
         started_by_id=started_by_id,
-        active_task_id=active_task_id,
         parent_id=parent_id,
         parent_token=parent_token,
         depth=depth,

@@ -57,6 +57,17 @@ class Invalid(WorkflowError):
         self.errors = tuple(errors)
 
 
+class IdReused(WorkflowError):
+    """A sender's id came again with other content: one of the two would be lost."""
+
+    code = "id_reused"
+
+    def __init__(self) -> None:
+        message = "You sent this id before with other content. Repeat the first request exactly, or use a new id."
+        super().__init__(message)
+        self.errors = (FieldError("id", self.code, message),)
+
+
 class Unprocessable(WorkflowError):
     """The document was understood and has findings that must be mended first."""
 

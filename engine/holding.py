@@ -121,7 +121,7 @@ LEFT JOIN wf_people a ON a.id = k.assignee_id
 CROSS JOIN person p
 FOR NO KEY UPDATE OF i
 """
-LOADED_WIDTH = 24
+LOADED_WIDTH = 23
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ FILTERS: Mapping[str, tuple[Filter, Callable[[Any], Q]]] = {
     "reference": (word, lambda text: Q(business_reference=text)),
     "reference_prefix": (word, lambda text: Q(business_reference__istartswith=text)),
     "step": (word, lambda name: Q(step=name)),
+    "type": (word, lambda name: Q(type=name)),
+    "route": (word, lambda name: Q(route=name)),
     "status": (words_of(TaskStatus), lambda names: Q(status__in=names)),
     "role": (_names, _has_role),
     "assignee": (word, lambda name: Q(assignee__username=name)),

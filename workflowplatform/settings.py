@@ -263,6 +263,8 @@ WORKFLOW_LONGEST_CHAIN = int(os.environ.get("WORKFLOW_LONGEST_CHAIN", "1000"))
 """How many instances may start one another by `continue_with` or events without a wait in between."""
 WORKFLOW_DIAGRAMS = flag("WORKFLOW_DIAGRAMS", True)
 """Whether workers lay out diagrams; without it pages and REST show the outline."""
+WORKFLOW_RETENTION = flag("WORKFLOW_RETENTION", True)
+"""Whether workers run retention once a day by themselves; what somebody asks for they run anyway."""
 WORKFLOW_METRICS_DIR = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or str(DATA_DIR / "metrics")
 """Where the processes of this host keep their figures."""
 WORKFLOW_STARTUP_VALIDATION = os.environ.get("WORKFLOW_STARTUP_VALIDATION", "warn")

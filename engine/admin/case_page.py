@@ -142,6 +142,8 @@ def _values(request: HttpRequest, actor: Actor, instance: Instance, steps: Mappi
         "wf_output": rows_of_value(instance.output),
         "wf_outcome": outcome_text(instance.outcome) if instance.outcome else "",
         "wf_error": rows_of_value(instance.error),
+        "wf_reference": instance.reference,
+        "wf_reference_parts": rows_of_value(instance.reference_parts),
     }
 
 

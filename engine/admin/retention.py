@@ -16,7 +16,7 @@ from engine.admin.base import TenantAdmin
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.admin.windows import EXAMPLES, read_window, window_words
-from engine.models import Audit, RetentionRule, Template
+from engine.models import Audit, RetentionRule, RetentionRun, Template
 from engine.services.retention import WINDOWS, preview_retention, set_retention
 from workflowplatform.accounts.actor import Actor
 
@@ -114,6 +114,11 @@ class RetentionAdmin(TenantAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[RetentionRule]:
         rows: QuerySet[RetentionRule] = super().get_queryset(request)
         return rows.select_related("template")
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Show the last run above the rules."""
+        last = RetentionRun.objects.filter(tenant_id=actor_of(request).tenant_id).first()
+        return super().changelist_view(request, {**(extra_context or {}), "wf_last_run": last})
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
         """Say what would go now, template by template; nothing goes."""

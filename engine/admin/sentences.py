@@ -62,6 +62,7 @@ ACTS: dict[str, str] = {
     "change_calendar": "wrote the calendar {new[name]}",
     "delete_calendar": "deleted the calendar {new[name]}",
     "set_retention": "changed how long work is kept",
+    "ask_retention": "asked that what is past its time is let go",
     "apply_retention": "let go what was past its time",
 }
 """Acts on tenants, people and templates in words that continue the person's name; those on a case engine.telling tells."""

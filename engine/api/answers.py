@@ -260,6 +260,43 @@ class DeliverySerializer(Rows):
     ended_at = Moment(allow_null=True)
 
 
+class RetentionRuleSerializer(Rows):
+    """How long a template's ended work is kept, as ISO durations; without a template: of all that have no rule."""
+
+    template = serializers.CharField(source="template.name", default=None, allow_null=True)
+    completed_for = serializers.CharField()
+    cancelled_for = serializers.CharField()
+    runtime_for = serializers.CharField()
+    audit_for = serializers.CharField()
+
+
+class RetentionRunSerializer(Rows):
+    """A run of the rules; one that is not over has no `ended_at`."""
+
+    id = serializers.UUIDField()
+    began_at = Moment()
+    ended_at = Moment(allow_null=True)
+    asked_by = serializers.CharField(help_text="Empty: the workers did it by themselves.")
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="What went, by kind.")
+    error = serializers.CharField()
+
+
+class PurgedSerializer(Rows):
+    """What would go of one template."""
+
+    template = serializers.CharField()
+    completed = serializers.IntegerField()
+    cancelled = serializers.IntegerField()
+    runtime = serializers.IntegerField()
+    audit = serializers.IntegerField()
+
+
+class RetentionSerializer(Rows):
+    rules = RetentionRuleSerializer(many=True)
+    last_run = RetentionRunSerializer(allow_null=True)
+    preview = PurgedSerializer(many=True)
+
+
 class AttemptSerializer(Rows):
     number = serializers.IntegerField()
     began_at = Moment()

@@ -43,7 +43,7 @@ def asked(name: str, kind: Any = OpenApiTypes.STR, *, words: Any = None, said: s
 
 
 SPECIAL = {"started_after", "due_before", "due_after", "since"}
-IDS = {"instance", "subject", "webhook"}
+IDS = {"instance", "parent", "subject", "webhook"}
 
 
 def listed(shape: Any, known: Mapping[str, Any] | None = None, *others: OpenApiParameter) -> Operation:
@@ -180,6 +180,8 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         ),
     ),
     ("GET", "audit/verify/"): Operation(answers.VerdictSerializer),
+    ("GET", "retention/"): Operation(answers.RetentionSerializer),
+    ("POST", "retention/"): Operation(answers.RetentionSerializer, inputs.RetentionBody, 202),
     ("GET", "secrets/"): listed(serializers.SecretSerializer),
     ("GET", "secrets/{name}/"): Operation(serializers.SecretSerializer),
     ("PUT", "secrets/{name}/"): Operation(serializers.SecretSerializer, inputs.SecretBody),

@@ -47,6 +47,7 @@ STATUSES: Mapping[type[errors.WorkflowError], int] = {
     errors.Conflict: 409,
     errors.Invalid: 400,
     errors.Unprocessable: 422,
+    errors.IdReused: 422,
 }
 
 FRAMEWORK_CODES: Mapping[type[exceptions.APIException], str] = {
@@ -120,7 +121,7 @@ def _status_of(error: errors.WorkflowError) -> int:
 def _errors_of(error: errors.WorkflowError) -> Sequence[FieldError]:
     if isinstance(error, errors.Unprocessable):
         return [FieldError(finding.path, finding.code, finding.message) for finding in error.findings]
-    return error.errors if isinstance(error, errors.Invalid | errors.NotFound) else ()
+    return error.errors if isinstance(error, errors.Invalid | errors.NotFound | errors.IdReused) else ()
 
 
 def _facts_of(error: errors.WorkflowError) -> dict[str, Any]:

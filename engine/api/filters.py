@@ -26,6 +26,7 @@ INSTANCES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "status": (words_of(InstanceStatus), lambda names: Q(status__in=names)),
     "outcome": (word, lambda name: Q(outcome=name)),
     "reference": (word, lambda text: Q(reference=text)),
+    "parent": (UUID, lambda wanted: Q(parent_id=wanted)),
     "started_after": (moment, lambda at: Q(started_at__gt=at)),
     "waiting_kind": (words_of(WaitKind), waits_for),
 }

@@ -210,6 +210,9 @@ class InstanceSignalBody(Body):
     name = Text(max_length=200)
     payload = serializers.JSONField(required=False, allow_null=True, default=None)
     id = Text(required=False, allow_null=True, max_length=200, source="signal_id")
+    require = Flag(
+        required=False, default=False, help_text="Refuse it (409 `nobody_waits`) unless a wait takes it now."
+    )
 
 
 class SignalBody(Body):
@@ -221,6 +224,9 @@ class SignalBody(Body):
     id = Text(required=False, allow_null=True, max_length=200, source="external_id")
     ttl = Text(required=False, allow_null=True, max_length=40)
     all = Flag(required=False, default=False, source="everybody")
+    require = Flag(
+        required=False, default=False, help_text="Refuse it (409 `nobody_waits`) unless somebody waits for it."
+    )
 
 
 class EventBody(Body):
@@ -328,6 +334,10 @@ class ReplayBody(Body):
     """From when on what failed is sent again; without it all of it."""
 
     since = MomentText(required=False, allow_null=True)
+
+
+class RetentionBody(Body):
+    dry_run = Flag(required=False, default=False, help_text="Only show what would go.")
 
 
 class SecretBody(Body):

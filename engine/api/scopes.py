@@ -23,6 +23,7 @@ WRITING: Mapping[str, Scope | None] = {
     "secrets": Scope.AUTHOR,
     "calendars": Scope.AUTHOR,
     "webhooks": Scope.AUTHOR,
+    "retention": Scope.AUTHOR,
     "deliveries": Scope.OPERATE,
     "instances": Scope.OPERATE,
     "tasks": Scope.OPERATE,

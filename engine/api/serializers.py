@@ -57,6 +57,8 @@ class TaskSerializer(Rows):
     reference = serializers.CharField(source="business_reference", allow_null=True)
     step = serializers.CharField()
     path = serializers.CharField()
+    type = serializers.CharField()
+    route = serializers.CharField()
     title = serializers.CharField()
     description = serializers.CharField()
     instructions = serializers.CharField()
@@ -165,6 +167,9 @@ class InstanceSerializer(Rows):
     output = serializers.JSONField(allow_null=True)
     result = serializers.CharField()
     reference = serializers.CharField(allow_null=True)
+    reference_parts = serializers.DictField(allow_null=True)
+    parent = serializers.UUIDField(source="parent_id", allow_null=True)  # type: ignore[assignment]
+    schedule = serializers.UUIDField(source="schedule_id", allow_null=True)
     input = serializers.JSONField(allow_null=True)
     state = serializers.JSONField()
     error = serializers.JSONField(allow_null=True)
@@ -200,14 +205,19 @@ class HistorySerializer(Rows):
 
 
 class StepRunSerializer(Rows):
-    run = serializers.IntegerField()
+    """A run of a step; a step of a graph that is not ready is pending and has none yet."""
+
+    run = serializers.IntegerField(allow_null=True)
+    parent = serializers.IntegerField(  # type: ignore[assignment]
+        source="parent_run", allow_null=True, help_text="The run of the step that it is part of."
+    )
     step = serializers.CharField()
     kind = serializers.CharField()
     path = serializers.CharField()
     iteration = serializers.CharField()
     attempt = serializers.IntegerField()
     status = serializers.CharField()
-    started_at = Moment()
+    started_at = Moment(allow_null=True)
     ended_at = Moment(allow_null=True)
     input = serializers.JSONField(allow_null=True)
     output = serializers.JSONField(allow_null=True)

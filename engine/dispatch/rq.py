@@ -36,9 +36,11 @@ from rq.serializers import JSONSerializer
 from rq.utils import now
 from rq.worker import WorkerStatus
 
+from engine import coordinator
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
+from engine.dispatch.retention import Sweeper
 from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
 from engine.outbox import TOLD
@@ -190,6 +192,7 @@ class DrainWorker(SimpleWorker):
         self.log_job_description = False
         self._hand = Draughtsman()
         self._messenger = Messenger()
+        self._sweeper = Sweeper()
         self._calls = CallsUnderWay()
 
     def _set_connection(self, connection: Redis) -> Redis:
@@ -309,10 +312,11 @@ class DrainWorker(SimpleWorker):
         self._look(lasting=lasting)
 
     def _do_beside(self) -> None:
-        """Tell webhooks and lay out diagrams on the side; a database that is away is waited for at the next look for work."""
+        """Tell webhooks, lay out diagrams, run retention; a database that is away is waited for at the next look for work."""
         try:
             self._messenger.look()
             self._hand.look()
+            self._sweeper.look()
         except AWAY:
             connection.close()
 
@@ -357,7 +361,8 @@ class DrainWorker(SimpleWorker):
         if self._calls.count:
             return WHILE_CALLING
         try:
-            nearest = min(self._messenger.every, self._hand.every, settings.WORKFLOW_WAKE_SECONDS)
+            beside = min(self._messenger.every, self._hand.every, self._sweeper.every)
+            nearest = min(beside, settings.WORKFLOW_WAKE_SECONDS)
             return min(seconds_to_next_look(drained.looked_at), nearest)
         except AWAY:
             connection.close()
@@ -386,6 +391,7 @@ class DrainWorker(SimpleWorker):
     def teardown(self) -> None:
         """Wait for calls under way, as far as that can be asked, and leave nothing open."""
         try:
+            self._sweeper.leave()
             self._calls.settle_all(FINISHING_SECONDS)
         except AWAY:
             log.warning("the database did not answer, calls under way are made again later", calls=self._calls.count)
@@ -404,4 +410,5 @@ def make_worker(name: str) -> DrainWorker:
     """Return a worker under this name, as the settings want it."""
     worker = django_rq.get_worker(QUEUE, name=name)
     assert isinstance(worker, DrainWorker)
+    coordinator.name_node(name)
     return worker

@@ -230,6 +230,8 @@ class StepRun(NamedTuple):
     error: ErrorRecord | None = None
     reason: str | None = None
     """Why it was skipped, withdrawn or tried again, in words."""
+    parent: int | None = None
+    """The run of the step that it is part of; None at the top."""
 
 
 class Change(NamedTuple):
@@ -255,9 +257,12 @@ class Slice(NamedTuple):
     trace: tuple[StepRun, ...] = ()
     changes: tuple[Change, ...] = ()
     reference: str | None = None
+    reference_parts: Mapping[str, Json] | None = None
     outcome: str | None = None
     output: Json = None
     error: ErrorRecord | None = None
+    last_error: ErrorRecord | None = None
+    """The case's own error, else that of a step which is about to be tried again."""
     kept: tuple[bool, ...] = ()
     """For each happening: true = a named signal that nobody took and that the case keeps."""
     more: bool = False

@@ -12,7 +12,7 @@ from typing import Any
 from engine.kernel.decorators import decorate_result
 from engine.kernel.editing import kept_edit
 from engine.kernel.effects import Closing, ErrorRecord, WaitKind
-from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names
+from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names, error_record
 from engine.kernel.jumping import way_on
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
 from engine.kernel.opening import begin_again, lingering, open_list, period_of
@@ -121,7 +121,8 @@ def _after_failure(machine: Machine, frame: Frame, _value: Json, error: ErrorRec
     machine.note(frame, StepStatus.FAILED, error=error)
     frame.attempt += 1
     machine.note(frame, StepStatus.RETRYING, reason=f"{error.error_class}/{error.code}")
-    machine.wait(frame, WaitKind.RETRY, due=due, role="retry").at = frame.attempt
+    leaf = machine.wait(frame, WaitKind.RETRY, due=due, role="retry")
+    leaf.at, leaf.more = frame.attempt, {"error": error_names(error)}
 
 
 def _after_other(outcome: str) -> Callable[[Machine, Frame, Json, ErrorRecord | None], None]:
@@ -146,6 +147,13 @@ def retry_due(machine: Machine, frame: Frame, error: ErrorRecord) -> datetime | 
     except StepError:
         return None
     return machine.now + min(timedelta(days=366), delay)
+
+
+def error_of_retrying(machine: Machine) -> ErrorRecord | None:
+    """Give the error of the step that failed last and is about to be tried again."""
+    failed = [frame for frame in machine.frames.values() if frame.wait == WaitKind.RETRY and frame.more is not None]
+    last = max(failed, key=lambda leaf: leaf.n, default=None)
+    return None if last is None else error_record((last.more or {})["error"])
 
 
 def _delay(machine: Machine, frame: Frame, policy: Mapping[str, Any]) -> timedelta:

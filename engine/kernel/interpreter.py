@@ -18,7 +18,7 @@ import engine.kernel.steps.tasks  # noqa: F401
 from engine.kernel.editing import edit
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
-from engine.kernel.finishing import finish, mend, uncaught_end
+from engine.kernel.finishing import error_of_retrying, finish, mend, uncaught_end
 from engine.kernel.four_eyes import bar_people, remember_person
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
@@ -53,7 +53,7 @@ from engine.kernel.signals import (
 from engine.kernel.snapshot import Frame, Snapshot, copied
 from engine.kernel.steps.offers import claimed, happened, released
 from engine.kernel.steps.table import KINDS
-from engine.kernel.steps.writes import set_reference
+from engine.kernel.steps.writes import begin_reference
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, StepStatus
 
 
@@ -234,8 +234,8 @@ def _read_head(machine: Machine, root: Frame) -> None:
     if "state" in head:
         machine.state = head["state"].of(names)
         machine.touch()
-    if machine.reference is None and "reference" in head:
-        set_reference(machine, head["reference"], machine.names(root))
+    if "reference" in head:
+        begin_reference(machine, head["reference"], machine.names(root))
 
 
 def reference_at_start(definition: Definition, facts: InstanceFacts, values: Json, lent: Lent) -> str | None:
@@ -363,9 +363,11 @@ def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], 
         trace=tuple(machine.trace),
         changes=tuple(machine.changes),
         reference=machine.reference,
+        reference_parts=machine.reference_parts,
         outcome=machine.outcome,
         output=machine.output,
         error=machine.error,
+        last_error=machine.error or error_of_retrying(machine),
         kept=kept,
         more=more,
     )

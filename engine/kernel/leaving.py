@@ -12,6 +12,7 @@ from engine.kernel.machine import Machine
 from engine.kernel.program import Step
 from engine.kernel.snapshot import Frame
 from engine.kernel.steps.calls import describe_call, key_of_call
+from engine.kernel.steps.graphs import close_pending
 from engine.kernel.steps.writes import send, write_state
 
 
@@ -22,6 +23,8 @@ def leave(machine: Machine, frame: Frame, _outcome: str) -> None:
         for line in machine.mutexes.values():
             if frame.n in line:
                 line.remove(frame.n)
+    if step.kind == "graph":
+        close_pending(machine, frame)
     if "finally" in step.lists and frame.attempt:
         run_finally(machine, frame, step.lists["finally"])
 

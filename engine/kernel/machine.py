@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from engine.kernel.describing import shown_child, shown_wait
 from engine.kernel.effects import (
     CancelChild,
     Change,
@@ -131,6 +132,7 @@ class Machine(Tree):
         self.results = dict(snapshot.results)
         self.step_status = dict(snapshot.step_status)
         self.reference = snapshot.reference
+        self.reference_parts = snapshot.reference_parts
         self.outcome = snapshot.outcome
         self.received = dict(snapshot.names)
         self.mutexes = {name: list(line) for name, line in snapshot.mutexes.items()}
@@ -253,9 +255,16 @@ class Machine(Tree):
         self.trace.append(
             StepRun(
                 frame.n, step.id, step.kind, step.path, self.iteration(frame), frame.attempt or 1, status, self.now,
-                began, None, output, error, reason,
+                began, None, output, error, reason, self._run_above(frame),
             )
         )  # fmt: skip
+
+    def _run_above(self, frame: Frame) -> int | None:
+        """Give the run of the step that a step is part of; the case itself is none."""
+        above = self.frames[frame.p]
+        while above.step is None:
+            above = self.frames[above.p]
+        return above.n if above.step else None
 
     def note_input(self, frame: Frame, value: Json) -> None:
         """Say what a step was begun with, in the entry that tells of its beginning."""
@@ -348,6 +357,7 @@ class Machine(Tree):
 
     def snapshot(self) -> Snapshot:
         """Give what the next slice needs."""
+        leaves = self.leaves()
         return Snapshot(
             status=self.status.value,
             now=spell_moment(self.now),
@@ -357,6 +367,7 @@ class Machine(Tree):
             results=self.results,
             step_status=self.step_status,
             reference=self.reference,
+            reference_parts=self.reference_parts,
             outcome=self.outcome,
             names=self.received,
             mutexes={name: line for name, line in self.mutexes.items() if line},
@@ -367,25 +378,10 @@ class Machine(Tree):
             people=self.people,
             occurrences=self.occurrences,
             frames=[self.frames[number].stored() for number in sorted(self.frames)],
-            waits=[self._shown(leaf) for leaf in self.leaves()],
+            waits=[shown_wait(self, leaf) for leaf in leaves],
+            children=[shown_child(self, leaf, self.reference) for leaf in leaves if leaf.wait == WaitKind.CHILD],
             waited=self.waited,
         )
-
-    def _shown(self, leaf: Frame) -> dict[str, Json]:
-        """Describe a wait for people: where it is and what comes next."""
-        step = self.step_of(self.owner(leaf))
-        home = self.definition.lists.get(step.home)
-        return {
-            "token": leaf.n,
-            "kind": leaf.wait,
-            "side": leaf.side,
-            "dueAt": leaf.due,
-            "entryPointKind": leaf.wait,
-            "taskName": step.id,
-            "branchPath": step.path,
-            "nextStepIndex": home.place[step.id] + 1 if home is not None else 0,
-            "iteration": self.iteration(leaf),
-        }
 
 
 def _has_names(frame: Frame) -> bool:

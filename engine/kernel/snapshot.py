@@ -97,6 +97,7 @@ class Snapshot:
     results: dict[str, Json] = field(default_factory=dict)
     step_status: dict[str, str] = field(default_factory=dict)
     reference: str | None = None
+    reference_parts: dict[str, Json] | None = None
     outcome: str | None = None
     names: dict[str, Json] = field(default_factory=dict)
     """What was received last: `task` and `signal`."""
@@ -117,6 +118,8 @@ class Snapshot:
     """Derived when stored, never read by the machine."""
     waited: bool = False
     """Whether the case has ever waited for more than its own children: a chain of cases that never do has no end."""
+    children: list[dict[str, Json]] = field(default_factory=list)
+    """The instances that are waited for; derived when stored, never read back."""
 
     def to_json(self) -> dict[str, Json]:
         """Give the stored form, keys as the design names them."""
@@ -130,6 +133,7 @@ class Snapshot:
             "results": self.results,
             "stepStatus": self.step_status,
             "businessReference": self.reference,
+            **({"referenceParts": self.reference_parts} if self.reference_parts is not None else {}),
             "outcome": self.outcome,
             "received": self.names,
             "mutexes": self.mutexes,
@@ -142,7 +146,7 @@ class Snapshot:
             "frames": self.frames,
             "waits": self.waits,
             "waited": self.waited,
-            "subWorkflowFrames": [wait for wait in self.waits if wait["kind"] == "child"],
+            "subWorkflowFrames": self.children,
         }
 
     @classmethod
@@ -178,6 +182,7 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
         results=stored["results"],
         step_status=stored["stepStatus"],
         reference=stored["businessReference"],
+        reference_parts=stored.get("referenceParts"),
         outcome=stored.get("outcome"),
         names=stored.get("received", {}),
         mutexes=stored["mutexes"],

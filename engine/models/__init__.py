@@ -11,7 +11,7 @@ from engine.models.idempotency import IdempotencyKey
 from engine.models.instance import Instance, RuntimeState
 from engine.models.place import Place
 from engine.models.reference import HeldReference
-from engine.models.retention import AuditAnchor, RetentionRule
+from engine.models.retention import AuditAnchor, RetentionRule, RetentionRun
 from engine.models.saved_filter import SavedFilter
 from engine.models.schedule import Schedule, ScheduleFire
 from engine.models.setup import BusinessCalendar, Rate, Secret
@@ -43,6 +43,7 @@ __all__ = [
     "Place",
     "Rate",
     "RetentionRule",
+    "RetentionRun",
     "RuntimeState",
     "SavedFilter",
     "Schedule",

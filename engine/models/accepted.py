@@ -1,6 +1,7 @@
 """What came from outside: named signals kept for whoever will wait, and events and signals accepted once by their id."""
 
 from django.db import models
+from django.db.models import Q
 
 from engine.models.base import IdRow
 
@@ -24,13 +25,14 @@ class KeptSignal(IdRow):
 
 
 class Event(IdRow):
-    """An event or a keyed signal that was accepted, with the answer that a repetition gets."""
+    """An event or a keyed signal that was accepted, with a digest of its content and the answer that a repetition gets."""
 
     kind = models.CharField(max_length=6, choices=[("event", "event"), ("signal", "signal")])
     name = models.CharField(max_length=200)
     external_id = models.CharField(max_length=200)
     key = models.CharField(max_length=200, null=True)  # noqa: DJ001
     payload = models.JSONField(null=True)
+    content = models.CharField(max_length=64, null=True)  # noqa: DJ001  absent: from a release that kept no digest
     answer = models.JSONField(default=dict)
     actor_name = models.CharField(max_length=100, blank=True)
     at = models.DateTimeField()
@@ -38,7 +40,18 @@ class Event(IdRow):
     class Meta:
         db_table = "wf_events"
         ordering = ("-id",)
-        constraints = (models.UniqueConstraint(fields=("tenant", "kind", "external_id"), name="event_accepted_once"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("tenant", "actor_name", "name", "external_id"),
+                condition=Q(kind="event"),
+                name="event_accepted_once",
+            ),
+            models.UniqueConstraint(
+                fields=("tenant", "actor_name", "name", "key", "external_id"),
+                condition=Q(kind="signal"),
+                name="signal_accepted_once",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"

@@ -26,6 +26,7 @@ class Instance(IdRow, AuditedSubject):
         TemplateVersion, on_delete=models.PROTECT, related_name="instances", db_constraint=False
     )
     reference = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001  absent and empty differ
+    reference_parts = models.JSONField(null=True, blank=True)
     status = models.CharField(max_length=10, choices=[(status.value, status.value) for status in InstanceStatus])
     result = models.CharField(max_length=11, choices=[(result.value, result.value) for result in Result])
     outcome = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001
@@ -104,12 +105,16 @@ class RuntimeState(TenantRow):
     last_signal_id = models.UUIDField(null=True)
     last_error_code = models.CharField(max_length=100, null=True)  # noqa: DJ001
     last_error_json = models.JSONField(null=True)
-    last_executed_by = models.CharField(max_length=100, null=True)  # noqa: DJ001
-    last_executed_on = models.CharField(max_length=200, null=True)  # noqa: DJ001
+    last_executed_by = models.CharField(max_length=200, null=True)  # noqa: DJ001
+    """The node: a host, or a worker on it."""
+    last_executed_on = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     completed_at = models.DateTimeField(null=True)
+    keep_until = models.DateTimeField(null=True)
+    """Until when an operator keeps it, whatever the rules of retention say."""
     purge_after = models.DateTimeField(null=True)
+    """From when on retention may let it go; None while it lives, and where no rule lets it go."""
 
     class Meta:
         db_table = "wf_runtime_states"

@@ -1,7 +1,7 @@
 """Retention: how long ended work is kept, and what is left of chains that are gone."""
 
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Q
 
 from engine.models.base import IdRow, TenantRow
 from engine.models.template import Template
@@ -35,6 +35,29 @@ class RetentionRule(IdRow):
 
     def __str__(self) -> str:
         return f"retention of {self.template or 'everything else'}"
+
+
+class RetentionRun(IdRow):
+    """One run of a tenant's rules. Who dies in the middle leaves it open, and it is continued."""
+
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    asked_by = models.CharField(max_length=100, blank=True, help_text="Empty: the workers did it by themselves.")
+    counts = models.JSONField(default=dict, help_text="What went, by kind.")
+    error = models.TextField(blank=True)
+
+    class Meta:
+        db_table = "wf_retention_runs"
+        ordering = ("-id",)
+        indexes = (models.Index(fields=("tenant", "-id"), name="retention_runs_by_tenant"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("tenant",), condition=Q(ended_at__isnull=True), name="one_open_retention_run_a_tenant"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"retention of {self.began_at:%d %b %Y}"
 
 
 class AuditAnchor(TenantRow):

@@ -44,6 +44,7 @@ class SignalReceipt(IdRow):
     disposition = models.CharField(
         max_length=10, choices=[(word, word) for word in ("applied", "kept", "stale", "discarded")]
     )
+    content = models.CharField(max_length=64, null=True)  # noqa: DJ001  a digest, where the sender gave an id
     at = models.DateTimeField()
 
     class Meta:

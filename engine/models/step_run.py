@@ -26,6 +26,8 @@ class StepRun(TenantRow):
     output = models.JSONField(null=True)
     error = models.JSONField(null=True)
     reason = models.TextField(null=True)  # noqa: DJ001
+    parent_run = models.BigIntegerField(null=True)
+    """The run of the step that it is part of; None at the top, and in rows of releases that did not know it."""
 
     class Meta:
         db_table = "wf_step_runs"

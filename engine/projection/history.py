@@ -66,6 +66,7 @@ def _step_run(stage: Stage, entry: StepRun, before: Row | None) -> Row:
         "output": entry.output,
         "error": error_names(entry.error) if entry.error else None,
         "reason": entry.reason,
+        "parent_run": entry.parent,
     }
 
 

@@ -30,6 +30,7 @@ def add_receipts(stage: Stage) -> None:
                 "waiting_token": delivery.token,
                 "disposition": "applied" if applied else "stale",
                 "at": stage.now,
+                "content": delivery.content,
             },
         )
     stage.batch.extend("signals_out", ({"id": delivery.signal_id} for delivery in stage.deliveries if delivery.queued))

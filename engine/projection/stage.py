@@ -44,7 +44,6 @@ class Loaded:
     """The first of the family that it was born into; None: itself."""
     hops: int = 0
     """How many links without a wait led to it: starts by `continue_with` and by events."""
-    active_task_id: UUID | None = None
     limited: bool = False
     """Whether a limit counts this instance, so that its end frees a slot."""
 
@@ -61,6 +60,8 @@ class Delivery:
     token: int | None = None
     queued: bool = True
     """Whether it has a row in the queue that must go."""
+    content: str | None = None
+    """A digest of what was sent, where the sender gave it an id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Add files to tasks, fetch them and take them away."""
 
 import time
+from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import IO
 from uuid import UUID
 
@@ -122,3 +124,15 @@ def sweep_files(*, older_than: timedelta = timedelta(days=1)) -> int:
     for place in orphans:
         place.unlink(missing_ok=True)
     return len(orphans)
+
+
+def files_of(instance_ids: Sequence[UUID]) -> list[Path]:
+    """Return where the files of some instances' tasks are."""
+    rows = TaskAttachment.objects.filter(instance_id__in=instance_ids).values_list("tenant_id", "pk")
+    return [place_of(tenant_id, attachment_id) for tenant_id, attachment_id in rows]
+
+
+def remove_files(places: Sequence[Path]) -> None:
+    """Remove files whose rows are gone; one that stays behind is found by `sweep_files`."""
+    for place in places:
+        place.unlink(missing_ok=True)

@@ -14,9 +14,10 @@ from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.triggers import EventStart
-from engine.models import Event, TemplateVersion
+from engine.models import TemplateVersion
 from engine.outward import listeners
 from engine.services.instances import queue_start
+from engine.services.sent_ids import digest_of, earlier_answer, remember
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -66,29 +67,21 @@ class AcceptedEvent:
 def accept_event(
     *, actor: Actor, name: str, external_id: str, payload: Any = None, key: str | None = None
 ) -> AcceptedEvent:
-    """Start what listens for this event. The same id again starts nothing and gets the same answer."""
+    """Start what listens for this event. The same id again from the same sender starts nothing and gets the same answer."""
     access.require_level(actor, TO_OPERATE, "send events")
     _refuse_bad(name, external_id, payload)
     _hold(actor.tenant_id, external_id)
-    earlier = Event.objects.filter(tenant_id=actor.tenant_id, kind="event", external_id=external_id).first()
+    content = digest_of(payload=payload, key=key)
+    earlier = earlier_answer(actor, "event", name, external_id, payload=payload, content=content)
     if earlier is not None:
-        return AcceptedEvent.of(earlier.answer)
+        return AcceptedEvent.of(earlier)
     became = list(_start_listeners(actor, name, payload))
     accepted = AcceptedEvent(
         tuple(one for one in became if isinstance(one, UUID)),
         tuple(one for one in became if isinstance(one, RefusedStart)),
     )
-    Event.objects.create(
-        tenant_id=actor.tenant_id,
-        kind="event",
-        name=name,
-        external_id=external_id,
-        key=key,
-        payload=payload,
-        answer=accepted.as_json(),
-        actor_name=actor.name,
-        at=database_now(),
-    )
+    answer = accepted.as_json()
+    remember(actor, "event", name, external_id, key=key, payload=payload, content=content, answer=answer)
     return accepted
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.admin.windows import read_window, window_words
 from engine.audit import database_now
-from engine.models import Instance, RetentionRule
+from engine.models import Instance, RetentionRule, RetentionRun
 from engine.services.instances import cancel_instance
 from engine.services.retention import WINDOWS, preview_retention, set_retention
 from tests.admin.conftest import SignIn, sight_of, words_of
@@ -83,3 +83,13 @@ def test_a_second_rule_for_the_same_never_writes_over_the_first(sign_in: SignIn,
     assert "There is a rule for this already." in refused
     rule.refresh_from_db()
     assert (rule.completed_for, rule.audit_for) == ("P1Y", "")
+
+
+def test_the_last_run_is_shown_above_the_rules(sign_in: SignIn, gwen: Actor, sam: Actor) -> None:
+    set_retention(actor=gwen, completed_for="P1Y")
+    now = database_now()
+    RetentionRun.objects.create(tenant_id=gwen.tenant_id, began_at=now, ended_at=now, counts={"completed": 7})
+    shown = sign_in("ada").get("/admin/engine/retentionrule/").content.decode()
+    assert 'data-hook="last-run"' in shown
+    assert "Completed: 7" in shown
+    assert 'data-hook="last-run"' not in sign_in("sam").get("/admin/engine/retentionrule/").content.decode()

@@ -79,6 +79,7 @@ READS = {
     "instances/{instance_id}/steps/": 3,
     "people/": 3,
     "people/{name}/": 3,
+    "retention/": 3,
     "roles/": 2,
     "roles/{name}/": 2,
     "schedules/": 2,

@@ -1,5 +1,6 @@
 """Offers, graphs and nets."""
 
+from engine.kernel.pending import pending_steps
 from engine.kernel.signals import TaskClaimed, TaskReleased
 from tests.kernel.play import Case
 
@@ -114,6 +115,37 @@ def test_graph_runs_each_step_when_its_needs_have_ended() -> None:
     assert case.state == {"seen": "bob"}
     case.complete("c")
     assert case.status == "completed"
+
+
+PENDING = """
+steps:
+  - id: all
+    graph:
+      steps:
+        - {id: a, task: {title: A}}
+        - {id: b, task: {title: B}, needs: [a]}
+        - {id: c, task: {title: C}, needs: [b]}
+    on: [{signal: stop, interrupting: true, steps: [{id: stopped, task: {title: Stopped}}]}]
+"""
+
+
+def test_steps_of_a_graph_are_pending_until_what_they_need_has_ended() -> None:
+    case = Case(PENDING)
+    assert case.snapshot is not None
+    assert {step: case.snapshot.step_status[step] for step in "abc"} == {"a": "running", "b": "pending", "c": "pending"}
+    case.complete("a")
+    assert [step.step for step in pending_steps(case.definition, case.snapshot)] == ["c"]
+
+
+def test_nothing_stays_pending_in_a_graph_that_was_left() -> None:
+    case = Case(PENDING)
+    case.signal("stop")
+    assert case.snapshot is not None
+    assert list(pending_steps(case.definition, case.snapshot)) == []
+    case.complete("stopped")
+    assert case.status == "completed"
+    assert "pending" not in case.snapshot.step_status.values()
+    assert not any(run.step in "bc" for run in case.trace)
 
 
 def test_graph_skips_dead_paths_and_an_expected_failure_does_not_fail_it() -> None:

@@ -227,9 +227,10 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.world.glance.has())
     @rule(who=anybody, pick=picks)
     def signal(self, who: str, pick: int) -> None:
-        """Send a named signal, always under the same id: whoever sends it again gets the first answer, and no second effect."""
+        """Send a named signal, always under the same id: each sender gets the first answer again, and no second effect."""
         instance = self._instance(pick)
-        earlier = self.world.book.sent.get(str(instance.pk))
+        sender = f"{instance.pk} {who}"
+        earlier = self.world.book.sent.get(sender)
         expected = model.operate(
             self.world.person(who),
             starter=instance.started_by_name,
@@ -244,7 +245,7 @@ class Machine(RuleBasedStateMachine):
             *(() if earlier else ("send_signal",)),
         )
         if sent:
-            assert sent == self.world.book.sent.setdefault(str(instance.pk), sent)
+            assert sent == self.world.book.sent.setdefault(sender, sent)
             assert not earlier or self.world.last_row() == before
 
     # The clock

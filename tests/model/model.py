@@ -225,7 +225,7 @@ class Book:
     retries: dict[str, int] = field(default_factory=dict)
     """How often an operator had an instance's step tried again."""
     sent: dict[str, object] = field(default_factory=dict)
-    """The answer to the one signal that was sent to an instance."""
+    """The answer to the one signal that each sender sent to an instance."""
     since: dict[str, datetime] = field(default_factory=dict)
     """When each schedule was made."""
     kills: int = 0

@@ -6,6 +6,7 @@ import pytest
 from django.db import transaction
 
 from engine.dispatch.drain import drain
+from engine.errors import IdReused
 from engine.models import Instance, KeptSignal
 from engine.services.operations import resume_instance, suspend_instance
 from engine.services.signals import send_keyed_signal
@@ -74,3 +75,15 @@ def test_of_many_signals_each_wakes_one_wait(committed_cast: Cast) -> None:
     while drain().signals:
         pass
     assert Instance.objects.filter(status="completed").count() == 8
+
+
+def test_of_many_that_use_one_id_for_different_contents_one_is_accepted(committed_cast: Cast) -> None:
+    ada = committed_cast.actor("ada")
+    activated(committed_cast.actor("gwen"), WAITS)
+    for _ in range(6):
+        started(ada, "waits", order="same")
+    send = partial(send_keyed_signal, actor=ada, name="paid", key="same", external_id="one")
+    answers = at_once([partial(send, payload={"amount": number}) for number in range(6)])
+    assert sum(isinstance(answer, IdReused) for answer in answers) == 5
+    drain()
+    assert Instance.objects.filter(status="completed").count() == 1

@@ -20,7 +20,7 @@ from engine.api.views.base import ApiView
 from engine.errors import Invalid
 from engine.keyset import NEWEST
 from engine.models import Instance, Task
-from engine.services import instances
+from engine.services import instances, steps
 from workflowplatform.accounts.actor import Actor
 
 
@@ -92,8 +92,8 @@ class HistoryView(ApiView):
 
 class StepsView(ApiView):
     def get(self, request: Request, instance_id: UUID) -> Response:
-        """List the runs of its steps, in the order begun."""
-        return Response(StepRunSerializer.write_all(access.step_runs_of(self.actor, instance_id)))
+        """List the runs of its steps, in the order begun, then what is pending."""
+        return Response(StepRunSerializer.write_all(steps.list_steps(actor=self.actor, instance_id=instance_id)))
 
 
 class CancelView(ApiView):

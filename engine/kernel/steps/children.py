@@ -22,11 +22,16 @@ def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
         return
     allow_birth(machine, own_life=False)
     leaf = machine.wait(frame, WaitKind.CHILD, name=step.body["name"])
-    machine.effects.append(
-        StartChild(
-            leaf.n, step.body["name"], str(step.body["version"]), given, step.id, step.path, _new_id(machine, leaf.n)
-        )
-    )
+    name, version, new = step.body["name"], str(step.body["version"]), _new_id(machine, leaf.n)
+    leaf.more = {"child": new or name, "version": _known_version(machine, name, version)}
+    machine.effects.append(StartChild(leaf.n, name, version, given, step.id, step.path, new))
+
+
+def _known_version(machine: Machine, name: str, version: str) -> Json:
+    """Say which version a child has, as far as it is known before it is born."""
+    if version == "same" and name == machine.facts.template:
+        return machine.facts.version
+    return int(version) if version.isdigit() else version
 
 
 def _so_far(machine: Machine, frame: Frame, step: Step) -> Json:

@@ -1,5 +1,6 @@
 """A graph: every step runs at most once, as soon as all it needs has ended; dead paths are skipped."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from engine.kernel.errors import error_names, error_record
@@ -10,6 +11,7 @@ from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS, Kind
 from engine.kernel.transitions import StepStatus
+from engine.kernel.tree import Tree
 
 _SATISFIES = {
     "success": frozenset({COMPLETED}),
@@ -20,9 +22,30 @@ _SATISFIES = {
 
 
 def _graph(machine: Machine, frame: Frame, step: Step) -> None:
-    """Open every step that needs nothing."""
+    """Open every step that needs nothing; the others are pending."""
     frame.more = {"ended": {}, "begun": [], "values": {}, "errors": {}}
+    _say(machine, _steps(machine, step), StepStatus.PENDING)
     _settle(machine, frame, step)
+
+
+def _say(machine: Machine, steps: Iterable[Step], status: StepStatus) -> None:
+    """Set the status of steps that have no run of their own."""
+    machine.step_status |= {step.id: status.value for step in steps}
+    machine.version += machine.definition.reads_status
+
+
+def unbegun(tree: Tree, frame: Frame) -> tuple[Step, ...]:
+    """List the steps of a live graph that have not begun."""
+    begun = (frame.more or {}).get("begun", ())
+    steps = tree.definition.lists[tree.step_of(frame).lists["steps"]].steps
+    return tuple(step for step in steps if step.id not in begun)
+
+
+def close_pending(machine: Machine, frame: Frame) -> None:
+    """Let nothing be pending in a graph that goes."""
+    left = [step for step in unbegun(machine, frame) if machine.step_status.get(step.id) == StepStatus.PENDING]
+    if left:
+        _say(machine, left, StepStatus.CANCELLED)
 
 
 def _steps(machine: Machine, step: Step) -> tuple[Step, ...]:

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from engine.kernel.editing import edited
 from engine.kernel.effects import Change, Emit
-from engine.kernel.errors import business_error, expression_error
+from engine.kernel.errors import StepError, business_error, expression_error
 from engine.kernel.functions import as_text
 from engine.kernel.machine import COMPLETED, Machine
 from engine.kernel.program import Step
@@ -55,13 +56,24 @@ def _reference(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def set_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None:
-    """Compute the reference: the key as it is, or the parts joined."""
-    if "key" in spec:
-        value = spec["key"].of(names)
-    else:
-        value = "-".join(as_text(part) for part in spec["parts"].of(names).values())
+    """Compute the reference: the key as it is, or the parts joined; the parts are kept."""
+    parts = spec["parts"].of(names) if "parts" in spec else None
+    value = spec["key"].of(names) if "key" in spec else "-".join(as_text(part) for part in (parts or {}).values())
+    machine.reference_parts = parts
     machine.reference = None if value is None else (value if isinstance(value, str) else json.dumps(value))[:200]
     machine.touch()
+
+
+def begin_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None:
+    """Give a case its reference; one that it was given stays, and has parts only where it is the author's own."""
+    given = machine.reference
+    if given is None:
+        set_reference(machine, spec, names)
+    elif "parts" in spec:
+        with suppress(StepError):
+            set_reference(machine, spec, names)
+        if machine.reference != given:
+            machine.reference, machine.reference_parts = given, None
 
 
 def _decide(machine: Machine, frame: Frame, step: Step) -> None:

@@ -21,6 +21,7 @@ HOUSE = {
     "events": "events",
     "slots": "slots of schedules",
     "bulk_acts": "acts over many rows",
+    "runs": "runs of retention",
     "rates": "rates",
     "files": "files",
 }

@@ -1,0 +1,22 @@
+"""Retention over REST: how long ended work is kept, the last run, and a run now."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from engine.api.answers import RetentionSerializer
+from engine.api.inputs import RetentionBody, read_body
+from engine.api.once import once
+from engine.api.views.base import ApiView
+from engine.services import retention_runs
+
+
+class RetentionView(ApiView):
+    def get(self, request: Request) -> Response:
+        """Show the rules, the last run, and what would go now."""
+        return Response(RetentionSerializer.write(retention_runs.show_retention(actor=self.actor)))
+
+    @once
+    def post(self, request: Request) -> Response:
+        """Let the workers run the rules now; a dry run begins none."""
+        asked = retention_runs.ask_retention(actor=self.actor, **read_body(request, RetentionBody))
+        return Response(RetentionSerializer.write(asked), status=202)
