@@ -138,7 +138,7 @@ def check_kept(whole: Case, cut: Case) -> int:
     return sum(len(keys) > 1 for keys in by_run.values())
 
 
-def test_no_two_effects_share_a_key_and_one_effect_keeps_its_own() -> None:
+def test_no_two_effects_share_a_key_and_one_effect_keeps_its_own(record_property: Any) -> None:
     count: Counter[str] = Counter()
 
     @WALK
@@ -151,7 +151,7 @@ def test_no_two_effects_share_a_key_and_one_effect_keeps_its_own() -> None:
         count["templates"] += 1
 
     grow()
-    print(f"played {dict(count)}")
+    record_property("played", dict(count))
     assert count["templates"] >= TEMPLATES
     assert count["effects"] > count["templates"]
     assert count["again"] > 0
