@@ -161,7 +161,8 @@ def _covers(classes: list[str], error: ErrorRecord) -> bool:
 
 
 def try_again(machine: Machine, frame: Frame) -> None:
-    """Run the body once more, as the next attempt."""
+    """Run the body once more, as the next attempt; what still lives of an attempt that an operator ends is withdrawn."""
+    machine.withdraw_below(frame, keep_side=True)
     frame.attempt += 1
     frame.phase, frame.more = None, kept_edit(frame)
     step = machine.step_of(frame)
