@@ -178,7 +178,11 @@ def _covers(classes: list[str], error: ErrorRecord) -> bool:
 
 
 def mend(machine: Machine, frame: Frame) -> None:
-    """Run the body once more for whoever mended the step: as the next attempt, for which its time begins anew."""
+    """Run the body once more for whoever mended the step: as the next attempt, for which its time begins anew.
+
+    What still lives of the attempt that failed is withdrawn.
+    """
+    machine.withdraw_below(frame, keep_side=True)
     timeout = watch_named(machine, frame, "timeout")
     if timeout is not None:
         machine.close(timeout, Closing.WITHDRAWN)

@@ -384,3 +384,20 @@ def test_long_keys_are_told_apart() -> None:
     assert bounded(short) == short
     assert len({bounded(one), bounded(other)}) == 2
     assert {len(bounded(one)), len(bounded(other))} == {LONGEST}
+
+
+def test_an_operators_retry_withdraws_what_still_lives_of_the_attempt() -> None:
+    case = Case("""
+    steps:
+      - parallel:
+          join: fail_fast
+          branches: {a: [{id: pay, call: {python: p}}], b: [{id: ship, call: {python: s}}, {id: ask, task: {title: T}}]}
+    """)
+    case.refuse("pay")
+    assert (case.status, case.open()) == ("incident", ["ship"])
+    case.send(StepRetried())
+    assert case.open() == ["pay", "ship"]
+    case.answer("pay")
+    case.answer("ship")
+    case.complete("ask")
+    assert case.status == "completed"
