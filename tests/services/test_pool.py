@@ -1,6 +1,7 @@
 """The web's pool: so many connections and no more, each one working, and a refusal that says why."""
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -136,6 +137,24 @@ def test_a_forked_process_begins_with_connections_of_its_own(pool: Pool, monkeyp
     pool.open()
     assert pool.getconn() is not parents
     parents.close()
+
+
+def test_a_host_that_keeps_silent_keeps_nobody_waiting_in_line() -> None:
+    """A crowd much larger than the pool is told within the time that one of them takes to find out."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        port = silent.getsockname()[1]
+        pool = Pool(
+            lambda: psycopg.connect(host="127.0.0.1", port=port, connect_timeout=2, dbname="x"), size=2, patience=30.0
+        )
+
+        def ask(_: int) -> float:
+            began = time.monotonic()
+            with pytest.raises(psycopg.OperationalError):
+                pool.getconn()
+            return time.monotonic() - began
+
+        with ThreadPoolExecutor(20) as threads:
+            assert max(threads.map(ask, range(20))) < 4
 
 
 # Behind Django

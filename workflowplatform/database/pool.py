@@ -21,6 +21,8 @@ MOST_IDLE_SECONDS = 600.0
 """A connection that nobody used for this long is closed."""
 MOST_AGE_SECONDS = 3600.0
 """A connection is replaced after this long, so that no server process grows for ever."""
+SLOW_SECONDS, REMEMBERED_SECONDS = 1.0, 0.5
+"""A connection that failed only after so long fails for everybody for a moment; one that is refused at once costs nothing."""
 OPENED_AT = "_opened_at"
 
 
@@ -41,6 +43,8 @@ class Pool:
         self._lock = threading.Lock()
         self._idle: deque[tuple[float, Driver]] = deque()
         """When each connection came back; the last one that came back is lent first, so that surplus ones grow old."""
+        self._silence: tuple[float, str] | None = None
+        """When a host last kept silent and what was said of it, so that a crowd does not find out one place after the other."""
         self._closed = False
 
     def open(self) -> None:
@@ -97,7 +101,15 @@ class Pool:
             unused.close()
 
     def _new(self) -> Driver:
-        driver = self._connect()
+        began = time.monotonic()
+        if self._silence and began - self._silence[0] < REMEMBERED_SECONDS:
+            raise psycopg.OperationalError(self._silence[1])
+        try:
+            driver = self._connect()
+        except psycopg.OperationalError as error:
+            now = time.monotonic()
+            self._silence = (now, str(error)) if now - began > SLOW_SECONDS else None
+            raise
         driver._pool = None  # how psycopg is told that a pool sees to the end of this connection
         vars(driver)[OPENED_AT] = time.monotonic()
         return driver
