@@ -15,10 +15,13 @@ SEES_ALL = 4
 MOST_STRANGERS = 1_000
 
 
-def refuse_act(task: Task, person: Person) -> None:
-    """Refuse who may not claim or answer a task now."""
+def refuse_act(task: Task, person: Person, *, answers: bool = False) -> None:
+    """Refuse who may not act on a task now; who sends an answer twice is told that they have answered."""
     try:
-        _refuse_over(task, person)
+        if answers and task.status is TaskStatus.COMPLETED and person.name in task.answered_by:
+            raise Refused("answered", "they have answered it already")
+        if not task.is_open:
+            raise Refused("closed", f"the task is {task.status.value}")
         _refuse_unfit(task, person)
         _refuse_unasked(task, person)
     except Refused as refusal:
@@ -56,13 +59,6 @@ def sees(task: Task, person: Person) -> bool:
     mine = task.assignee == person.name
     asked = _is_offered(task, person) and (task.assignee is None or task.claimed_by is not None)
     return task.is_open and (mine or asked)
-
-
-def _refuse_over(task: Task, person: Person) -> None:
-    if task.status is TaskStatus.COMPLETED and person.name in task.answered_by:
-        raise Refused("answered", "they have answered it already")
-    if not task.is_open:
-        raise Refused("closed", f"the task is {task.status.value}")
 
 
 def _refuse_unfit(task: Task, person: Person) -> None:

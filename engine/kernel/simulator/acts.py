@@ -25,7 +25,7 @@ def complete(world: World, instance: Instance, task: Task | None, by: str | None
     """Answer a task as a person; an open one is claimed in the same act."""
     task = _there(task)
     person = world.person(by or somebody(world, task))
-    refuse_act(task, person)
+    refuse_act(task, person, answers=True)
     answer = checked_answer(task, attach_files(task, given))
     if instance.definition.claims_decide and task.claimed_by is None and not task.task.extra.get("several"):
         world.send(instance, TaskClaimed(task.wait.token, person.name))
@@ -150,7 +150,10 @@ def _hand_over(play: "Play", instance: Instance, task: Task, name: str | None) -
 def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     """Send a signal to one case, or by key to whoever waits."""
     name, payload, key = str(act["signal"]), act.get("with"), act.get("key")
-    _refuse_operator(play.world.person(str(act.get("by") or "somebody")), "send signals")
+    sender = play.world.person(str(act.get("by") or "somebody"))
+    if key is None and sender.level < OPERATES and sender.name != instance.facts.started_by:
+        raise Refused("not_found", "there is no such case for them", rule="level")
+    _refuse_operator(sender, "send signals")
     if key is None:
         play.heard = int(play.world.send_named(instance, name, payload))
     else:
