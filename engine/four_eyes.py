@@ -49,7 +49,7 @@ def checked_from_outside(task: Task, name: str) -> bool:
     if task.instance.parent_token is None:
         return False
     with connection.cursor() as cursor:
-        values = [task.instance_id, name, task.instance.started_at]
+        values: list[Any] = [task.instance_id, name, task.instance.started_at]
         cursor.execute("SELECT wf_checked_from_outside(%s, %s, %s)", values)
         return bool(cursor.fetchone()[0])
 

@@ -51,7 +51,7 @@ FROM whole WHERE r.instance_id = whole.instance_id AND NOT jsonb_exists(r.snapsh
 
 
 class Migration(migrations.Migration):
-    dependencies = (("engine", "0025_limits_by_index"),)
+    dependencies = (("engine", "0028_record_as_designed"),)
 
     operations = (
         migrations.RunSQL(TOOK_PART, "DROP FUNCTION wf_took_part_inside;"),

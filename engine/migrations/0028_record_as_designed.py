@@ -17,7 +17,7 @@ import workflowplatform.ids
 
 
 class Migration(migrations.Migration):
-    dependencies = (("engine", "0025_limits_by_index"),)
+    dependencies = (("engine", "0027_families"),)
 
     operations = (
         migrations.RemoveField("runtimestate", "last_executed_by"),

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 
 class Migration(migrations.Migration):
-    dependencies = (("engine", "0025_limits_by_index"),)
+    dependencies = (("engine", "0026_places"),)
 
     operations = (
         migrations.AddField("instance", "root_id", models.UUIDField(blank=True, null=True)),
