@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import engine.kernel.reading_steps as _step_readers
+import engine.kernel.reading_tasks as _task_readers
 from engine.kernel.bodies import bodies
 from engine.kernel.embedding import Lookup
 from engine.kernel.findings import ERROR, WHOLE, Finding
@@ -28,6 +29,7 @@ __all__ = ["Finding", "Normalized", "TenantFacts", "normalize", "sha256_of"]
 
 SCHEMA_NAME = "workflow/v1"
 assert _step_readers.READERS_READY
+assert _task_readers.READERS_READY
 
 
 @dataclass(frozen=True, slots=True)

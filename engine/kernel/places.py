@@ -4,11 +4,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import engine.kernel.reading_steps as _step_readers
+import engine.kernel.reading_tasks as _task_readers
 from engine.kernel.language import HEAD
 from engine.kernel.reading import Enough, Reading, read_shape
 from engine.kernel.source import Node, SourceRefused, read_documents
 
 assert _step_readers.READERS_READY
+assert _task_readers.READERS_READY
 
 
 @dataclass(frozen=True, slots=True)

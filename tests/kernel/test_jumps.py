@@ -317,7 +317,11 @@ steps:
 tests:
   - name: the second item twice
     start: {}
-    do: [{complete: "a[1]", with: {outcome: back}}, {complete: "a[1]"}, {expect: {tasks: [a]}}, {complete: "a[0]"}]
+    do:
+      - {complete: "a[1]", with: {outcome: back}}
+      - {complete: "a[1]", with: {outcome: on}}
+      - {expect: {tasks: [a]}}
+      - {complete: "a[0]", with: {outcome: on}}
     expect: {status: completed, task_runs: {a: [completed, completed, completed]}}
 """
     found = normalize(source)
