@@ -13,7 +13,7 @@ from engine.gallery import gallery
 from engine.kernel.definition import compile_definition
 from engine.kernel.normalizer import Normalized, normalize, normalize_set
 from engine.kernel.program import Definition
-from tests.kernel.test_language_page import EXAMPLES
+from tests.kernel.test_language_page import EXAMPLES, read_example
 from tests.kernel.test_same_answers import TEMPLATES
 from tests.patterns.book import Pattern, read_book
 
@@ -42,14 +42,10 @@ def stored_tests() -> tuple[Stored, ...]:
     return (
         *_of("gallery", [normalize(source) for source in gallery().values()]),
         *_of("answers", normalize_set(TEMPLATES, allow_not_yet=True)),
-        *(one for number, source in enumerate(EXAMPLES) for one in _of(f"page {number}", [_example(source)])),
+        *(one for number, source in enumerate(EXAMPLES) for one in _of(f"page {number}", [read_example(source)])),
         *_of("shared", _shared()),
         *(one for pattern in read_book() for one in _plays_of(pattern)),
     )
-
-
-def _example(source: str) -> Normalized:
-    return normalize(source if source.startswith("workflow:") else f"workflow: example\n{source}", allow_not_yet=True)
 
 
 def _shared() -> tuple[Normalized, ...]:

@@ -74,7 +74,7 @@ class House:
         TemplateVersion.objects.bulk_create(version for _, version in templates)
 
     def _template(self, definition: Definition) -> tuple[Template, TemplateVersion]:
-        canonical = definition.canonical
+        canonical = {**definition.canonical, "trigger": "manual"}  # a stored test starts what an event or a clock would
         limit = (canonical.get("limits") or {}).get("concurrent")
         template = Template(tenant=self.tenant, name=definition.name, concurrent_limit=limit)
         return template, TemplateVersion(
