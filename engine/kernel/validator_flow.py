@@ -202,32 +202,37 @@ _SURE = frozenset({"group", "graph"})
 
 def check_results(reading: Reading) -> None:
     """Warn where a result is read that may be absent then."""
+    tops = _tops(reading)
     for use in reading.uses:
         try:
             references = check_text(use.text)
         except ExpressionRefused:
             continue
         looked_for = {one.path[0] for one in references if one.root == "result" and one.guarded and one.path}
-        looked_for |= _looked_for_around(reading, use)
+        looked_for |= _looked_for_around(reading, use, tops)
         for reference in references:
             if reference.root == "result" and reference.path and not reference.guarded:
                 _check_result(reading, use, reference, looked_for)
 
 
-def _looked_for_around(reading: Reading, use: Use) -> set[str]:
+def _looked_for_around(reading: Reading, use: Use, tops: Mapping[tuple[str, str], set[str]]) -> set[str]:
     """Find the results that conditions around a place have looked for."""
     step = reading.steps.get(use.step)
     around = [step, *_above(reading, step)] if step is not None else []
     texts = [str(one.spec.get(key, "")) for one in around for key in ("if", "when")]
     named = {name for text in texts for found in _HAS.findall(text) for name in found if name}
     chosen = {pair for text in texts for pair in _PICKED.findall(text)}
-    picked = {one.id for one in reading.steps.values() if any(_is_in_branch(one, *pair) for pair in chosen)}
-    return named | picked
+    return named.union(*(tops.get(pair, ()) for pair in chosen))
 
 
-def _is_in_branch(step: Outline, first: str, branch: str) -> bool:
-    """Tell whether a step stands at the top of the branch that a condition says was picked."""
-    return step.parent == first and step.list.endswith(f"/branches/{branch}/steps") and "when" not in step.spec
+def _tops(reading: Reading) -> dict[tuple[str, str], set[str]]:
+    """Name, for every branch of an offer, the steps that surely ran once it was picked."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for step in reading.steps.values():
+        _, _, branch = step.list.removesuffix("/steps").rpartition("/branches/")
+        if branch and _is_sure(step):
+            found.setdefault((step.parent, branch), set()).add(step.id)
+    return found
 
 
 def _check_result(reading: Reading, use: Use, reference: Reference, looked_for: set[str]) -> None:
