@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.functions import workflow_function
+from engine.step_kinds import register_step_kind
 
 LEDGER = "WORKFLOW_FAULT_LEDGER"
 """Where the ledger is kept; set by a trial for the workers that it forks."""
@@ -41,3 +42,10 @@ def read_ledger(path: Path) -> Iterator[Entry]:
     for line in path.read_text().splitlines() if path.exists() else ():
         key, pid = line.split()
         yield Entry(key, int(pid))
+
+
+register_step_kind(
+    "fault_note",
+    schema={"type": "object", "properties": {"key": {"type": "string"}}},
+    expand=lambda body, step: [{"id": f"{step}_note", "set": {body["key"]: True}}],
+)

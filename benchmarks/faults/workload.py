@@ -112,6 +112,7 @@ steps:
   - id: booking
     group: {steps: [{id: book, set: {booked: true}, undo: [{id: unbook, set: {booked: false}}]}]}
   - {id: regret, compensate: {step: booking}}
+  - {id: own, fault_note: {key: own}}
   - id: sides
     parallel:
       branches:

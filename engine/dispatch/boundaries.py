@@ -22,6 +22,7 @@ class Boundary(StrEnum):
     STEP_DECIDE = "step decide"
     STEP_EMIT = "step emit"
     STEP_EXIT = "step exit"
+    STEP_EXT = "step ext"
     STEP_FAIL = "step fail"
     STEP_FIRST = "step first"
     STEP_FOR_EACH = "step for_each"

@@ -63,7 +63,7 @@ def test_a_runaway_stops_neither_its_neighbour_nor_its_worker(
         cancel_instance(actor=gwen, instance_id=root.pk, reason="a runaway")
         family = Instance.objects.filter(root_id=root.pk)
         assert eventually(lambda: not family.exclude(status="cancelled").exists(), seconds=180)
-        assert not Signal.objects.filter(instance__root_id=root.pk).exists()
+        assert eventually(lambda: not Signal.objects.filter(instance__root_id=root.pk).exists())
         started(gwen, "again")
         worker.send_signal(signal.SIGTERM)
         asked = time.monotonic()

@@ -120,7 +120,7 @@ def test_text_that_is_no_number_is_refused_in_words(cast: Cast, review: str, bro
     answer = send(ada, task, "complete", outcome="approve", **{"f.granted": "1,5", "f.note": "x"})
     html = answer.content.decode()
     assert answer.status_code == 400
-    assert "Write a number" in html
+    assert "Enter a number" in html
     assert 'value="1,5"' in html
 
 

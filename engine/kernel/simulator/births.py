@@ -16,6 +16,7 @@ from engine.kernel.interpreter import reference_at_start
 from engine.kernel.program import Definition
 from engine.kernel.signals import ChildEnded, InstanceFacts, Json, Started
 from engine.kernel.simulator.instance import Instance
+from engine.kernel.simulator.lending import OverBudget
 from engine.kernel.simulator.naming import Place
 from engine.kernel.simulator.people import Person, Refused
 from engine.kernel.steps.children import unfit_input
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 DEEPEST = 25
 """How many children may stand below one another."""
+LONGEST_CHAIN = 60
+"""How many cases of a simulation may start one another without a wait in between."""
 
 
 class Births:
@@ -140,6 +143,7 @@ class Births:
         label, places = _named(instance, effect)
         by = instance.facts.started_by
         child = self._unborn(definition, values, by, label, effect.instance, places=places)
+        child.hops = _hops_from(instance)
         child.depth = instance.depth + 1 if effect.token is not None else 0
         self._hold_reference(child)
         return child
@@ -159,7 +163,7 @@ class Births:
         output = (given or {}).get("result", {})
         return ChildEnded(effect.token or 0, "completed", None, output, None, effect.instance or "")
 
-    def start_listeners(self, effect: Emit, by: str | None) -> None:
+    def start_listeners(self, instance: Instance, effect: Emit) -> None:
         """Start every workflow that an event is meant for; a payload that does not fit starts nothing."""
         for name, definition in sorted(self.world.definitions.items()):
             found = None
@@ -169,10 +173,21 @@ class Births:
                 continue
             values, problems = check_values(definition.input_schema, found.input)
             if not problems:
+                by = instance.facts.started_by
                 born = self._unborn(definition, values, by, name, reference=found.reference)
+                born.hops = _hops_from(instance)
                 with suppress(Refused):
                     self._hold_reference(born)
                     self._bear_inside(born)
+
+
+def _hops_from(instance: Instance) -> int:
+    """Count the cases that started one another without a wait in between, up to what a case starts now; there must be an end."""
+    waited = instance.snapshot is not None and instance.snapshot.waited
+    hops = 1 if waited else instance.hops + 1
+    if hops > LONGEST_CHAIN:
+        raise OverBudget(f"more than {LONGEST_CHAIN} cases start one another without a wait in between")
+    return hops
 
 
 def _named(instance: Instance, effect: StartChild) -> tuple[str, tuple[Place, ...]]:

@@ -76,6 +76,7 @@ class Instance:
         self.parent: tuple[Instance, int] | None = None
         self.is_child = False
         self.depth = 0
+        self.hops = 0
         self.snapshot: Snapshot | None = None
         self.status = InstanceStatus.QUEUED
         self.last: Slice | None = None

@@ -210,7 +210,7 @@ class World:
         if effect.kind == "signal" and effect.key is not None:
             self.signal(effect.name, effect.key, effect.payload, effect.ttl)
         if effect.kind == "event":
-            self.beginning.start_listeners(effect, instance.facts.started_by)
+            self.beginning.start_listeners(instance, effect)
 
     def _send_call(self, instance: Instance, effect: MakeCallLater) -> None:
         instance.calls[effect.step] += 1
