@@ -107,6 +107,10 @@ def post(path: str, **fields: Any) -> Callable[[Client, Task], Any]:
     return send
 
 
+def many(**fields: str) -> Callable[[Client, Task], Any]:
+    return lambda client, task: client.post("/inbox/bulk/", {"task": str(task.pk), **fields})
+
+
 ROUTES: Mapping[str, tuple[str, Callable[[Client, Task], Any], int]] = {
     "REST claim": ("ada", post(API + "claim/"), 403),
     "REST complete": ("ada", post(API + "complete/"), 403),
@@ -119,7 +123,14 @@ ROUTES: Mapping[str, tuple[str, Callable[[Client, Task], Any], int]] = {
     "inbox claim": ("ada", post(PAGE + "claim/"), 403),
     "inbox complete": ("ada", post(PAGE + "complete/", outcome="done"), 403),
     "inbox assign": ("gwen", post(PAGE + "assign/", person="ada"), 403),
-    "inbox bulk": ("ada", lambda client, task: client.post("/inbox/bulk/", {"task": str(task.pk), "action": "claim"}), 200),
+    "inbox skip": ("ada", post(PAGE + "skip/", reason="no"), 403),
+    "inbox snooze": ("ada", post(PAGE + "snooze/", until="2040-01-01T10:00"), 403),
+    "inbox draft": ("ada", post(PAGE + "draft/"), 403),
+    "inbox bulk claim": ("ada", many(action="claim"), 200),
+    "inbox bulk assign": ("gwen", many(action="assign", person="ada"), 200),
+    "inbox together": ("ada", many(action="complete", outcome="done"), 200),
+    "REST bulk assign": ("gwen", post("/api/v1/tasks/bulk/", action="assign", ids="IDS", user="ada"), 200),
+    "admin": ("ada", post("/admin/engine/task/{task}/change/", assignee="ada"), 403),
     "inbox next": ("ada", post("/inbox/next/"), 302),
 }  # fmt: skip
 
