@@ -37,7 +37,15 @@ from engine.kernel.validator_nets import check_nets
 from engine.kernel.validator_people import check_members, check_people
 from engine.kernel.validator_tables import check_tables
 from engine.kernel.validator_timing import check_timing
-from engine.kernel.validator_words import check_exits, check_expiry, check_outcomes, check_undo, check_words
+from engine.kernel.validator_words import (
+    check_empty,
+    check_exits,
+    check_expiry,
+    check_forms,
+    check_outcomes,
+    check_undo,
+    check_words,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +266,8 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     check_exits,
     check_undo,
     check_expiry,
+    check_forms,
+    check_empty,
 )
 
 

@@ -83,6 +83,36 @@ def check_expiry(reading: Reading) -> None:
             reading.warn(step.node, "unreachable", text, f"{step.path}/on_timeout", "keep one of the two")
 
 
+def check_forms(reading: Reading) -> None:
+    """Warn of fields that a form asks for, or an expired task answers with, and does not have."""
+    for step in reading.steps.values():
+        task = step.spec.get("task")
+        form = task.get("form") if isinstance(task, dict) else None
+        fields = form.get("properties") if isinstance(form, dict) and not set(_OPEN) & set(form) else None
+        if not isinstance(task, dict) or not isinstance(form, dict) or not isinstance(fields, dict):
+            continue
+        answered = [name for name in task.get("on_expire") or {} if name not in ANSWER]
+        for place, named in (("form/required", form.get("required", ())), ("on_expire", answered)):
+            for name in named:
+                if name not in fields:
+                    text, hint = f"the form of `{step.id}` has no field `{name}`", did_you_mean(name, fields)
+                    reading.warn(step.node, "unknown_field", text, f"{step.path}/task/{place}", hint)
+
+
+def check_empty(reading: Reading) -> None:
+    """Warn of a choice without ways, and of a handler behind one that takes every error: neither ever does anything."""
+    for step in reading.steps.values():
+        body = step.spec.get(step.kind)
+        inner = {"parallel": "branches", "first": "branches", "switch": "cases"}.get(step.kind)
+        if inner and isinstance(body, dict) and not body.get(inner) and not body.get("default"):
+            reading.warn(step.node, "nothing_inside", f"`{step.kind}` without {inner} does nothing", step.path)
+        handlers = step.spec.get("on_error") or ()
+        takes_all = next((place for place, one in enumerate(handlers) if "match" not in one), len(handlers))
+        if takes_all + 1 < len(handlers):
+            text = f"handler {takes_all + 1} takes every error: those behind it never run"
+            reading.warn(step.node, "unreachable", text, f"{step.path}/on_error", "put the one without `match` last")
+
+
 def _check_compared(reading: Reading, use: Use) -> None:
     for pattern in _COMPARED:
         for found in pattern.finditer(use.text):

@@ -5,6 +5,23 @@ import pytest
 from engine.kernel.normalizer import normalize
 
 MISTAKES = {
+    "handler behind one that takes all": (
+        "steps: [{call: {python: f}, on_error: [{steps: []}, {match: error.code == 'x', steps: [{set: {x: 1}}]}]}]",
+        "unreachable",
+    ),
+    "expired answer with a field that the form lacks": (
+        (
+            "steps: [{id: r, task: {title: R, form: {type: object, properties: {note: {type: string}}}, on_expire: "
+            "{outcome: done, nota: late}}, timeout: P1D}]"
+        ),
+        "unknown_field",
+    ),
+    "required field that the form lacks": (
+        "steps: [{task: {title: R, form: {type: object, required: [nota], properties: {note: {type: string}}}}}]",
+        "unknown_field",
+    ),
+    "no branches": ("steps: [{parallel: {branches: {}}}]", "nothing_inside"),
+    "no cases": ("steps: [{switch: {cases: []}}]", "nothing_inside"),
     "later result": (
         (
             "steps: [{set: {x: '${result.b.n}'}}, {id: b, task: {title: B, form: {type: object, propert"

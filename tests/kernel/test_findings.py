@@ -167,6 +167,7 @@ BAD = [
     (STEPS + "  - {fail: {code: " + "x" * 101 + "}}", "too_long", 3),
 ]
 WARNED = [
+    (STEPS + "  - {switch: {cases: []}}", "nothing_inside", 3),
     (STEPS + "  - {call: {python: f}, timeout: PT10S, attempt_timeout: PT1M}", "attempt_outlasts", 3),
     (STEPS + "  - {call: {python: f}, timeout: PT10M}", "timeout_never", 3),
     (STEPS + "  - {set: {a: 1}, throttle: {key: k, limit: 2, per: PT1M}}", "throttle_per", 3),
