@@ -327,13 +327,14 @@ def remember_origin(machine: Machine, frame: Frame, error: ErrorRecord) -> None:
     Below branches that are counted there is nothing to keep: when the join fails, the error begins anew there. A copy for each of
     thousands of items that fail would take as many times the whole case.
     """
-    if uncaught_end(machine, error) is None and id(error) not in machine.origins and not _is_counted(machine, frame):
+    if uncaught_end(machine, error) is None and id(error) not in machine.origins and not is_counted(machine, frame.p):
         machine.origins[id(error)] = (error, machine.checkpoint(frame))
 
 
-def _is_counted(machine: Machine, frame: Frame) -> bool:
-    above = (found for found in machine.upward(frame) if found is not frame and found.step)
-    return any(machine.step_of(found).kind in ("for_each", "parallel") for found in above)
+def is_counted(machine: Machine, number: int) -> bool:
+    """Tell whether a frame is, or is inside, one that counts its branches: an error there begins anew when the join fails."""
+    around = machine.upward(machine.frames[number]) if number in machine.frames else ()
+    return any(machine.step_of(found).kind in ("for_each", "parallel") for found in around if found.step)
 
 
 def uncaught_end(machine: Machine, error: ErrorRecord) -> InstanceStatus | None:

@@ -18,7 +18,7 @@ import engine.kernel.steps.tasks  # noqa: F401
 from engine.kernel.editing import edit
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
-from engine.kernel.finishing import error_of_retrying, finish, mend, uncaught_end
+from engine.kernel.finishing import error_of_retrying, finish, is_counted, mend, uncaught_end
 from engine.kernel.four_eyes import bar_people, remember_person
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
@@ -83,7 +83,7 @@ def advance(
     if machine.queue:
         machine.now = parse_moment(snapshot.now)
     pending = bool(machine.queue or machine.emits)
-    more = _run(machine, lent) if pending else False
+    more = _run(machine) if pending else False
     applied: list[bool] = []
     kept: list[bool] = []
     for happening in happenings:
@@ -93,7 +93,7 @@ def advance(
         told = len(machine.trace)
         applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
         kept.append(len(machine.early) > early)
-        more = _run(machine, lent) or more
+        more = _run(machine) or more
         if isinstance(happening, Continue):  # somebody may have been let in
             applied[-1] = pending or len(machine.trace) > told
     bar_people(machine)
@@ -110,11 +110,11 @@ def _before_the_first(facts: InstanceFacts, lent: Lent) -> Snapshot:
     return Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(lent.now), reference=facts.reference)
 
 
-def _run(machine: Machine, lent: Lent) -> bool:
+def _run(machine: Machine) -> bool:
     """Tell parents until nobody is left to tell; answer whether the slice stopped early."""
     while True:
         while machine.queue:
-            if _must_stop(machine, lent):
+            if _must_stop(machine):
                 return True
             _tell(machine, machine.queue.popleft())
         if not any(rule(machine) for rule in LATE_RULES):
@@ -123,13 +123,10 @@ def _run(machine: Machine, lent: Lent) -> bool:
     return False
 
 
-def _must_stop(machine: Machine, lent: Lent) -> bool:
-    """Stop early when enough was done, but never while an error is on its way up."""
-    if machine.steps_run < lent.max_steps and lent.stop is None:
-        return False
-    if any(message.outcome == FAILED for message in machine.queue):
-        return False
-    return machine.is_spent
+def _must_stop(machine: Machine) -> bool:
+    """Stop early when enough was done, but never while an error is on its way up that may become an incident."""
+    on_its_way = (one for one in machine.queue if one.outcome == FAILED and not is_counted(machine, one.parent))
+    return machine.is_spent and next(on_its_way, None) is None
 
 
 def _tell(machine: Machine, message: Ended) -> None:

@@ -134,7 +134,7 @@ def test_uncaught_the_time_of_a_call_is_an_incident_that_can_be_mended(house: Ca
 
 
 def test_a_late_attempt_is_made_again_as_the_author_says(house: Cast, hold: Hold) -> None:
-    instance = timed(house, "again", "    attempt_timeout: PT0.1S\n    retry: {attempts: 2, delay: PT0.01S}")
+    instance = timed(house, "again", "    attempt_timeout: PT1S\n    retry: {attempts: 2, delay: PT0.01S}")
     hold(lambda: StepRun.objects.filter(instance=instance, step="ask", attempt=2, status="running").exists())
     drain()
     assert heard(instance) == "in time"

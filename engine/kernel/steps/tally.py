@@ -4,7 +4,7 @@ The counters stand in the frame: m started, live, ok, bad, cx (cancelled), todo 
 function, `verdict`, says from them when the join is decided; `rest` says what becomes of those still live.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.kernel.effects import Closing, WaitKind
@@ -73,10 +73,9 @@ def _for_each(machine: Machine, frame: Frame, step: Step) -> None:
         raise expression_error(f"`each` has at most {MOST_ITEMS} items")
     frame.more = {**_counters(0), "todo": [[number, item] for number, item in enumerate(items)], "next": len(items)}
     _listen(machine, frame, step)
-    _fill(machine, frame, step)
     if not items and not frame.more["open"]:
         machine.finish(frame, COMPLETED, [])
-    else:
+    elif _fill(machine, frame, step, "began"):
         _decide_at_once(machine, frame, step)
 
 
@@ -92,14 +91,16 @@ def _listen(machine: Machine, frame: Frame, step: Step) -> None:
         machine.wait(frame, WaitKind.ADD, role="close", side=True, name=add["close"])
 
 
-def _fill(machine: Machine, frame: Frame, step: Step) -> None:
+def _fill(machine: Machine, frame: Frame, step: Step, then: str) -> bool:
     """Start items that wait for their turn, as many as the limit allows; one of them may end the step, or the case.
 
-    A slice that has done what it may stops after the next: the step tells itself to go on, and that is kept like any message.
+    A slice that has done what it may stops after the next item: the step tells itself to go on, before anybody else is told of
+    anything, so that all comes in the same order however slices are cut. `then` is what is left to be done after that; the answer
+    is whether it can be done now.
     """
     count: Any = frame.more
     if "filling" in count:
-        return
+        return False
     while count["todo"] and count["live"] < step.body["limit"] and frame.n in machine.frames:
         number, item, *names = count["todo"].pop(0)
         count["m"] += 1
@@ -107,16 +108,18 @@ def _fill(machine: Machine, frame: Frame, step: Step) -> None:
         env = {step.body.get("as", "item"): item, "item": item, "index": number, **(names[0] if names else {})}
         open_list(machine, frame, "steps", key=number, env=env, results={}, state={}, pos=f"[{number}]")
         if machine.is_spent and count["todo"] and frame.n in machine.frames:
-            count["filling"] = 1
-            machine.queue.append(Ended(frame.n, frame.n, FILL, None, None, COMPLETED))
-            return
+            count["filling"] = then
+            machine.queue.appendleft(Ended(frame.n, frame.n, FILL, None, None, COMPLETED))
+            return False
+    return True
 
 
 def fill_on(machine: Machine, frame: Frame, _message: Ended) -> None:
-    """Go on starting items in a later slice."""
+    """Go on starting items in a later slice, then with what was left to be done."""
     count: Any = frame.more
-    del count["filling"]
-    _fill(machine, frame, machine.step_of(frame))
+    step, then = machine.step_of(frame), count.pop("filling")
+    if _fill(machine, frame, step, then) and frame.n in machine.frames:
+        AFTER_FILLING[then](machine, frame, step)
 
 
 def _decide_at_once(machine: Machine, frame: Frame, step: Step) -> None:
@@ -133,19 +136,15 @@ def _told(machine: Machine, frame: Frame, step: Step, message: Ended) -> None:
     if message.error is not None and "err" not in count:
         count["err"] = error_names(message.error)
     if frame.role == "linger":
-        _linger_on(machine, frame, step)
-        return
-    if step.kind == "for_each":
-        _fill(machine, frame, step)
-    if frame.n in machine.frames:
+        if step.kind != "for_each" or _fill(machine, frame, step, "lingered"):
+            _linger_on(machine, frame, step)
+    elif (step.kind != "for_each" or _fill(machine, frame, step, "told")) and frame.n in machine.frames:
         _decide(machine, frame, step)
 
 
 def _linger_on(machine: Machine, frame: Frame, step: Step) -> None:
-    """Run the rest of a fired join to its end; then let a later round that was held decide."""
+    """See whether the rest of a fired join is at its end; then let a later round that was held decide."""
     count: Any = frame.more
-    if step.kind == "for_each":
-        _fill(machine, frame, step)
     if count["live"] or count["todo"] or frame.n not in machine.frames:
         return
     dissolve(machine, frame)
@@ -237,9 +236,16 @@ def add_item(machine: Machine, frame: Frame, leaf: Frame, payload: Json) -> None
     else:
         count["todo"].append([count["next"], payload, {"signal": payload}])
         count["next"] += 1
-        _fill(machine, frame, step)
-    _decide(machine, frame, step)
+    if leaf.role == "close" or _fill(machine, frame, step, "told"):
+        _decide(machine, frame, step)
 
+
+AFTER_FILLING: Mapping[str, Callable[[Machine, Frame, Step], None]] = {
+    "began": _decide_at_once,
+    "told": _decide,
+    "lingered": _linger_on,
+}
+"""What is left to be done once items were started, by what started them."""
 
 KINDS.update(
     {
