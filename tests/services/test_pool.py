@@ -59,6 +59,7 @@ def test_who_finds_all_in_use_is_told_so_in_time_and_served_once_one_is_back(poo
     assert not pool.getconn().closed
 
 
+@pytest.mark.skipif("WORKFLOW_TEST_POOLER" in os.environ, reason="a pooler takes another connection by itself")
 def test_connections_that_a_restart_killed_are_replaced_without_a_pause(pool: Pool) -> None:
     held = [pool.getconn() for _ in range(SIZE)]
     for driver in held:
