@@ -19,6 +19,8 @@ from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS, Kind
 
 MOST_ITEMS = 10_000
+PORTION = 100
+"""So many items are started without a look at whether the slice has done what it may."""
 FILL = "fill"
 _COUNTER = {COMPLETED: "ok", SKIPPED: "ok", FAILED: "bad", CANCELLED: "cx"}
 
@@ -94,20 +96,20 @@ def _listen(machine: Machine, frame: Frame, step: Step) -> None:
 def _fill(machine: Machine, frame: Frame, step: Step, then: str) -> bool:
     """Start items that wait for their turn, as many as the limit allows; one of them may end the step, or the case.
 
-    A slice that has done what it may stops after the next item: the step tells itself to go on, before anybody else is told of
-    anything, so that all comes in the same order however slices are cut. `then` is what is left to be done after that; the answer
-    is whether it can be done now.
+    A slice that has done what it may stops after a portion: the step tells itself to go on, before anybody else is told of
+    anything. `then` is what is left to be done after that; the answer is whether it can be done now.
     """
     count: Any = frame.more
     if "filling" in count:
         return False
+    most = count["m"] + PORTION
     while count["todo"] and count["live"] < step.body["limit"] and frame.n in machine.frames:
         number, item, *names = count["todo"].pop(0)
         count["m"] += 1
         count["live"] += 1
         env = {step.body.get("as", "item"): item, "item": item, "index": number, **(names[0] if names else {})}
         open_list(machine, frame, "steps", key=number, env=env, results={}, state={}, pos=f"[{number}]")
-        if machine.is_spent and count["todo"] and frame.n in machine.frames:
+        if count["m"] >= most and machine.is_spent and count["todo"] and frame.n in machine.frames:
             count["filling"] = then
             machine.queue.appendleft(Ended(frame.n, frame.n, FILL, None, None, COMPLETED))
             return False
