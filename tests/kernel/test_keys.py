@@ -401,3 +401,28 @@ def test_an_operators_retry_withdraws_what_still_lives_of_the_attempt() -> None:
     case.answer("ship")
     case.complete("ask")
     assert case.status == "completed"
+
+
+def test_an_offer_that_enabled_while_and_a_claim_take_back_in_turn_counts_on() -> None:
+    case = Case("""
+    state: {on: true}
+    steps:
+      - parallel:
+          branches:
+            offers:
+              - any_order:
+                  - {id: one, task: {title: One}}
+                  - {id: two, task: {title: Two}, enabled_while: state.on, finally: [{id: bye, call: {python: bye}}]}
+            switch:
+              - {id: off, task: {title: Off}}
+              - set: {on: false}
+              - {id: back, task: {title: Back}}
+              - set: {on: true}
+    """)
+    case.complete("off")
+    case.complete("back")
+    for _ in range(2):
+        case.send(TaskClaimed(case.wait_of("one").token, "bob"))
+        case.send(TaskReleased(case.wait_of("one").token))
+    ends = [key.rpartition("bye")[2] for key in keys(case)]
+    assert ends == ["", "+1", "+2"]

@@ -134,7 +134,9 @@ def _take_back(machine: Machine, frame: Frame, child: Frame) -> None:
     machine.withdraw(child)
     order: Any = frame.more
     again = order.setdefault("again", {})
-    again[str(child.key)] = again.get(str(child.key), 0) + 1
+    again[str(child.key)] = (
+        max(again.get(str(child.key), 0), child.again) + 1
+    )  # `enabled_while` counts in the child itself
     offered = order.get("offered", [])
     if child.key in offered:
         offered.remove(child.key)
