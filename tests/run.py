@@ -23,6 +23,7 @@ from pathlib import Path
 
 from tests.pooler import find_or_install_pgbouncer
 from tests.seating import Check, Counts, run_in_turn, run_together
+from tests.security_table import table
 from tests.servers import TEST_ENVIRONMENT
 from workflowplatform.services import postgres
 from workflowplatform.services.chromium import find_or_install_chromium
@@ -41,6 +42,19 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "mypy": ("-m", "mypy"),
     "ruff format": ("-m", "ruff", "format", "--check", "--quiet", "."),
     "ruff check": ("-m", "ruff", "check", "--quiet", "."),
+    "bandit": (
+        "-m",
+        "bandit",
+        "-q",
+        "-ll",
+        "-c",
+        "pyproject.toml",
+        "-r",
+        "engine",
+        "tasks_inbox",
+        "workflowplatform",
+        "manage.py",
+    ),
     "import rules": ("-c", LINT_IMPORTS, "--no-cache"),
     "migrations": ("manage.py", "makemigrations", "--check", "--dry-run"),
     "deployment": ("manage.py", "check", "--deploy", "--fail-level", "WARNING"),
@@ -100,17 +114,22 @@ class Run:
     everything: bool
     extra: tuple[str, ...]
     folders: tuple[str, ...]
+    security: bool = False
 
 
 def main() -> int:
     """Run the families asked for and close with one line of counts."""
-    everything, chosen, extra, folders = _read_arguments()
+    options, extra, folders = _read_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with _servers() as (environment, scratch):
-            checks = list(_plan(Run(environment, scratch, everything, extra, folders), chosen))
-            whole = not (chosen or extra or folders)
-            total = run_together(checks, scratch, _stop_families) if whole else run_in_turn(checks)
+            run = Run(environment, scratch, options.all or options.security, extra, folders, options.security)
+            checks = list(_plan(run, options.family))
+            # Figures of security tests are ratios of times: nothing else runs beside them.
+            is_whole = not (options.family or extra or folders or options.security)
+            total = run_together(checks, scratch, _stop_families) if is_whole else run_in_turn(checks)
+            if options.security:
+                sys.stdout.write(f"\n{table(sorted(scratch.glob('report of *.xml')))}\n\n")
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")
         return 1
@@ -118,16 +137,19 @@ def main() -> int:
     return 1 if total.failed else 0
 
 
-def _read_arguments() -> tuple[bool, str | None, tuple[str, ...], tuple[str, ...]]:
+def _read_arguments() -> tuple[argparse.Namespace, tuple[str, ...], tuple[str, ...]]:
     parser = argparse.ArgumentParser(
         prog="bin/test", description="Check everything. Other arguments go to pytest.", allow_abbrev=False
     )
     parser.add_argument("--all", action="store_true", help="also what takes long")
+    parser.add_argument(
+        "--security", action="store_true", help="only the promises of docs/security.md, with all their figures"
+    )
     families = ["static", *(family.name for family in FAMILIES), *OTHER_MAJORS, THROUGH_POOLER.name]
     parser.add_argument("--family", choices=families, help="only this one")
     options, rest = parser.parse_known_args()
     folders = tuple(word for word in rest if (PROJECT / word.partition("::")[0]).exists() and not word.startswith("-"))
-    return options.all, options.family, tuple(word for word in rest if word not in folders), folders
+    return options, tuple(word for word in rest if word not in folders), folders
 
 
 @contextmanager
@@ -150,7 +172,7 @@ def _servers() -> Iterator[tuple[dict[str, str], Path]]:
 
 
 def _plan(run: Run, chosen: str | None) -> Iterator[Check]:
-    narrowed = bool(run.extra or run.folders)
+    narrowed = bool(run.extra or run.folders or run.security)
     families = sorted(FAMILIES, key=lambda family: family.name not in LONG_WALKS) if run.everything else FAMILIES
     for family in families:
         folders = _folders_of(family, run)
@@ -293,7 +315,9 @@ def _pytest(run: Run, family: Family, folders: Sequence[str], report: Path) -> l
     command += ["-o", f"faulthandler_timeout={seconds}", "-o", "faulthandler_exit_on_timeout=true"]
     if not family.wants_django:
         command += ["-p", "no:django"]
-    if not run.everything:
+    if run.security:
+        command += ["-m", "security"]
+    elif not run.everything:
         command += ["-m", "not slow"]
     if family.processes > 1 and not run.folders:
         command += ["-n", str(family.processes), "--dist", "loadfile"]

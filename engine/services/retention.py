@@ -391,7 +391,7 @@ def sweep_house(swept: Swept, *, lock: HeldLock | None = None, size: int = 10 * 
 def _delete_some(rows: Any, size: int) -> int:
     """Delete at most so many of some rows, found by where they are stored: not all of these tables have a plain key."""
     table = rows.model._meta.db_table
-    stored = rows.order_by().annotate(stored_at=RawSQL(f'"{table}".ctid', ())).values("stored_at")[:size]  # noqa: S611
+    stored = rows.order_by().annotate(stored_at=RawSQL(f'"{table}".ctid', ())).values("stored_at")[:size]  # nosec B611 # noqa: S611
     chosen, given = stored.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(f'DELETE FROM "{table}" WHERE ctid = ANY(ARRAY({chosen}))', given)

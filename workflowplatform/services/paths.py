@@ -118,7 +118,7 @@ def make_private_folder(folder: Path) -> Path:
 
 def make_socket_folder() -> Path:
     """Make a private folder whose path is short enough for a unix socket."""
-    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108 - the short ones every unix has
+    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # nosec B108 # noqa: S108 - the short ones every unix has
         if len(os.fsencode(parent)) + LONGEST_SOCKET_NAME + 16 <= LONGEST_SOCKET_PATH and _usable(Path(parent)):
             return make_private_folder(Path(tempfile.mkdtemp(prefix="wf-", dir=parent)))
     raise CannotStart("No temporary folder is both short and writable: set TMPDIR to one (at most 70 characters).")
