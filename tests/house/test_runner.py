@@ -13,7 +13,7 @@ from threading import Event
 
 import pytest
 
-from tests import run, seating
+from tests import run, seating, security_table
 from workflowplatform.services.chromium import find_chromium
 from workflowplatform.services.paths import PROJECT
 
@@ -31,6 +31,40 @@ def test_words_are_passed_on_and_counts_close_the_output() -> None:
     assert done.stdout.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
     assert re.search(r"^── house: 1 passed.* in [\d.]+ s$", done.stdout, re.MULTILINE)
     assert "── static" not in done.stdout
+
+
+MARKED = """
+import pytest
+@pytest.mark.security("walls hold")
+def test_kept(record_property):
+    record_property("figure", "12 routes")
+@pytest.mark.security("walls hold")
+def test_broken():
+    assert False
+@pytest.mark.security("secrets stay secret")
+@pytest.mark.slow
+def test_long():
+    pass
+def test_of_something_else():
+    pass
+"""
+
+
+def test_security_tests_are_added_up_by_promise_with_their_figures(tmp_path: Path) -> None:
+    (tmp_path / "test_marked.py").write_text(MARKED)
+    lent = run.Run({}, tmp_path, everything=True, extra=(), folders=(), security=True)
+    command = run._pytest(lent, run.Family("house", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml")
+    subprocess.run(command, cwd=PROJECT, capture_output=True, timeout=60, check=False)
+    assert security_table.table([tmp_path / "report.xml"]).splitlines() == [
+        "promise              passed  failed  skipped  figures",
+        "secrets stay secret       1       0        0",
+        "walls hold                1       1        0  12 routes",
+    ]
+
+
+def test_security_runs_marked_tests_of_every_family_and_nothing_else(tmp_path: Path) -> None:
+    checks = list(run._plan(run.Run({}, tmp_path, everything=True, extra=(), folders=(), security=True), None))
+    assert {check.name for check in checks} == {family.name for family in run.FAMILIES}
 
 
 def test_red_run_counts_and_ends_with_a_code(tmp_path: Path) -> None:
