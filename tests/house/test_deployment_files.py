@@ -109,7 +109,7 @@ def _exists(words: list[str]) -> bool:
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
 def test_systemd_itself_reads_the_units(tmp_path: Path) -> None:
-    for file in (PROJECT / "deploy").iterdir():
+    for file in (*UNITS, *(PROJECT / "deploy").glob("*.target")):
         # The programs and the account exist on the target only; everything else is verified.
         text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", file.read_text(), flags=re.MULTILINE)
         (tmp_path / file.name).write_text(text)
@@ -121,6 +121,17 @@ def test_systemd_itself_reads_the_units(tmp_path: Path) -> None:
     )
     complaints = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
     assert complaints == []
+
+
+@pytest.mark.security("a broken process stays in its box")
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+@pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
+def test_systemd_finds_little_to_attack(file: Path, record_property) -> None:
+    words = ["systemd-analyze", "security", "--offline=true", "--threshold=20", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    (exposure,) = re.findall(r"exposure level for .*: ([\d.]+) ", done.stdout)
+    record_property("figure", f"{file.name}: systemd-analyze exposure {exposure} of 10")
+    assert float(exposure) <= 2
 
 
 def test_the_way_with_gunicorn_collects_static_files_first() -> None:
