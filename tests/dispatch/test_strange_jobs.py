@@ -13,6 +13,8 @@ from engine.dispatch.rq import QUEUE, make_worker
 from tests.cast import Cast
 from tests.workflows import CALL, activated, started
 
+pytestmark = pytest.mark.security("Redis is not trusted")
+
 
 @pytest.fixture
 def queue(transactional: None, valkey: object, settings: Any) -> Queue:

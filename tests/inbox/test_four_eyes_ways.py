@@ -25,6 +25,8 @@ from tests.workflows import activated
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 
+pytestmark = pytest.mark.security("four eyes hold on every route")
+
 X = "{id: x, task: {title: Prepare, roles: [finance]}}"
 Y = "{id: y, task: {title: Release, roles: [finance], allow: [skip], not_same_as: [x]}}"
 KID = "workflow: kid\nsteps: [{id: first, task: {title: F, roles: [finance]}}, {id: last, task: {title: L, roles: [finance]}}]"

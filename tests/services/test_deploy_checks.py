@@ -6,6 +6,8 @@ import pytest
 
 from engine.checks import check_redis
 
+pytestmark = pytest.mark.security("Redis is not trusted")
+
 
 @pytest.mark.parametrize(
     ("address", "lacks"),

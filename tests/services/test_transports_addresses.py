@@ -9,6 +9,8 @@ from engine.transports import addresses
 from engine.transports.base import Failed, Succeeded, make_call
 from tests.services.outside import Outside, outside_world
 
+pytestmark = pytest.mark.security("calls reach public addresses only")
+
 
 @pytest.fixture
 def outside() -> Iterator[Outside]:

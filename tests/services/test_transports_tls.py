@@ -17,6 +17,8 @@ from cryptography.x509.oid import NameOID
 from engine.transports import addresses, http
 from engine.transports.base import Failed, Succeeded, make_call
 
+pytestmark = pytest.mark.security("calls reach public addresses only")
+
 
 def certificate(folder: Path, name: str) -> Path:
     """Write a key and a self-signed certificate for a name, good for an hour."""
