@@ -146,7 +146,9 @@ class Hot:
         if is_idle and not self._driver.autocommit:
             self._ask(b"BEGIN")
         if (teller := teller_of(self._driver)) and (words := teller.change(wanted(), is_fresh=is_idle)):
-            self._ask(words.encode())  # in one transaction with what follows: without BEGIN all up to the next sync are one
+            self._ask(
+                words.encode()
+            )  # in one transaction with what follows: without BEGIN all up to the next sync are one
 
     def _ask(self, command: bytes) -> None:
         self._server.send_query_params(command, None)

@@ -122,9 +122,16 @@ class Cursor(base.Cursor):  # type: ignore[misc, name-defined]
 class ServerSideCursor(base.ServerSideCursor):  # type: ignore[misc, name-defined]
     """Django's cursor for long lists, which tells as it is declared: in one transaction with that."""
 
-    def _execute_send(self, query: Any, *, force_extended: bool = False, binary: bool | None = None) -> None:
+    _words = ""
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        """Ask what to tell before the driver begins a transaction: behind that nobody knows that it is fresh."""
         teller = teller_of(self.connection)
-        words = teller.words() if teller else ""
+        self._words = teller.words() if teller else ""
+        return super().execute(query, params, **options)
+
+    def _execute_send(self, query: Any, *, force_extended: bool = False, binary: bool | None = None) -> None:
+        words, self._words = self._words, ""
         if not words:
             super()._execute_send(query, force_extended=force_extended, binary=binary)
             return

@@ -100,7 +100,10 @@ def answering(find: Callable[[], Scope]) -> Generator[None]:
 
 def kept(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Go on in this scope while an answer is sent piece by piece, after the request is over."""
-    held, rest = _held.get(), iter(chunks)
+    return _kept(_held.get(), iter(chunks))
+
+
+def _kept(held: _Held | None, rest: Iterator[bytes]) -> Iterator[bytes]:
     while True:
         token = _held.set(held)
         try:

@@ -166,7 +166,10 @@ class _Walls:
             rule, table = rule_of(name, has_tenant), self._quote(name)
             if rule is None:
                 continue
-            for policy, words in (("own_tenant", f"TO PUBLIC USING ({rule})"), ("all_tenants", f"TO {seeing} USING (true)")):
+            for policy, words in (
+                ("own_tenant", f"TO PUBLIC USING ({rule})"),
+                ("all_tenants", f"TO {seeing} USING (true)"),
+            ):
                 if kept.get((name, policy)) != words:
                     yield f"DROP POLICY IF EXISTS {policy} ON {table}"
                     yield f"CREATE POLICY {policy} ON {table} {words}"
@@ -182,7 +185,7 @@ class _Walls:
                 )
             if name in CROSSING_ONLY and is_public:
                 yield f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC"
-            if name in CROSSING_ONLY and self._roles and not self._may(self._roles[1], signature):
+            if name in CROSSING_ONLY and self._roles and (is_public or not self._may(self._roles[1], signature)):
                 yield f"GRANT EXECUTE ON FUNCTION {signature} TO {self._quote(self._roles[1])}"
 
     def _may(self, role: str, signature: str) -> bool:

@@ -186,7 +186,9 @@ class Product:
 
     def _environment_of(self, name: str) -> dict[str, str]:
         """Tell the owner's address to those who migrate only."""
-        return {key: value for key, value in self.environment.items() if key != running.OWNER_ADDRESS or name == "migrate"}
+        return {
+            key: value for key, value in self.environment.items() if key != running.OWNER_ADDRESS or name == "migrate"
+        }
 
     def _log(self, name: str) -> Path:
         return self.data.logs / f"{name}.log"

@@ -56,12 +56,13 @@ class Command(migrate.Command):
 def _as_owner(alias: str) -> Iterator[None]:
     """Connect as the owner of the tables for a while, where the settings name one."""
     connection, url = connections[alias], settings.WORKFLOW_OWNER_DATABASE_URL
-    if not url:
+    before = dict(connection.settings_dict)
+    if not url or before["USER"] != settings.WORKFLOW_APPLICATION_ROLE:
         yield
         return
-    before, owner = dict(connection.settings_dict), from_url(url)
+    owner = from_url(url)
     connection.close()
-    connection.settings_dict.update({key: value for key, value in owner.items() if key != "OPTIONS"})
+    connection.settings_dict.update({key: owner[key] for key in ("USER", "PASSWORD", "HOST", "PORT")})
     connection.settings_dict["OPTIONS"] = {**before["OPTIONS"], **owner.get("OPTIONS", {})}
     try:
         yield
