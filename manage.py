@@ -25,8 +25,11 @@ def _run(words: list[str]) -> None:
     from django.core.management import execute_from_command_line
     from django.db import Error
 
+    from workflowplatform.database.tenancy import crossing
+
     try:
-        execute_from_command_line(words)
+        with crossing("operator"):
+            execute_from_command_line(words)
     except Error as error:
         from workflowplatform.database.refusing import sentence_for
 

@@ -29,7 +29,10 @@ def private_servers(*, functions: str, careless: bool) -> Iterator[None]:
     household = Household()
     try:
         _prepare(household, scratch, functions, careless)
-        yield
+        from workflowplatform.database.tenancy import crossing  # noqa: PLC0415
+
+        with crossing("operator"):
+            yield
     finally:
         household.stop_all()
         shutil.rmtree(scratch, ignore_errors=True)

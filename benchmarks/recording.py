@@ -17,6 +17,7 @@ from django.db import connection
 
 from workflowplatform.database.hot import Hot
 from workflowplatform.ids import uuid7
+from workflowplatform.services.postgres import ROLE
 
 UUID_TEXT = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 COMMIT_MARK = "json_to_recordset"
@@ -78,9 +79,9 @@ def _settled_ids() -> set[str]:
 
 
 def connect() -> psycopg.Connection[Any]:
-    """Open a connection of one's own to the measured database."""
+    """Open a connection of one's own to the measured database, as the owner: by hand nobody is behind a wall."""
     known = connection.get_connection_params()
-    return psycopg.connect(host=known["host"], user=known["user"], dbname=known["dbname"], autocommit=True)
+    return psycopg.connect(host=known["host"], user=ROLE, dbname=known["dbname"], autocommit=True)
 
 
 def play(cursor: psycopg.Cursor[Any], commit: Recorded, fresh: dict[str, str]) -> None:

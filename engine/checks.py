@@ -7,6 +7,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Doubt
+from django.db import Error as DatabaseError
+from django.db import connection
+
+from workflowplatform.database.telling import SUFFIX
 
 DISPATCHERS = ("rq", "immediate")
 STARTUP_VALIDATIONS = ("strict", "warn")
@@ -114,3 +118,35 @@ def check_shared_files(**kwargs: Any) -> list[CheckMessage]:
             id="workflow.W002",
         )
     ]
+
+
+ROLE_FACTS = f"""
+SELECT rolname, rolsuper OR rolbypassrls, c.oid IS NOT NULL AND pg_has_role(r.oid, c.oid, 'MEMBER'),
+  c.oid IS NOT NULL AND pg_has_role(r.oid, c.oid, 'USAGE')
+FROM pg_roles r LEFT JOIN LATERAL (SELECT oid FROM pg_roles WHERE rolname = r.rolname || '{SUFFIX}') c ON true
+WHERE r.rolname = session_user
+"""
+WALLS_HINT = "docs/operations.md, Two database roles, has the SQL."
+
+
+@register(deploy=True)
+def check_database_roles(**kwargs: Any) -> list[CheckMessage]:
+    """Warn where the database itself does not keep tenants apart, since the product's role may see everything."""
+    if not settings.DATABASE_URL:
+        return []
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(ROLE_FACTS)
+            role, sees_all, may_cross, always_crosses = cursor.fetchone()
+    except DatabaseError:
+        return []  # one that does not answer is told of elsewhere
+    if sees_all:
+        message = f"The database role {role} bypasses row-level security."
+        return [Doubt(message, hint=WALLS_HINT, id="workflow.W012")]
+    if not may_cross:
+        message = f"The database role {role} owns the tables: filters alone keep tenants apart, the second wall is missing."
+        return [Doubt(message, hint=WALLS_HINT, id="workflow.W011")]
+    if always_crosses:
+        message = f"The database role {role} inherits from {role}{SUFFIX}, so it sees all tenants always."
+        return [Error(message, hint=f"ALTER ROLE {role} NOINHERIT, then revoke and grant {role}{SUFFIX} again.", id="workflow.E011")]
+    return []

@@ -25,6 +25,7 @@ from engine.kernel.normalizer import TenantFacts, normalize
 from engine.models import TemplateVersion
 from engine.services.templates import tenant_facts
 from workflowplatform.accounts.actor import engine_actor
+from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)
 
@@ -84,6 +85,7 @@ def _mark(verdict: Verdict) -> None:
     )
 
 
+@crossing("operator")
 def start_up() -> None:
     """Validate as the settings say: raise Unfit where they are strict, else mark and go on."""
     try:

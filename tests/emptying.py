@@ -8,8 +8,11 @@ takes 5 ms. Rows are deleted past foreign keys and past the triggers that keep t
 from functools import cache
 from typing import Any
 
+import psycopg
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected
+
+from workflowplatform.services.postgres import APPLICATION, ROLE
 
 KEPT = {"django_content_type", "auth_permission"}
 """Written by migrations and by nobody else."""
@@ -31,6 +34,10 @@ def is_deadlock(error: BaseException) -> bool:
 
 
 def _delete_all() -> None:
+    if connection.settings_dict["USER"] == APPLICATION:
+        with psycopg.connect(**{**connection.get_connection_params(), "user": ROLE}) as owner:
+            owner.execute(_statements())
+        return
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_statements())
 

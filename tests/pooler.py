@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 
 from workflowplatform.services import database_url, paths
-from workflowplatform.services.postgres import ROLE, SUPERUSER
+from workflowplatform.services.postgres import APPLICATION, ROLE, SUPERUSER
 from workflowplatform.services.processes import Household
 
 INSTALL_SECONDS = 300
@@ -63,7 +63,7 @@ def start_pooler(household: Household, *, data: paths.DataFolder, server: str, n
     program = find_pgbouncer()
     assert program is not None
     folder = household.keep_folder(paths.make_socket_folder())
-    (folder / "people").write_text(f'"{ROLE}" ""\n')
+    (folder / "people").write_text(f'"{ROLE}" ""\n"{APPLICATION}" ""\n')
     (folder / "pgbouncer.ini").write_text(CONFIGURATION.format(server=server, folder=folder))
     _admit_pooler(data, server)
     log = data.logs / "pgbouncer.log"
@@ -79,7 +79,7 @@ def _admit_pooler(data: paths.DataFolder, server: str) -> None:
     if account is None:
         return
     people = data.server_home() / "postgres" / "pg_ident.conf"
-    line = f'owner "{account.pw_name}" {ROLE}\n'
+    line = "".join(f'owner "{account.pw_name}" {role}\n' for role in (ROLE, APPLICATION))
     if line not in people.read_text():
         with people.open("a") as file:
             file.write(line)

@@ -21,8 +21,9 @@ import pytest
 from tests.pooler import POOLED, socket_folder, start_pooler
 from workflowplatform.services.embedded import Embedded
 from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.postgres import DATABASE, ROLE, SUPERUSER
+from workflowplatform.services.postgres import APPLICATION, DATABASE, ROLE, SUPERUSER
 from workflowplatform.services.processes import Household
+from workflowplatform.services.running import OWNER_ADDRESS
 
 TEST_ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
@@ -34,6 +35,7 @@ TEST_ENVIRONMENT = {
     "WORKFLOW_DIAGRAMS": "0",  # only where a test wants them
     "WORKFLOW_TRANSACTION_SECONDS": "60",
     "WORKFLOW_RETENTION": "0",
+    "WORKFLOW_APPLICATION_ROLE": APPLICATION,
     "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine must not add an InternalContinue that a test counts
 }
 
@@ -63,8 +65,11 @@ def _start_servers() -> None:
     atexit.register(household.stop_all)
     embedded = Embedded(household, data, careless=True)
     embedded.start_missing({})
-    os.environ.update(embedded.addresses, WORKFLOW_TEST_SERVERS="1")
-    server = socket_folder(embedded.addresses["DATABASE_URL"])
+    # Tests put rows where they like, as the owner; the processes that they start are the application (tests/application.py).
+    addresses = dict(embedded.addresses)
+    addresses["DATABASE_URL"] = addresses.pop(OWNER_ADDRESS)
+    os.environ.update(addresses, WORKFLOW_TEST_SERVERS="1")
+    server = socket_folder(addresses["DATABASE_URL"])
     _let_tables_be_emptied(server)
     if "WORKFLOW_TEST_POOLER" in os.environ:
         address = start_pooler(household, data=data, server=server, name=DATABASE)

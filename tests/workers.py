@@ -11,6 +11,8 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
+from workflowplatform.services.postgres import APPLICATION
+
 ROOT = Path(__file__).resolve().parent.parent
 
 COMMANDS: dict[str, list[str]] = {
@@ -20,13 +22,12 @@ COMMANDS: dict[str, list[str]] = {
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what a child needs to work on this test's database."""
+    """Return what a child needs to work on this test's database, as the application that it is in the product."""
     name = connection.settings_dict["NAME"]
     host = connection.settings_dict["HOST"]
-    user = connection.settings_dict["USER"]
     return {
         **os.environ,
-        "DATABASE_URL": f"postgresql://{user}@/{name}?host={host}",
+        "DATABASE_URL": f"postgresql://{APPLICATION}@/{name}?host={host}",
         "REDIS_URL": settings.REDIS_URL,
         "WORKFLOW_FUNCTIONS": ",".join(settings.WORKFLOW_FUNCTIONS),
         "WORKFLOW_DISPATCHER": "rq",

@@ -14,7 +14,7 @@ from workflowplatform.logs import logging_settings
 from workflowplatform.services.database_url import from_url
 from workflowplatform.services.public_url import origin_of
 from workflowplatform.services.refusals import CannotStart
-from workflowplatform.services.running import find_running
+from workflowplatform.services.running import OWNER_ADDRESS, find_running
 from workflowplatform.services.secret_key import kept_secret_key
 from workflowplatform.version import VERSION
 
@@ -34,6 +34,8 @@ def words(name: str, default: str = "") -> list[str]:
 
 _found = {} if {"DATABASE_URL", "REDIS_URL"} <= os.environ.keys() else find_running(DATA_DIR)
 DATABASE_URL = os.environ.get("DATABASE_URL") or _found.get("DATABASE_URL", "")
+WORKFLOW_OWNER_DATABASE_URL = (os.environ if os.environ.get("DATABASE_URL") else _found).get(OWNER_ADDRESS, "")
+"""The same database as the owner of its tables, who migrates; empty where DATABASE_URL is the owner, and the only role."""
 REDIS_URL = os.environ.get("REDIS_URL") or _found.get("REDIS_URL", "redis://127.0.0.1:6379/0")
 
 DEBUG = flag("DEBUG")
@@ -103,6 +105,10 @@ try:
     DATABASES: dict[str, Any] = {"default": from_url(DATABASE_URL)}
 except ValueError as error:
     raise CannotStart(str(error)) from error
+WORKFLOW_APPLICATION_ROLE = os.environ.get("WORKFLOW_APPLICATION_ROLE") or (
+    DATABASES["default"].get("USER", "") if WORKFLOW_OWNER_DATABASE_URL else ""
+)
+"""To whom `migrate` gives the application's rights."""
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"

@@ -20,6 +20,7 @@ from django.conf import settings
 from django.db import connection
 
 from benchmarks.faults.ledger import LEDGER
+from workflowplatform.services.postgres import APPLICATION
 
 MODULE = "benchmarks.faults.nursery"
 
@@ -106,7 +107,7 @@ def _environment(ledger: str) -> dict[str, str]:
     known = connection.settings_dict
     return {
         **os.environ,
-        "DATABASE_URL": f"postgresql://{known['USER']}@/{known['NAME']}?host={known['HOST']}",
+        "DATABASE_URL": f"postgresql://{APPLICATION}@/{known['NAME']}?host={known['HOST']}",
         "REDIS_URL": settings.REDIS_URL,
         "WORKFLOW_FUNCTIONS": ",".join({*settings.WORKFLOW_FUNCTIONS, "benchmarks.faults.ledger"}),
         "WORKFLOW_DISPATCHER": "rq",

@@ -32,10 +32,10 @@ class OwnServers:
     valkey: Child | None = None
 
     def start_postgres(self) -> str:
-        """Start it and answer its address once it answers; it keeps what it promised, as a product's does."""
+        """Start it and answer its owner's address once it answers; it keeps what it promised, as a product's does."""
         server = start_postgres(self.household, data=self.data, sockets=self.sockets)
         self.postgres = server.child
-        return server.url
+        return server.owner_url
 
     def stop_postgres_at_once(self) -> None:
         """Stop it as `pg_ctl stop -m immediate` does: no connection is asked, nothing is written any more."""

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 
 from engine.holding import token_with
 from workflowplatform.accounts.models import Token, User
+from workflowplatform.database import tenancy
 
 SCHEME = "Token"
 NOTED_EVERY = timedelta(minutes=1)
@@ -23,11 +24,13 @@ class TokenAuthentication(BaseAuthentication):
         scheme, _, given = get_authorization_header(request).partition(b" ")
         if scheme.lower() != SCHEME.lower().encode():
             return None
-        found = token_with(hash_token(given.strip().decode("utf-8", "replace")))
+        with tenancy.crossing("who asks"):
+            found = token_with(hash_token(given.strip().decode("utf-8", "replace")))
         if found is None:
             raise AuthenticationFailed("This token is unknown, expired or revoked.")
         token, actor = found
         token.actor = actor  # type: ignore[attr-defined]
+        tenancy.asked_by(actor.tenant_id)
         _note_use(token)
         return token.user, token
 

@@ -39,6 +39,7 @@ from engine.models import Signal
 from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
 from engine.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
 from workflowplatform.accounts.actor import engine_actor
+from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)
 
@@ -108,6 +109,7 @@ def never() -> bool:
     return False
 
 
+@crossing("drain")
 def drain(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never) -> Drained:
     """Apply everything due; return after a while even if more is left, so that the caller can look around.
 
@@ -293,6 +295,7 @@ SELECT extract(epoch FROM least(
 """
 
 
+@crossing("drain")
 def seconds_to_next_look(looked_at: float) -> float:
     """Say how long nothing will be due: until the earliest signal that the last look could not see, within bounds.
 

@@ -44,6 +44,7 @@ from engine.dispatch.retention import Sweeper
 from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
 from engine.outbox import TOLD
+from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)
 
@@ -311,6 +312,7 @@ class DrainWorker(SimpleWorker):
             self.miss_redis(error)
         self._look(lasting=lasting)
 
+    @crossing("beside")
     def _do_beside(self) -> None:
         """Tell webhooks, lay out diagrams, run retention; a database that is away is waited for at the next look for work."""
         try:

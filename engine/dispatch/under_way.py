@@ -24,6 +24,7 @@ from engine.models import Signal
 from engine.projection import Loaded
 from engine.transports.base import CallResult, Failed
 from workflowplatform.accounts.models import Tenant
+from workflowplatform.database.tenancy import acting_for
 
 log = structlog.get_logger(__name__)
 
@@ -176,7 +177,8 @@ def _begin(intent: Intent, allow: list[str] | None, *, doubted: bool) -> UnderWa
 
 def _make(result: Future[CallResult], intent: Intent, allow: list[str] | None) -> None:
     try:
-        result.set_result(make_one(intent, allow))
+        with acting_for(intent.tenant_id):
+            result.set_result(make_one(intent, allow))
     except BaseException as error:  # noqa: BLE001  told to whoever waits for the result
         result.set_exception(error)
 

@@ -29,6 +29,7 @@ from engine.services.deliveries import (
 )
 from engine.signing import signed_headers
 from engine.transports.base import Failed, make_call
+from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +62,7 @@ class Messenger:
             self._thread.start()
 
 
+@crossing("beside")
 def _run() -> None:
     """Tell what there is to tell, then leave the database; whatever goes wrong is tried again at a later look."""
     try:
@@ -91,6 +93,7 @@ def _send(tries: Sequence[Try]) -> None:
         thread.join()
 
 
+@crossing("beside")
 def _make(one: Try) -> None:
     try:
         settle(one, post(one))

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from engine.transactions import is_server_unable, is_too_busy
+from workflowplatform.database.tenancy import crossing
 from workflowplatform.ids import uuid7
 
 log = structlog.get_logger(__name__)
@@ -62,6 +63,7 @@ class Health:
         return self.status != DOWN
 
 
+@crossing("health")
 def look() -> Health:
     """Ask PostgreSQL, Valkey and the queue.
 
@@ -75,6 +77,7 @@ def look() -> Health:
     return Health(SERVING if valkey == FINE else DEGRADED, database, valkey, work)
 
 
+@crossing("health")
 def queue_facts() -> dict[str, Any]:
     """Count what is due, what nobody could apply, what is stuck (never, says the database), and who works."""
     pending, oldest = _row(QUEUE_FACTS)

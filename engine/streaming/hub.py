@@ -22,6 +22,7 @@ from engine.services.hearing import Event, Pass, heard_by, read_events, who_hold
 from engine.streaming.bell import Bell
 from engine.streaming.listeners import Listener
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.database.tenancy import acting_for, crossing
 
 log = structlog.get_logger(__name__)
 
@@ -137,9 +138,10 @@ def read_for(listeners: Iterable[Listener]) -> bool:
             places[listener.actor.tenant_id, listener.position].append(listener)
     here, busy = horizon(), False
     for (tenant_id, position), group in places.items():
-        events, stretch = read_events(tenant_id, position, here, STRETCH)
-        busy = busy or bool(events)
-        _give(group, events, stretch.end)
+        with acting_for(tenant_id):
+            events, stretch = read_events(tenant_id, position, here, STRETCH)
+            busy = busy or bool(events)
+            _give(group, events, stretch.end)
     return busy
 
 
@@ -159,7 +161,8 @@ def write_event(event: Event) -> bytes:
 
 def end_strangers(listeners: Collection[Listener]) -> None:
     """End the streams whose pass is gone, or whose person has another level, other roles or another tenant by now."""
-    known = who_holds({(each.given, each.actor.person_id) for each in listeners if each.actor.person_id is not None})
+    with crossing("streams"):
+        known = who_holds({(each.given, each.actor.person_id) for each in listeners if each.actor.person_id is not None})
     for listener in listeners:
         if known.get(listener.given) != listener.actor:
             listener.end()

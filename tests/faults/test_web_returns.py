@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks.faults.own_servers import OwnServers, own_servers
 from tests.workers import ROOT, stop
+from workflowplatform.services.postgres import APPLICATION, ROLE
 
 AT_ONCE = 2.0
 """Seconds: how long an answer may take while PostgreSQL is away, and until the first good one after its return."""
@@ -87,7 +88,7 @@ def test_the_web_fails_fast_and_is_back_at_once(seconds: float) -> None:
     with own_servers() as servers:
         address = servers.start_postgres()
         migrate(address)
-        with web(address) as server:
+        with web(address.replace(f"//{ROLE}@", f"//{APPLICATION}@")) as server:
             assert seconds_until_it_serves(server) < PATIENCE
             assert live_through(servers, server, seconds) < AT_ONCE
             assert {status for status, _ in crowd(server, 2)} == {200, 401}

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workflowplatform.accounts import mails
 from workflowplatform.accounts.models import User
+from workflowplatform.database import tenancy
 
 ZONES = [*sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone and not zone.startswith("Etc/")), "UTC"]
 
@@ -53,6 +54,14 @@ class SignInForm(Looks, auth_forms.AuthenticationForm):
         super().__init__(request, *args, **kwargs)
         self.fields["username"].label = _("Name")
 
+    def clean(self) -> dict[str, Any]:
+        """Find the person whatever their tenant; from here on the request is theirs."""
+        with tenancy.crossing("sign-in"):
+            cleaned = super().clean()
+        if self.user_cache is not None:
+            tenancy.asked_by(self.user_cache.tenant_id)
+        return cleaned
+
     def clean_username(self) -> str:
         """Find people whatever the case they type."""
         return str(self.cleaned_data["username"]).strip().lower()
@@ -77,6 +86,11 @@ class SetPasswordForm(Looks, SavesPassword):
 
 class ResetForm(Looks, auth_forms.PasswordResetForm):
     """Ask for a link by mail. The answer is the same whether or not the address is known."""
+
+    def get_users(self, email: str) -> list[Any]:
+        """Find the people with this address, whatever their tenant."""
+        with tenancy.crossing("sign-in"):
+            return list(super().get_users(email))
 
     def send_mail(
         self,

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.database import tenancy
 
 TRANSLATED = ("/inbox/", "/accounts/")
 """The pages that speak the person's language."""
@@ -30,9 +31,23 @@ def actor_of_request(request: HttpRequest) -> Actor | None:
 def actor_in(actor: Actor, chosen: Any) -> Actor:
     """Return the actor in the tenant that their session chose, where they may."""
     if chosen and actor.level >= 6:
-        tenant = Tenant.objects.filter(pk=chosen).first()
+        with tenancy.crossing("who asks"):
+            tenant = Tenant.objects.filter(pk=chosen).first()
         return actor.within(tenant) if tenant else actor
     return actor
+
+
+def _actor_on(request: HttpRequest) -> Actor | None:
+    """Return the actor that the request carries, read once for everybody who asks."""
+    actor = request.actor  # type: ignore[attr-defined]
+    return actor if bool(actor) else None
+
+
+def scope_of(actor: Actor | None) -> tenancy.Scope:
+    """Return whose rows an actor's statements see: those of the tenant in which they work."""
+    if actor is None:
+        return tenancy.NOBODY
+    return tenancy.Scope(actor.tenant_id, guest=actor.person_id if actor.crosses else None)
 
 
 def language_of(request: HttpRequest) -> str:
@@ -44,15 +59,24 @@ def language_of(request: HttpRequest) -> str:
 
 
 class ActorMiddleware:
-    """Set `request.actor` lazily, the person's time zone and their language."""
+    """Set `request.actor` lazily, the tenant whose rows are seen, the person's time zone and their language."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.actor = SimpleLazyObject(lambda: actor_of_request(request))  # type: ignore[attr-defined]
-        with timezone.override(self._zone(request)), translation.override(language_of(request)):
-            return self.get_response(request)
+        with tenancy.answering(lambda: scope_of(_actor_on(request))):
+            return self._answer(request)
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
+        with tenancy.crossing("who asks"):
+            zone = self._zone(request)
+        with timezone.override(zone), translation.override(language_of(request)):
+            response = self.get_response(request)
+        if isinstance(response, StreamingHttpResponse):
+            response.streaming_content = tenancy.kept(response.streaming_content)  # type: ignore[arg-type]
+        return response
 
     def _zone(self, request: HttpRequest) -> zoneinfo.ZoneInfo | None:
         try:

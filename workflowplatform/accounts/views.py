@@ -17,6 +17,7 @@ from django.views.generic import UpdateView
 from workflowplatform.accounts import forms
 from workflowplatform.accounts.mails import invitation_tokens
 from workflowplatform.accounts.models import User
+from workflowplatform.database import tenancy
 
 
 class SignIn(views.LoginView):
@@ -64,8 +65,14 @@ class SetPassword(views.PasswordResetConfirmView):
     }
 
     def form_valid(self, form: Any) -> HttpResponse:
+        tenancy.asked_by(form.user.tenant_id)
         messages.success(self.request, str(self.said))
         return super().form_valid(form)
+
+    def get_user(self, uidb64: str) -> Any:
+        """Find whose link it is, whatever their tenant."""
+        with tenancy.crossing("sign-in"):
+            return super().get_user(uidb64)
 
 
 class AcceptInvitation(SetPassword):

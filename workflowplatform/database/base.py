@@ -10,6 +10,7 @@ from django.db import Error
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 
+from workflowplatform.database import telling, tenancy
 from workflowplatform.database.hot import Hot, Rows, Values, way_of
 from workflowplatform.database.pool import Driver, Pool
 
@@ -38,6 +39,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _way(self) -> Hot:
         self.ensure_connection()
+        if telling.teller_of(self.connection):
+            tenancy.wanted()  # who asks is found out by statements of its own, before anything is sent
         self._hot = way_of(self.connection)
         return self._hot
 
@@ -54,7 +57,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def create_cursor(self, name: str | None = None) -> Any:
         self.settle()
-        return super().create_cursor(name)
+        cursor = super().create_cursor(name)
+        if name:
+            cursor.__class__ = telling.ServerSideCursor  # Django names no place for a cursor of ours here
+        return cursor
 
     def _commit(self) -> None:
         if self.connection is None or self._hot is None or self._hot.is_settled:
@@ -69,6 +75,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _savepoint_rollback(self, sid: str) -> None:
         self._settle_quietly()
         super()._savepoint_rollback(sid)  # type: ignore[misc]
+        if self.connection is not None and (teller := telling.teller_of(self.connection)):
+            teller.told = None
 
     def _close(self) -> None:
         self._settle_quietly()
@@ -101,6 +109,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         driver: Driver = psycopg.connect(**params)
         try:
             self._configure_connection(driver)  # type: ignore[attr-defined]
+            telling.introduce(driver)
         except BaseException:
             driver.close()
             raise
@@ -108,4 +117,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         self._lent_by = self.pool
-        return super().get_new_connection(conn_params)
+        driver = super().get_new_connection(conn_params)
+        if self._lent_by is None and self.alias != NO_DB_ALIAS:
+            telling.introduce(driver)
+        return driver
+
+    def get_connection_params(self) -> dict[str, Any]:
+        return {**super().get_connection_params(), "cursor_factory": telling.Cursor}

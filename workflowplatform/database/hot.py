@@ -22,6 +22,9 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
+from workflowplatform.database.telling import teller_of
+from workflowplatform.database.tenancy import wanted
+
 Values = Sequence[Any] | Mapping[str, Any]
 Rows = list[tuple[Any, ...]]
 
@@ -135,13 +138,17 @@ class Hot:
             plan.is_prepared = True
 
     def _begin(self) -> None:
-        """Enter pipeline mode, and a transaction where one is wanted and none is open."""
-        if self._outstanding:
-            return
-        is_idle = self._server.transaction_status == TransactionStatus.IDLE
-        self._server.enter_pipeline_mode()
+        """Enter pipeline mode, and a transaction where one is wanted and none is open; tell for whom it speaks."""
+        is_first = not self._outstanding
+        is_idle = is_first and self._server.transaction_status == TransactionStatus.IDLE
+        if is_first:
+            self._server.enter_pipeline_mode()
         if is_idle and not self._driver.autocommit:
             self._ask(b"BEGIN")
+        if (teller := teller_of(self._driver)) and (words := teller.change(wanted(), is_fresh=is_idle)):
+            self._ask(
+                words.encode()
+            )  # in one transaction with what follows: without BEGIN all up to the next sync are one
 
     def _ask(self, command: bytes) -> None:
         self._server.send_query_params(command, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from workflowplatform.services import paths
 from workflowplatform.services.postgres import start_postgres
 from workflowplatform.services.processes import Child, Household
-from workflowplatform.services.running import ADDRESSES
+from workflowplatform.services.running import ADDRESSES, OWNER_ADDRESS
 from workflowplatform.services.supervisor import Service
 from workflowplatform.services.valkey import start_valkey
 
@@ -34,7 +34,7 @@ class Embedded:
     def _start_postgres(self) -> Child:
         sockets = self._socket_folder()
         server = start_postgres(self._household, data=self._data, sockets=sockets, careless=self._careless)
-        self.addresses["DATABASE_URL"] = server.url
+        self.addresses |= {"DATABASE_URL": server.url, OWNER_ADDRESS: server.owner_url}
         return server.child
 
     def _start_valkey(self) -> Child:

