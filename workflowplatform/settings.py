@@ -65,6 +65,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "workflowplatform.forwarding.ForwardingMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -106,7 +107,12 @@ except ValueError as error:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "workflowplatform.accounts.backends.PeopleBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+"""Nobody is asked after our own: it raises where it does not let somebody in."""
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -178,6 +184,8 @@ SECURE_REDIRECT_EXEMPT = [r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure
 SECURE_HSTS_PRELOAD = _secure
+WORKFLOW_PROXIES = words("WORKFLOW_PROXIES")
+"""The networks of the proxies in front, such as 10.0.0.0/24, or `unix`: what others forward is not believed."""
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("WORKFLOW_BEHIND_PROXY") else None
 X_FRAME_OPTIONS = "DENY"
 
@@ -226,6 +234,10 @@ WORKFLOW_DISPATCHER = os.environ.get("WORKFLOW_DISPATCHER", "rq")
 WORKFLOW_HTTP_ALLOW = words("WORKFLOW_HTTP_ALLOW")
 WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.gallery.office")
 """Modules whose import registers python functions that `call: {python: …}` may name."""
+WORKFLOW_TOKEN_DAYS = int(os.environ.get("WORKFLOW_TOKEN_DAYS", "90"))
+WORKFLOW_TOKEN_MOST_DAYS = int(os.environ.get("WORKFLOW_TOKEN_MOST_DAYS", "365"))
+"""How long a token lives where nobody says, and at most; 0: until it is revoked."""
+WORKFLOW_TOKENS_PER_PERSON = int(os.environ.get("WORKFLOW_TOKENS_PER_PERSON", "50"))
 WORKFLOW_TOKEN_REQUESTS = int(os.environ.get("WORKFLOW_TOKEN_REQUESTS", "30000"))
 WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000"))
 """How many REST requests a minute one token and one tenant may make; 0: any number."""

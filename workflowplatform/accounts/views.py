@@ -82,7 +82,7 @@ class AcceptInvitation(SetPassword):
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
-        login(self.request, form.user, backend="django.contrib.auth.backends.ModelBackend")
+        login(self.request, form.user, backend="workflowplatform.accounts.backends.PeopleBackend")
         return answer
 
     def get_user(self, uidb64: str) -> User | None:
