@@ -79,6 +79,11 @@ class ForwardingMiddleware:
         return self.get_response(request)
 
 
+def caller_address(request: HttpRequest) -> str:
+    """Return the address that asks, as the middleware left it; django-axes asks this too."""
+    return request.META.get("REMOTE_ADDR") or ""
+
+
 def is_from_this_machine(request: HttpRequest | None) -> bool:
     """Return whether a request was made on this machine and to this machine, through nobody's hands."""
     if request is None:

@@ -68,6 +68,7 @@ MIDDLEWARE = [
     "workflowplatform.forwarding.ForwardingMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "workflowplatform.caching.NoStoreMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -130,6 +131,7 @@ AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_CLIENT_IP_CALLABLE = "workflowplatform.forwarding.caller_address"
 AXES_LOCKOUT_CALLABLE = "workflowplatform.accounts.views.locked_out"
 
 KNOX_TOKEN_MODEL = "accounts.Token"
@@ -162,9 +164,7 @@ WORKFLOW_PUBLIC_URL = origin_of(os.environ.get("WORKFLOW_PUBLIC_URL", ""))
 """Where people reach the product, such as https://workflow.example.com: mails link to it."""
 EMAIL_URL_HOST = os.environ.get("EMAIL_HOST", "")
 EMAIL_BACKEND = (
-    "django.core.mail.backends.smtp.EmailBackend"
-    if EMAIL_URL_HOST
-    else "django.core.mail.backends.console.EmailBackend"
+    "django.core.mail.backends.smtp.EmailBackend" if EMAIL_URL_HOST else "workflowplatform.accounts.mails.UnsentBackend"
 )
 EMAIL_HOST = EMAIL_URL_HOST or "localhost"
 EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "25"))

@@ -24,11 +24,20 @@ from engine.admission import admit_waiting
 from engine.audit import Act, record
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
+from engine.services.sign_in import EMAIL_WAITS, email_waits, end_all_tokens
 from engine.services.tasks import release_all_of
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
-from workflowplatform.accounts.mails import invitation_link, send_invitation
+from workflowplatform.accounts.mails import (
+    can_send,
+    invitation_link,
+    reset_link,
+    send_address_changed,
+    send_invitation,
+    send_reset,
+    soon,
+)
 from workflowplatform.accounts.models import Kind, Membership, Role, Tenant, Token, User
 from workflowplatform.accounts.scopes import Scope
 
@@ -160,16 +169,9 @@ def create_person(
 def invite_person(*, actor: Actor | None, person: User, base_url: str) -> User:
     """Send somebody a link by which they choose a password; `base_url` is where the door that invites stands."""
     acting, person = _to_manage(actor, person)
-    if person.is_service:
-        raise Refused(
-            f"{person.display_name} is a service account and never signs in; make it a token.", code="service"
-        )
-    if not person.email:
-        raise Invalid(
-            "An invitation needs an address.", [FieldError("email", "required", "Enter an address to write to.")]
-        )
-    if not person.is_active:
-        raise Refused(f"{person.display_name} is deactivated. Reactivate them first.", code="inactive")
+    _refuse_unreachable(person)
+    if person.has_usable_password():
+        raise Refused(f"{person.display_name} has a password already; send a link for a new one.", code="status")
     person.invited_at = timezone.now()
     person.save(update_fields=["invited_at"])
     record(person, Act("invite_person", new={"email": person.email}), actor=acting)
@@ -187,9 +189,100 @@ def _send(person: User, base_url: str) -> None:
 
 @in_one_transaction
 def change_details(*, actor: Actor, person: User, full_name: str, email: str) -> User:
-    """Change how somebody is called and where mails go."""
+    """Change how somebody is called and where mails go; a new address waits, and the old one is told."""
     acting, person = _to_manage(actor, person)
-    return _change(person, "change_details", {"full_name": full_name, "email": email}, actor=acting)
+    old = person.email
+    person = _change(person, "change_details", {"full_name": full_name, "email": email}, actor=acting)
+    if person.email != old:
+        _hold_email(person, old, acting)
+    return person
+
+
+def _hold_email(person: User, old: str, acting: Actor) -> None:
+    """Let a new mail address open nothing for a day: whoever enters their own could ask for a new password there."""
+    if _may_have_acted(person):
+        person.email_changed_at, person.email_changed_by = timezone.now(), acting.name
+        person.save(update_fields=["email_changed_at", "email_changed_by"])
+    if old:
+        by = acting.name
+        transaction.on_commit(lambda: soon(lambda: send_address_changed(person, old=old, by=by), person=person))
+
+
+def _may_have_acted(person: User) -> bool:
+    """Return whether there is somebody to act as: one who never came in yet has no name to lose."""
+    came_in = person.last_login is not None or person.has_usable_password()
+    return came_in or Token.objects.filter(user=person).exists()
+
+
+@in_one_transaction
+def confirm_email(*, actor: Actor, person: User) -> User:
+    """Confirm a new mail address as a second level 5, so that it opens at once."""
+    acting, person = _to_manage(actor, person)
+    if not email_waits(person):
+        raise Conflict(f"The mail address of {person.display_name} waits for nobody.", code="status")
+    _refuse_self(acting, person, "confirm your own mail address")
+    if acting.name == person.email_changed_by:
+        raise Refused("You changed this mail address; a second administrator confirms it.", code="four_eyes")
+    if _is_new(acting, person):
+        words = "Only somebody who had an account a day before the change confirms a mail address."
+        raise Refused(words, code="four_eyes")
+    changed_by = person.email_changed_by
+    person.email_changed_at, person.email_changed_by = None, ""
+    person.save(update_fields=["email_changed_at", "email_changed_by"])
+    record(person, Act("confirm_email", new={"email": person.email, "changed_by": changed_by}), actor=acting)
+    return person
+
+
+def _is_new(acting: Actor, person: User) -> bool:
+    """Return whether the second level 5 is so new that the first may have made them for this."""
+    assert person.email_changed_at is not None
+    before = person.email_changed_at - EMAIL_WAITS
+    return not User.objects.filter(pk=acting.person_id, created_at__lt=before).exists()
+
+
+@in_one_transaction
+def send_reset_link(*, actor: Actor, person: User, base_url: str, end_tokens: bool = False) -> User:
+    """Send somebody a link for a new password, or for their first; nobody types a password for another person."""
+    acting, person = _to_manage(actor, person)
+    if end_tokens:
+        end_all_tokens(person=person, actor=acting)
+    if not person.has_usable_password():
+        return invite_person(actor=actor, person=person, base_url=base_url)
+    _refuse_unreachable(person)
+    record(person, Act("send_reset", new={"email": person.email}), actor=acting)
+    transaction.on_commit(lambda: soon(lambda: send_reset(person, base_url=base_url), person=person))
+    return person
+
+
+@in_one_transaction
+def make_reset_link(*, person: User) -> str:
+    """Make the link itself, for the operator to hand over where no mail goes; the audit says that it was made."""
+    if person.is_service or not person.is_active:
+        raise Refused(f"{person.display_name} does not sign in.", code="service" if person.is_service else "inactive")
+    has_password = person.has_usable_password()
+    act = Act("send_reset" if has_password else "invite_person", new={"made_by": COMMAND_LINE})
+    record(person, act, actor=operator_actor(person.tenant_id))
+    return (reset_link if has_password else invitation_link)(person, base_url=settings.WORKFLOW_PUBLIC_URL)
+
+
+def _refuse_unreachable(person: User) -> None:
+    """Refuse to mail a link that nobody would get, or that somebody else might."""
+    if person.is_service:
+        words = f"{person.display_name} is a service account and never signs in; make it a token."
+        raise Refused(words, code="service")
+    if not person.email:
+        words = "An invitation needs an address."
+        raise Invalid(words, [FieldError("email", "required", "Enter an address to write to.")])
+    if not person.is_active:
+        raise Refused(f"{person.display_name} is deactivated. Reactivate them first.", code="inactive")
+    if not can_send():
+        words = "This server sends no mail: EMAIL_HOST is not set. There, manage.py reset_link NAME prints a link."
+        raise Refused(words, code="no_mail")
+    if email_waits(person):
+        words = f"The mail address of {person.display_name} was changed by {person.email_changed_by.capitalize()}"
+        raise Refused(
+            f"{words} less than a day ago. Wait, or let a second administrator confirm it.", code="email_waits"
+        )
 
 
 @in_one_transaction

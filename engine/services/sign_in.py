@@ -4,18 +4,22 @@ Pages call these after Django has done the work. What strangers can repeat is bo
 (workflowplatform.accounts.attempts), the use of a token by one row for each day and address.
 """
 
-from dataclasses import replace
-from typing import Any
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
 from engine.audit import Act, record
 from engine.transactions import in_one_transaction
+from workflowplatform.accounts import mails
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Token, User
 
 MOST_ADDRESSES = 20
 """How many addresses of a token are told apart on one day; whatever comes from more is one program behind many."""
+
+
+EMAIL_WAITS = timedelta(hours=24)
+"""How long after a change of the mail address nobody gets a new password by mail, unless a second level 5 confirms it."""
 
 
 def note_token_use(*, token: Token, actor: Actor, address: str) -> None:
@@ -28,7 +32,7 @@ def note_token_use(*, token: Token, actor: Actor, address: str) -> None:
         _note_first_use(token=token, actor=actor, address=address, seen=[*seen, address])
 
 
-def is_noted(token: Token, address: str, at: Any, every: Any) -> bool:
+def is_noted(token: Token, address: str, at: datetime, every: timedelta) -> bool:
     """Return whether this use adds nothing to what the token's row says: so that a busy program writes nothing."""
     last = token.last_used_at
     if last is None or last < at - every or last.date() != at.date():
@@ -48,10 +52,10 @@ def _note_first_use(*, token: Token, actor: Actor, address: str, seen: list[str]
 
 
 @in_one_transaction
-def note_act(*, person: User, action: str, address: str = "", **facts: Any) -> None:
+def note_act(*, person: User, action: str, address: str) -> None:
     """Append to a person's chain what they, or somebody with their name, did at the sign-in pages."""
-    known = {"address": address} if address else {}
-    record(person, Act(action, new=known | facts or None), actor=actor_of(person, roles=()))
+    person = User.objects.get(pk=person.pk)
+    record(person, Act(action, new={"address": address}), actor=actor_of(person, roles=()))
 
 
 @in_one_transaction
@@ -59,16 +63,37 @@ def note_attempt(*, name: str, action: str, address: str) -> None:
     """Append a failure to sign in to the chain of the person with this name, if there is one; nobody acted."""
     person = User.objects.filter(username=name).first()
     if person is not None:
-        nobody = replace(actor_of(person, roles=()), person_id=None, name="", level=0)
-        record(person, Act(action, new={"address": address}), actor=nobody)
+        record(person, Act(action, new={"address": address}), actor=nobody_for(person))
+
+
+def ask_reset(*, person: User, address: str, base_url: str) -> None:
+    """Send a person the link they asked for; while their mail address waits to be confirmed there is none."""
+    waits = email_waits(person)
+    _note_reset(person, {"address": address} | ({"refused": "the mail address was changed"} if waits else {}))
+    if not waits:
+        mails.soon(lambda: mails.send_reset(person, base_url=base_url), person=person)
 
 
 @in_one_transaction
-def end_tokens(*, person: User) -> int:
-    """End all tokens of a person, as they wished with a new password."""
+def _note_reset(person: User, facts: dict[str, str]) -> None:
+    record(person, Act("ask_reset", new=facts), actor=nobody_for(person))
+
+
+def email_waits(person: User) -> bool:
+    """Return whether a person's mail address was changed lately and nobody else has confirmed it."""
+    return person.email_changed_at is not None and person.email_changed_at > timezone.now() - EMAIL_WAITS
+
+
+def nobody_for(person: User) -> Actor:
+    """Name nobody as the actor: whoever typed this name is not known to be the person."""
+    return Actor(None, "", 0, tenant_id=person.tenant_id, home_tenant_id=person.tenant_id)
+
+
+@in_one_transaction
+def end_all_tokens(*, person: User, actor: Actor) -> int:
+    """End all tokens of a person, as is wished with a new password."""
     gone = list(Token.objects.filter(user=person))
     Token.objects.filter(user=person).delete()
     for token in gone:
-        old = {"name": token.name, "key": token.token_key}
-        record(person, Act("revoke_token", old=old), actor=actor_of(person, roles=()))
+        record(person, Act("revoke_token", old={"name": token.name, "key": token.token_key}), actor=actor)
     return len(gone)
