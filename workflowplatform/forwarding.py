@@ -14,8 +14,8 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 
-UNIX = "unix"
-"""The word by which the operator trusts whoever reaches the server's Unix socket."""
+from workflowplatform.services.proxies import UNIX
+
 HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP", "HTTP_VIA")
 FORWARDED = "workflow.forwarded"
 """Under this name a request says that a proxy had it in its hands, whether or not the proxy is one of ours."""

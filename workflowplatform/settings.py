@@ -12,6 +12,7 @@ from uuid import UUID
 from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
 from workflowplatform.logs import logging_settings
 from workflowplatform.services.database_url import from_url
+from workflowplatform.services.proxies import checked_proxies
 from workflowplatform.services.public_url import origin_of
 from workflowplatform.services.refusals import CannotStart
 from workflowplatform.services.running import find_running
@@ -184,7 +185,7 @@ SECURE_REDIRECT_EXEMPT = [r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure
 SECURE_HSTS_PRELOAD = _secure
-WORKFLOW_PROXIES = words("WORKFLOW_PROXIES")
+WORKFLOW_PROXIES = checked_proxies(words("WORKFLOW_PROXIES"))
 """The networks of the proxies in front, such as 10.0.0.0/24, or `unix`: what others forward is not believed."""
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("WORKFLOW_BEHIND_PROXY") else None
 X_FRAME_OPTIONS = "DENY"

@@ -113,6 +113,18 @@ def invite(request: HttpRequest, person: User) -> str:
     return f"An invitation is on its way to {person.email}."
 
 
+def send_reset(request: HttpRequest, person: User) -> str:
+    """Send a link for a new password."""
+    people.send_reset_link(actor=actor_of(request), person=person, base_url=origin_for(request))
+    return f"A link for a new password is on its way to {person.email}."
+
+
+def confirm_email(request: HttpRequest, person: User) -> str:
+    """Confirm a changed mail address."""
+    people.confirm_email(actor=actor_of(request), person=person)
+    return f"The mail address {person.email} is confirmed."
+
+
 def deactivate(request: HttpRequest, person: User) -> str:
     """Shut a person out."""
     people.deactivate_person(actor=actor_of(request), person=person)
@@ -125,9 +137,19 @@ def reactivate(request: HttpRequest, person: User) -> str:
     return f"{person.display_name} can sign in again."
 
 
-def is_active(actor: Actor, person: User) -> bool:
-    """Offer it while the person may come in."""
-    return person.is_active
+def is_to_invite(actor: Actor, person: User) -> bool:
+    """Offer it while the person may come in and has no password yet."""
+    return person.is_active and not person.is_service and not person.has_usable_password()
+
+
+def has_password(actor: Actor, person: User) -> bool:
+    """Offer it while the person may come in by a password."""
+    return person.is_active and not person.is_service and person.has_usable_password()
+
+
+def has_new_email(actor: Actor, person: User) -> bool:
+    """Offer it while a mail address waits for somebody other than who changed it."""
+    return person.email_held_until is not None and actor.name not in (person.email_changed_by, person.username)
 
 
 def is_active_other(actor: Actor, person: User) -> bool:
@@ -148,7 +170,16 @@ class PersonAdmin(TenantAdmin):
     search_fields = ("username", "full_name", "email")
     ordering = ("username",)
     buttons = (
-        Button("invite", "Send an invitation", invite, TO_MANAGE_PEOPLE, is_active),
+        Button("invite", "Send an invitation", invite, TO_MANAGE_PEOPLE, is_to_invite),
+        Button("reset", "Send a link for a new password", send_reset, TO_MANAGE_PEOPLE, has_password),
+        Button(
+            "confirm_email",
+            "Confirm the mail address",
+            confirm_email,
+            TO_MANAGE_PEOPLE,
+            has_new_email,
+            preview="Somebody else changed it less than a day ago. Ask the person first: links for a new password go there.",
+        ),
         Button("reactivate", "Reactivate", reactivate, TO_MANAGE_PEOPLE, is_inactive),
         Button(
             "deactivate",

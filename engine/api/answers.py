@@ -164,6 +164,10 @@ class PersonSerializer(Rows):
     kind = serializers.ChoiceField(choices=Kind.values)
     full_name = serializers.CharField()
     email = serializers.CharField()
+    email_held_until = Moment(
+        allow_null=True,
+        help_text="Until then no link goes to the changed address, unless a second level 5 confirms it.",
+    )
     level = serializers.IntegerField()
     roles = serializers.SerializerMethodField()
     active = serializers.BooleanField(source="is_active")

@@ -290,6 +290,12 @@ class PersonBody(Body):
     active = Flag(required=False)
 
 
+class ResetBody(Body):
+    """Whether the person's tokens end too."""
+
+    end_tokens = Flag(required=False)
+
+
 class RoleBody(Body):
     title = Text(allow_blank=True, max_length=200)
 

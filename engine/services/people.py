@@ -24,7 +24,7 @@ from engine.admission import admit_waiting
 from engine.audit import Act, record
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
-from engine.services.sign_in import EMAIL_WAITS, email_waits, end_all_tokens
+from engine.services.sign_in import end_all_tokens
 from engine.services.tasks import release_all_of
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
@@ -38,7 +38,7 @@ from workflowplatform.accounts.mails import (
     send_reset,
     soon,
 )
-from workflowplatform.accounts.models import Kind, Membership, Role, Tenant, Token, User
+from workflowplatform.accounts.models import EMAIL_WAITS, Kind, Membership, Role, Tenant, Token, User
 from workflowplatform.accounts.scopes import Scope
 
 DEFAULT_ROLES = {"finance": "Finance", "hr": "HR", "support": "Support", "management": "Management"}
@@ -218,7 +218,7 @@ def _may_have_acted(person: User) -> bool:
 def confirm_email(*, actor: Actor, person: User) -> User:
     """Confirm a new mail address as a second level 5, so that it opens at once."""
     acting, person = _to_manage(actor, person)
-    if not email_waits(person):
+    if person.email_held_until is None:
         raise Conflict(f"The mail address of {person.display_name} waits for nobody.", code="status")
     _refuse_self(acting, person, "confirm your own mail address")
     if acting.name == person.email_changed_by:
@@ -278,7 +278,7 @@ def _refuse_unreachable(person: User) -> None:
     if not can_send():
         words = "This server sends no mail: EMAIL_HOST is not set. There, manage.py reset_link NAME prints a link."
         raise Refused(words, code="no_mail")
-    if email_waits(person):
+    if person.email_held_until is not None:
         words = f"The mail address of {person.display_name} was changed by {person.email_changed_by.capitalize()}"
         raise Refused(
             f"{words} less than a day ago. Wait, or let a second administrator confirm it.", code="email_waits"

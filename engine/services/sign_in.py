@@ -18,10 +18,6 @@ MOST_ADDRESSES = 20
 """How many addresses of a token are told apart on one day; whatever comes from more is one program behind many."""
 
 
-EMAIL_WAITS = timedelta(hours=24)
-"""How long after a change of the mail address nobody gets a new password by mail, unless a second level 5 confirms it."""
-
-
 def note_token_use(*, token: Token, actor: Actor, address: str) -> None:
     """Keep when a token was used last; its first use on a day and from an address is an act of the audit."""
     now, last = timezone.now(), token.last_used_at
@@ -68,7 +64,7 @@ def note_attempt(*, name: str, action: str, address: str) -> None:
 
 def ask_reset(*, person: User, address: str, base_url: str) -> None:
     """Send a person the link they asked for; while their mail address waits to be confirmed there is none."""
-    waits = email_waits(person)
+    waits = person.email_held_until is not None
     _note_reset(person, {"address": address} | ({"refused": "the mail address was changed"} if waits else {}))
     if not waits:
         mails.soon(lambda: mails.send_reset(person, base_url=base_url), person=person)
@@ -77,11 +73,6 @@ def ask_reset(*, person: User, address: str, base_url: str) -> None:
 @in_one_transaction
 def _note_reset(person: User, facts: dict[str, str]) -> None:
     record(person, Act("ask_reset", new=facts), actor=nobody_for(person))
-
-
-def email_waits(person: User) -> bool:
-    """Return whether a person's mail address was changed lately and nobody else has confirmed it."""
-    return person.email_changed_at is not None and person.email_changed_at > timezone.now() - EMAIL_WAITS
 
 
 def nobody_for(person: User) -> Actor:

@@ -1,6 +1,7 @@
 """Who there is: tenants, people with a level, the roles they hold, and the tokens their programs use."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Lower
+from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
@@ -57,6 +59,10 @@ class Kind(models.TextChoices):
 
     PERSON = "person"
     SERVICE = "service"
+
+
+EMAIL_WAITS = timedelta(hours=24)
+"""How long after a change of the mail address nobody gets a new password by mail, unless a second level 5 confirms it."""
 
 
 class PeopleManager(BaseUserManager["User"]):
@@ -126,6 +132,12 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
     @property
     def display_name(self) -> str:
         return self.full_name or self.username.capitalize()
+
+    @property
+    def email_held_until(self) -> datetime | None:
+        """Say until when a changed mail address that nobody else has confirmed gets no links."""
+        until = self.email_changed_at and self.email_changed_at + EMAIL_WAITS
+        return until if until and until > timezone.now() else None
 
     @property
     def is_service(self) -> bool:

@@ -24,7 +24,6 @@ from workflowplatform.accounts.models import User
 from workflowplatform.addresses import origin_for
 from workflowplatform.forwarding import caller_address
 
-
 QUARTER_OF_AN_HOUR = 900
 
 
