@@ -237,7 +237,7 @@ def _is_new(acting: Actor, person: User) -> bool:
     """Return whether the second level 5 is so new that the first may have made them for this."""
     assert person.email_changed_at is not None
     before = person.email_changed_at - EMAIL_WAITS
-    return not User.objects.filter(pk=acting.person_id, created_at__lt=before).exists()
+    return not User.objects.filter(username=acting.name, created_at__lt=before).exists()
 
 
 @in_one_transaction
@@ -388,9 +388,9 @@ def _refuse_token_of_another(actor: Actor, person: User) -> None:
 
 def _stand_behind(account: User, acting: Actor) -> None:
     """Keep that an actor could act by a service account: from now on four eyes count both as one person."""
-    maker = User.objects.select_for_update(no_key=True).filter(pk=acting.person_id).first()
-    if maker is None:
+    if acting.person_id is None:
         return
+    maker = User.objects.select_for_update(no_key=True).get(pk=acting.person_id)
     for row, name in ((account, maker.username), (maker, account.username)):
         if name not in row.same_eyes:
             row.same_eyes = [*row.same_eyes, name]

@@ -87,7 +87,7 @@ class SetPasswordForm(Looks, SavesPassword):
 class FirstPasswordForm(Looks, SavesPassword):
     """Choose the first password: there are no tokens yet."""
 
-    end_tokens = None
+    end_tokens = None  # type: ignore[assignment]  # a form without the field
 
 
 class ResetForm(Looks, auth_forms.PasswordResetForm):

@@ -7,9 +7,7 @@ from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.template.response import TemplateResponse
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -34,7 +32,7 @@ class SignIn(views.LoginView):
     authentication_form = forms.SignInForm
     redirect_authenticated_user = True
 
-    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponseBase:
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         """Let whoever failed too often wait, before any password is looked at."""
         name = self._name()
         wait = attempts.seconds_to_wait(name, caller_address(request)) if name else 0
@@ -68,7 +66,7 @@ class SignIn(views.LoginView):
 class SignOut(views.LogoutView):
     """Sign out, which stands in the person's chain."""
 
-    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> TemplateResponse:
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
         person, address = request.user, caller_address(request)
         answer = super().post(request, *args, **kwargs)
         if isinstance(person, User):
@@ -141,7 +139,7 @@ class SetPassword(views.PasswordResetConfirmView):
     """Choose a new password by a mailed link."""
 
     template_name = "accounts/password_set.html"
-    form_class = forms.SetPasswordForm
+    form_class: type[forms.SavesPassword] = forms.SetPasswordForm
     success_url = reverse_lazy("accounts:login")
     said = gettext_lazy("Password changed. Sign in with it.")
     extra_context = {

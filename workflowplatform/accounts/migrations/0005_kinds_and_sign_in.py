@@ -1,14 +1,16 @@
 """Tell service accounts from people, keep who made what, bound tokens in time, and count failed sign-ins."""
 
+from typing import Any
+
 from django.db import migrations, models
 
-LIST = {
+LIST: dict[str, Any] = {
     "blank": True,
     "db_default": models.Value([], output_field=models.JSONField()),
     "default": list,
     "editable": False,
 }
-NAME = {"blank": True, "db_default": "", "default": "", "editable": False, "max_length": 100}
+NAME: dict[str, Any] = {"blank": True, "db_default": "", "default": "", "editable": False, "max_length": 100}
 KINDS = [("person", "Person"), ("service", "Service")]
 
 BOUND = """
