@@ -76,13 +76,18 @@ def moment(at: datetime) -> str:
 
 
 def append(chain: Chain, acts: Iterable[Act], *, actor: Actor, at: datetime) -> tuple[list[dict[str, Any]], Chain]:
-    """Return the rows that continue a chain, and the chain after them."""
+    """Return the rows that continue a chain, and the chain after them.
+
+    The first row is the act itself, the others follow from it: so it alone says by which token the actor came in.
+    """
     rows: list[dict[str, Any]] = []
     seq, previous = chain.seq, chain.hash
-    shared = _shared(chain, actor, at)
+    shared, via = _shared(chain, actor, at), actor.via
     for act in acts:
         seq += 1
         row = shared | _own(seq, act)
+        if via:
+            row["cause"], via = f"{act.cause} ({via})" if act.cause else via, ""
         previous = row["hash"] = hash_row(previous, row)
         rows.append(row)
     return rows, Chain(chain.kind, chain.id, chain.tenant_id, seq, previous)

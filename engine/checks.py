@@ -5,12 +5,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth.hashers import check_password
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Doubt
 from django.db import Error as DatabaseError
 from django.db import connection
 
+from workflowplatform.accounts.backends import DEMO
+from workflowplatform.accounts.models import User
+from workflowplatform.database import tenancy
 from workflowplatform.database.telling import SUFFIX
+from workflowplatform.services.demo_people import PEOPLE
 
 DISPATCHERS = ("rq", "immediate")
 STARTUP_VALIDATIONS = ("strict", "warn")
@@ -62,6 +67,7 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         "WORKFLOW_MOST_DESCENDANTS",
         "WORKFLOW_LONGEST_CHAIN",
         "WORKFLOW_LARGEST_UPLOAD",
+        "WORKFLOW_TOKENS_PER_PERSON",
         "WORKFLOW_WEBHOOK_FAILURES",
         "WORKFLOW_WEBHOOK_KEEP_DAYS",
     )
@@ -104,6 +110,32 @@ def check_mails(**kwargs: Any) -> list[CheckMessage]:
             id="workflow.W001",
         )
     ]
+
+
+@register(deploy=True)
+def check_proxies(**kwargs: Any) -> list[CheckMessage]:
+    """Warn where anybody who reaches the server may say that a request came over TLS."""
+    if not settings.SECURE_PROXY_SSL_HEADER or settings.WORKFLOW_PROXIES:
+        return []
+    return [
+        Doubt(
+            "WORKFLOW_BEHIND_PROXY is set and WORKFLOW_PROXIES is not: everybody has the proxy's address and its limits.",
+            hint="Set WORKFLOW_PROXIES to the proxy's network, such as 127.0.0.1 or 10.0.0.0/24.",
+            id="workflow.W003",
+        )
+    ]
+
+
+@register(deploy=True)
+def check_demo_people(**kwargs: Any) -> list[CheckMessage]:
+    """Refuse a database in which a password of the demo works: everybody knows them."""
+    try:
+        people = User.objects.filter(username__in=[name for name, *_ in PEOPLE], is_active=True)
+        known = [person.username for person in people if check_password(f"{DEMO}{person.username}", person.password)]
+    except DatabaseError:
+        return [Doubt("Nobody could ask the database whether demo people are in it.", id="workflow.W004")]
+    hint = "Deactivate them or give them another password; bin/up --no-demo makes none."
+    return [Error(f"The password of the demo works for {name}.", hint=hint, id="workflow.E011") for name in known]
 
 
 @register(deploy=True)

@@ -14,10 +14,41 @@ from django.db import connection
 from django.db.models import BooleanField, F, Func, JSONField, Q, Value
 
 from engine.models import RuntimeState, Task
-from workflowplatform.accounts.models import User
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.models import Kind, User
 
 INSIDE = "not_inside"
 """Under this name a task's extra lists the child workflows that its rule looks into."""
+
+
+COUNTING = ("four_eyes", INSIDE, "several")
+"""What a task's extra holds where the task counts people: then no service account does it."""
+
+
+def counts_people(task: Task) -> bool:
+    """Return whether a task asks for different people: four eyes, or several who answer."""
+    return any(name in task.extra for name in COUNTING)
+
+
+def is_one_of(actor: Actor, names: Iterable[str]) -> bool:
+    """Return whether the actor counts as one person with anybody named: a service account is one with who stands behind it."""
+    return not actor.eyes.isdisjoint(names)
+
+
+def free_to_act(actor: Actor) -> Q:
+    """Say in SQL which tasks bar neither the actor nor anybody who counts as one person with them."""
+    eyes = sorted(actor.eyes)
+    excluded = Q(excluded__has_any_keys=eyes) if len(eyes) > 1 else Q(excluded__contains=eyes)
+    free = ~excluded & free_of_children(eyes)
+    return free & ~Q(extra__has_any_keys=COUNTING) if actor.is_service else free
+
+
+def people_free(task: Task) -> Q:
+    """Say which people a task's rule does not bar: `free_to_act` the other way round."""
+    free = ~Q(username__in=task.excluded) & people_outside(task)
+    if task.excluded:
+        free &= ~Q(same_eyes__has_any_keys=task.excluded)
+    return free & ~Q(kind=Kind.SERVICE) if counts_people(task) else free
 
 
 class TookPartInside(Func):
@@ -28,10 +59,25 @@ class TookPartInside(Func):
     conditional = True
 
 
-def free_of_children(name: str) -> Q:
-    """Say in SQL that a person took no part in a child under way that a task's rule looks into."""
-    took_part = TookPartInside(F("instance_id"), F(f"extra__{INSIDE}"), Value(name))
-    return ~Q(extra__has_key=INSIDE) | ~Q(took_part)
+class StandsForInside(TookPartInside):
+    """Whether a service account behind which a person stands took part in a child under way of an instance."""
+
+    template = (
+        "EXISTS (SELECT FROM jsonb_array_elements_text(%(eyes)s) eye WHERE wf_took_part_inside(%(expressions)s, eye))"
+    )
+
+    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> Any:  # type: ignore[override]
+        """Write the people's own column where the names are asked for."""
+        eyes, _none = compiler.compile(F("same_eyes").resolve_expression(compiler.query))
+        return super().as_sql(compiler, connection, eyes=eyes, **context)
+
+
+def free_of_children(names: Iterable[str]) -> Q:
+    """Say in SQL that none of these took part in a child under way that a task's rule looks into."""
+    free = Q()
+    for name in names:
+        free &= ~Q(TookPartInside(F("instance_id"), F(f"extra__{INSIDE}"), Value(name)))
+    return ~Q(extra__has_key=INSIDE) | free
 
 
 def took_part_inside(instance_id: UUID, steps: Sequence[str], name: str) -> bool:
@@ -59,18 +105,23 @@ def people_outside(task: Task) -> Q:
     steps = task.extra.get(INSIDE)
     if not steps:
         return Q()
-    return ~Q(TookPartInside(Value(task.instance_id), Value(steps, output_field=JSONField()), F("username")))
+    inside = (Value(task.instance_id), Value(steps, output_field=JSONField()))
+    return ~Q(TookPartInside(*inside, F("username"))) & ~Q(StandsForInside(*inside))
 
 
-def hold_turn(person_id: UUID | None) -> None:
+def hold_turn(actor: Actor) -> None:
     """Let one person's acts in a case and in its children come one after the other: each must see the one before."""
+    turns = [f"four_eyes|{name}" for name in sorted(actor.eyes)]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"four_eyes|{person_id}"])
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(turn, 0)) FROM (SELECT unnest(%s::text[]) AS turn) turns",
+            [turns],
+        )
 
 
 def members_of(tenant_id: UUID, roles: Iterable[str], level: int) -> set[str]:
-    """Name the active people of a tenant who hold one of these roles and are of that level."""
-    people = User.objects.filter(tenant_id=tenant_id, is_active=True, level__gte=level)
+    """Name the active people of a tenant who hold one of these roles and are of that level; service accounts are none."""
+    people = User.objects.filter(tenant_id=tenant_id, is_active=True, level__gte=level, kind=Kind.PERSON)
     return set(people.filter(memberships__role__name__in=list(roles)).values_list("username", flat=True))
 
 

@@ -31,7 +31,7 @@ from engine.models.base import OrderedJSONField
 from engine.objects import link, make
 from engine.projection import Loaded
 from engine.task_reasons import principals
-from workflowplatform.accounts.actor import Actor, actor_of
+from workflowplatform.accounts.actor import Actor, actor_by, actor_of
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.accounts.models import Tenant, Token, User
 from workflowplatform.ids import keep_time
@@ -77,7 +77,7 @@ TEMPLATE = _columns(Template, "t", "id", "tenant_id", "name", "title", "concurre
 VERSION = _columns(TemplateVersion, "v", "id", "tenant_id", "template_id", "number", "status", "unavailable")
 TENANT = _columns(Tenant, "n", "id", "name", "concurrent_limit")
 ASSIGNEE = _columns(User, "a", "id", "tenant_id", "username", "full_name")
-PERSON = _columns(User, "p", "id", "tenant_id", "username", "full_name", "level", "is_active")
+PERSON = _columns(User, "p", "id", "tenant_id", "username", "full_name", "level", "is_active", "same_eyes")
 
 TOKEN = _columns(Token, "k")
 HOLDER = _columns(User, "p")
@@ -152,7 +152,7 @@ def token_with(digest: str) -> tuple[Token, Actor] | None:
         return None
     reader = iter(rows[0])
     token, person = TOKEN.read(reader), HOLDER.read(reader)
-    return link(token, user=person), actor_of(person, roles=next(reader))
+    return link(token, user=person), actor_by(token, actor_of(person, roles=next(reader)))
 
 
 def version_to_start(actor: Actor, name: str, number: int | None = None, *, way: access.Way = "manual") -> Startable:
@@ -214,7 +214,7 @@ def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
     if loaded.snapshot is not None and not task.is_over:
         definition = definition_of(version.pk)
         task.excluded = list(barred_from(definition, loaded.snapshot, loaded.facts.started_by, task.token))
-    actor = _as_now(actor, person.is_active, person.level)
+    actor = _as_now(actor, person.is_active, person.level, person.same_eyes)
     return HeldTask(actor, person, task, loaded, offered), sees, fresh
 
 
@@ -236,10 +236,12 @@ def _seen(actor: Actor, task_id: UUID) -> tuple[str, dict[str, Any]]:
     return f"EXISTS ({rule % tuple(f'%({name})s' for name in names)})", dict(zip(names, given, strict=True))
 
 
-def _as_now(actor: Actor, is_active: bool | None, level: int | None) -> Actor:
+def _as_now(actor: Actor, is_active: bool | None, level: int | None, same_eyes: Iterable[str] = ()) -> Actor:
     """Take from the actor what was taken from the person since they came in; refuse one who is not active any more."""
     if not is_active or level is None:
         raise Refused(_("Your account is not active any more."), code="level")
+    if not actor.same_eyes.issuperset(same_eyes):
+        actor = replace(actor, same_eyes=actor.same_eyes.union(same_eyes))
     return actor if level >= actor.level else replace(actor, level=level)
 
 

@@ -169,7 +169,8 @@ def _bar(stage: Stage, effect: BarPeople) -> None:
     task.excluded = list(effect.excluded)
     holder = task.assignee
     decides = definition_of(stage.loaded.version_id).claims_decide
-    if holder and task.status == TaskStatus.CLAIMED and holder.username in effect.excluded and not decides:
+    barred = holder is not None and not {holder.username, *holder.same_eyes}.isdisjoint(effect.excluded)
+    if barred and task.status == TaskStatus.CLAIMED and not decides:
         task.assignee, task.status, task.claimed_at, task.follow_up_at = None, TaskStatus.OPEN, None, None
         _note(stage, task, "released", {"assignee": None}, cause="four_eyes")
     task.save(update_fields=["excluded", "assignee", "status", "claimed_at", "follow_up_at"])

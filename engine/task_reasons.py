@@ -15,7 +15,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from engine.errors import Conflict, Refused, WorkflowError
-from engine.four_eyes import INSIDE, checked_from_outside, participation_of, took_part_inside
+from engine.four_eyes import (
+    INSIDE,
+    checked_from_outside,
+    counts_people,
+    is_one_of,
+    participation_of,
+    took_part_inside,
+)
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from workflowplatform.accounts.actor import Actor
@@ -61,6 +68,10 @@ FOUR_EYES_DID = Sentence(
 )
 FOUR_EYES_KEPT = Sentence(
     _("Four eyes: not %(people)s. You are someone else."), _("Four eyes: not %(people)s. %(name)s is someone else.")
+)
+FOUR_EYES_SERVICE = Sentence(
+    _("It asks for different people, and a service account counts as none."),
+    _("It asks for different people, and %(name)s is a service account."),
 )
 FAMILIAR = Sentence(_("It stays with who began this: %(people)s."))
 FAMILIAR_KEPT = Sentence(
@@ -218,21 +229,24 @@ def _level_reason(actor: Actor, task: Task) -> Reason:
 
 
 def _four_eyes_reason(actor: Actor, task: Task) -> Iterator[Reason]:
-    if _is_barred(actor, task):
+    if actor.is_service and counts_people(task):
+        yield Reason("four_eyes", FOUR_EYES_SERVICE, refusal=Refused)
+    elif _is_barred(actor, task):
         yield _barred(actor, task)
     elif task.excluded:
         yield Reason("four_eyes", FOUR_EYES_KEPT, {"people": _called(task.excluded)})
 
 
 def _is_barred(actor: Actor, task: Task) -> bool:
-    if actor.name in task.excluded or checked_from_outside(task, actor.name):
+    if is_one_of(actor, task.excluded) or any(checked_from_outside(task, name) for name in actor.eyes):
         return True
-    return took_part_inside(task.instance_id, task.extra.get(INSIDE, ()), actor.name)
+    return any(took_part_inside(task.instance_id, task.extra.get(INSIDE, ()), name) for name in actor.eyes)
 
 
 def _barred(actor: Actor, task: Task) -> Reason:
     """Say what somebody did, and when, that keeps them from a task."""
-    done = participation_of(task, actor.name)
+    found = (participation_of(task, name) for name in (actor.name, *sorted(actor.same_eyes)))
+    done = next((act for act in found if act is not None), None)
     if done is None or done.at is None:
         return Reason("four_eyes", FOUR_EYES, refusal=Refused)
     words = {"step": done.title, "when": date_format(timezone.localtime(done.at), "j M Y, H:i")}

@@ -52,6 +52,15 @@ def passwords_hashed_quickly() -> Generator[None, None, None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def account_mails_sent_at_once() -> Generator[None, None, None]:
+    """Send mails about accounts before the page is answered: a test looks for them right after."""
+    with pytest.MonkeyPatch.context() as patch:
+        if apps.ready:
+            patch.setattr("workflowplatform.accounts.mails.at_once", True)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def tables_emptied_quickly() -> Generator[None, None, None]:
     """Delete what a test committed instead of truncating every table."""
     with pytest.MonkeyPatch.context() as patch:

@@ -12,6 +12,7 @@ from uuid import UUID
 from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
 from workflowplatform.logs import logging_settings
 from workflowplatform.services.database_url import from_url
+from workflowplatform.services.proxies import checked_proxies
 from workflowplatform.services.public_url import origin_of
 from workflowplatform.services.refusals import CannotStart
 from workflowplatform.services.running import OWNER_ADDRESS, find_running
@@ -67,8 +68,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "workflowplatform.forwarding.ForwardingMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "workflowplatform.caching.NoStoreMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -112,7 +115,12 @@ WORKFLOW_APPLICATION_ROLE = os.environ.get("WORKFLOW_APPLICATION_ROLE") or (
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "workflowplatform.accounts.backends.PeopleBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+"""Nobody is asked after our own: it raises where it does not let somebody in."""
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -130,6 +138,7 @@ AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_CLIENT_IP_CALLABLE = "workflowplatform.forwarding.caller_address"
 AXES_LOCKOUT_CALLABLE = "workflowplatform.accounts.views.locked_out"
 
 KNOX_TOKEN_MODEL = "accounts.Token"
@@ -162,9 +171,7 @@ WORKFLOW_PUBLIC_URL = origin_of(os.environ.get("WORKFLOW_PUBLIC_URL", ""))
 """Where people reach the product, such as https://workflow.example.com: mails link to it."""
 EMAIL_URL_HOST = os.environ.get("EMAIL_HOST", "")
 EMAIL_BACKEND = (
-    "django.core.mail.backends.smtp.EmailBackend"
-    if EMAIL_URL_HOST
-    else "django.core.mail.backends.console.EmailBackend"
+    "django.core.mail.backends.smtp.EmailBackend" if EMAIL_URL_HOST else "workflowplatform.accounts.mails.UnsentBackend"
 )
 EMAIL_HOST = EMAIL_URL_HOST or "localhost"
 EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "25"))
@@ -184,6 +191,8 @@ SECURE_REDIRECT_EXEMPT = [r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure
 SECURE_HSTS_PRELOAD = _secure
+WORKFLOW_PROXIES = checked_proxies(words("WORKFLOW_PROXIES"))
+"""The networks of the proxies in front, such as 10.0.0.0/24, or `unix`: what others forward is not believed."""
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("WORKFLOW_BEHIND_PROXY") else None
 X_FRAME_OPTIONS = "DENY"
 
@@ -232,6 +241,10 @@ WORKFLOW_DISPATCHER = os.environ.get("WORKFLOW_DISPATCHER", "rq")
 WORKFLOW_HTTP_ALLOW = words("WORKFLOW_HTTP_ALLOW")
 WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.gallery.office")
 """Modules whose import registers python functions that `call: {python: …}` may name."""
+WORKFLOW_TOKEN_DAYS = int(os.environ.get("WORKFLOW_TOKEN_DAYS", "90"))
+WORKFLOW_TOKEN_MOST_DAYS = int(os.environ.get("WORKFLOW_TOKEN_MOST_DAYS", "365"))
+"""How long a token lives where nobody says, and at most; 0: until it is revoked."""
+WORKFLOW_TOKENS_PER_PERSON = int(os.environ.get("WORKFLOW_TOKENS_PER_PERSON", "50"))
 WORKFLOW_TOKEN_REQUESTS = int(os.environ.get("WORKFLOW_TOKEN_REQUESTS", "30000"))
 WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000"))
 """How many REST requests a minute one token and one tenant may make; 0: any number."""

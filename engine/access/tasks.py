@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from engine.access.people import own_tenant, visible_people, visible_roles
 from engine.errors import NotFound
-from engine.four_eyes import free_of_children, people_outside
+from engine.four_eyes import free_to_act, people_free
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models import SavedFilter, Task, TaskAttachment, TaskCandidate, TaskComment, TaskDraft, TaskEvent
 from engine.models.task import TaskQuerySet
@@ -36,8 +36,7 @@ def _is_fit(actor: Actor) -> Q:
     """Say who may act whatever the offer: not those excluded, and where the familiar are named only they; each once."""
     named = [actor.name]
     return Q(
-        ~Q(excluded__contains=named),
-        free_of_children(actor.name),
+        free_to_act(actor),
         Q(familiar=[]) | Q(familiar__contains=named),
         ~Q(answered_by__contains=named),
     )
@@ -187,7 +186,7 @@ def people_to_give(actor: Actor, task: Task) -> QuerySet[User]:
 def people_fit_for(task: Task) -> QuerySet[User]:
     """Return the people who may do a task, whoever holds it now."""
     people = User.objects.filter(tenant_id=task.tenant_id, is_active=True, level__gte=task.min_level)
-    people = people.exclude(username__in=[*task.excluded, *task.answered_by]).filter(people_outside(task))
+    people = people.exclude(username__in=task.answered_by).filter(people_free(task))
     if task.familiar:
         people = people.filter(username__in=task.familiar)
     if task.effective_roles or task.users:

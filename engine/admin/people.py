@@ -31,10 +31,11 @@ from engine.services import people
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.middleware import CHOSEN_TENANT
-from workflowplatform.accounts.models import Role, Tenant, User
+from workflowplatform.accounts.models import Kind, Role, Tenant, User
 from workflowplatform.addresses import origin_for
 from workflowplatform.database.tenancy import crossing
 
+KINDS = [(Kind.PERSON, "Person"), (Kind.SERVICE, "Service account")]
 LEVELS = [(int(level), f"{int(level)} · {level.name.lower()}") for level in Level]
 
 
@@ -64,16 +65,24 @@ class NewPersonForm(PersonForm):
         help_text="They sign in with it: small letters, digits and . _ @ + -",
         widget=UnfoldAdminTextInputWidget(),
     )
+    kind = forms.ChoiceField(
+        choices=KINDS,
+        initial=Kind.PERSON,
+        required=False,
+        help_text="A service account is a program's own: it has tokens, never signs in, and is nobody's second pair of eyes.",
+        widget=UnfoldAdminSelectWidget(),
+    )
     invite = forms.BooleanField(
         required=False,
         label="Send an invitation",
         help_text="A mail with a link by which they choose a password.",
         widget=UnfoldBooleanSwitchWidget(),
     )
-    field_order = ("name", "full_name", "email", "level", "roles", "invite")
+    field_order = ("name", "kind", "full_name", "email", "level", "roles", "invite")
 
     def act(self, typed: dict[str, Any]) -> User:
         invite = typed.pop("invite")
+        typed["kind"] = typed["kind"] or Kind.PERSON
         tenant = Tenant.objects.get(pk=self.actor.tenant_id)
         person = people.create_person(actor=self.actor, tenant=tenant, **typed)
         if invite:
@@ -107,6 +116,18 @@ def invite(request: HttpRequest, person: User) -> str:
     return f"An invitation is on its way to {person.email}."
 
 
+def send_reset(request: HttpRequest, person: User) -> str:
+    """Send a link for a new password."""
+    people.send_reset_link(actor=actor_of(request), person=person, base_url=origin_for(request))
+    return f"A link for a new password is on its way to {person.email}."
+
+
+def confirm_email(request: HttpRequest, person: User) -> str:
+    """Confirm a changed mail address."""
+    people.confirm_email(actor=actor_of(request), person=person)
+    return f"The mail address {person.email} is confirmed."
+
+
 def deactivate(request: HttpRequest, person: User) -> str:
     """Shut a person out."""
     people.deactivate_person(actor=actor_of(request), person=person)
@@ -119,9 +140,19 @@ def reactivate(request: HttpRequest, person: User) -> str:
     return f"{person.display_name} can sign in again."
 
 
-def is_active(actor: Actor, person: User) -> bool:
-    """Offer it while the person may come in."""
-    return person.is_active
+def is_to_invite(actor: Actor, person: User) -> bool:
+    """Offer it while the person may come in and has no password yet."""
+    return person.is_active and not person.is_service and not person.has_usable_password()
+
+
+def has_password(actor: Actor, person: User) -> bool:
+    """Offer it while the person may come in by a password."""
+    return person.is_active and not person.is_service and person.has_usable_password()
+
+
+def has_new_email(actor: Actor, person: User) -> bool:
+    """Offer it while a mail address waits for somebody other than who changed it."""
+    return person.email_held_until is not None and actor.name not in (person.email_changed_by, person.username)
 
 
 def is_active_other(actor: Actor, person: User) -> bool:
@@ -138,11 +169,20 @@ def is_inactive(actor: Actor, person: User) -> bool:
 class PersonAdmin(TenantAdmin):
     visible = staticmethod(access.visible_people)
     list_display = ("who", "level_words", "role_words", "email", "state")
-    list_filter = ("level", "is_active", "roles")
+    list_filter = ("kind", "level", "is_active", "roles")
     search_fields = ("username", "full_name", "email")
     ordering = ("username",)
     buttons = (
-        Button("invite", "Send an invitation", invite, TO_MANAGE_PEOPLE, is_active),
+        Button("invite", "Send an invitation", invite, TO_MANAGE_PEOPLE, is_to_invite),
+        Button("reset", "Send a link for a new password", send_reset, TO_MANAGE_PEOPLE, has_password),
+        Button(
+            "confirm_email",
+            "Confirm the mail address",
+            confirm_email,
+            TO_MANAGE_PEOPLE,
+            has_new_email,
+            preview="Somebody else changed it less than a day ago. Ask the person first: links for a new password go there.",
+        ),
         Button("reactivate", "Reactivate", reactivate, TO_MANAGE_PEOPLE, is_inactive),
         Button(
             "deactivate",
@@ -154,7 +194,7 @@ class PersonAdmin(TenantAdmin):
             preview="They are signed out at once, their tokens are revoked, and tasks they claimed go back to all who may.",
         ),
     )
-    readonly_for_viewers = ("username", "full_name", "email", "level_words", "role_words", "state")
+    readonly_for_viewers = ("username", "kind_words", "full_name", "email", "level_words", "role_words", "state")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).prefetch_related("roles")
@@ -166,16 +206,22 @@ class PersonAdmin(TenantAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         if obj and not self.has_change_permission(request, obj):
             return list(self.readonly_for_viewers)
-        return ["username", "full_name", "email", "level", "roles"] if obj else list(NewPersonForm.field_order)
+        changed = ["username", "kind_words", "full_name", "email", "level", "roles"]
+        return changed if obj else list(NewPersonForm.field_order)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj and not self.has_change_permission(request, obj):
             return self.readonly_for_viewers
-        return ("username",) if obj else ()
+        return ("username", "kind_words") if obj else ()
 
     @display(description="Person", header=True, ordering="username")
     def who(self, person: User) -> list[str]:
         return [person.display_name, person.username]
+
+    @display(description="Kind", ordering="kind")
+    def kind_words(self, person: User) -> str:
+        words = dict(KINDS)[Kind(person.kind)]
+        return f"{words}, made by {person.made_by}" if person.made_by else words
 
     @display(description="Level", ordering="level")
     def level_words(self, person: User) -> str:
@@ -187,11 +233,19 @@ class PersonAdmin(TenantAdmin):
 
     @display(
         description="State",
-        label={"active": "success", "invited": "info", "no password": "warning", "deactivated": "danger"},
+        label={
+            "active": "success",
+            "invited": "info",
+            "service": "info",
+            "no password": "warning",
+            "deactivated": "danger",
+        },
     )
     def state(self, person: User) -> str:
         if not person.is_active:
             return "deactivated"
+        if person.is_service:
+            return "service"
         if person.has_usable_password():
             return "active"
         return "invited" if person.invited_at else "no password"

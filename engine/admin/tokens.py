@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -23,27 +24,37 @@ from engine.models import Audit
 from engine.services import people
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, TO_OPERATE
-from workflowplatform.accounts.models import Token, User
+from workflowplatform.accounts.models import Kind, Token, User
 
-LIVES = [("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is revoked")]
+LIVES = [("30", "30 days"), ("90", "90 days"), ("365", "a year")]
+
+
+def lives() -> list[tuple[str, str]]:
+    """Return how long a token may live, within the operator's bound."""
+    most = settings.WORKFLOW_TOKEN_MOST_DAYS
+    within = [pair for pair in LIVES if not most or int(pair[0]) <= most]
+    return within if most and within else [*within, ("", f"{most} days" if most else "the usual time")]
 
 
 def people_with_tokens(actor: Actor) -> QuerySet[User]:
-    """Return for whom the actor may make tokens: everybody below or level with them from level 5 on, else oneself."""
-    people_seen = access.visible_people(actor).filter(is_active=True)
+    """Return for whom the actor may make tokens: oneself, and from level 5 on service accounts not above them."""
+    own = Q(pk=actor.person_id)
     if actor.level >= TO_MANAGE_PEOPLE:
-        return people_seen.filter(level__lte=actor.level)
-    return people_seen.filter(pk=actor.person_id) if actor.person_id else people_seen.none()
+        own |= Q(kind=Kind.SERVICE, level__lte=actor.level)
+    return access.visible_people(actor).filter(own, is_active=True)
 
 
 class TokenForm(ServiceForm):
     """Make a token."""
 
     person = forms.ModelChoiceField(
-        queryset=User.objects.none(), help_text="The program acts as this person.", widget=UnfoldAdminSelectWidget()
+        queryset=User.objects.none(),
+        label="Of",
+        help_text="The program acts in this name: your own, or a service account's.",
+        widget=UnfoldAdminSelectWidget(),
     )
     name = forms.CharField(max_length=100, label="What it is for", widget=UnfoldAdminTextInputWidget())
-    lives = forms.ChoiceField(choices=LIVES, required=False, label="It ends after", widget=UnfoldAdminSelectWidget())
+    lives = forms.ChoiceField(choices=lives, required=False, label="It ends after", widget=UnfoldAdminSelectWidget())
     plain = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -70,7 +81,7 @@ def revoke(request: HttpRequest, token: Token) -> str:
 class TokenAdmin(TenantAdmin):
     nothing = "No token yet. A program acts by one in the name of a person."
     visible = staticmethod(access.visible_tokens)
-    list_display = ("words", "user", "made", "ends", "used")
+    list_display = ("words", "user", "maker", "made", "ends", "used")
     made = moment_column("created", "Made")
     search_fields = ("name", "user__username")
     ordering = ("-created",)
@@ -90,7 +101,7 @@ class TokenAdmin(TenantAdmin):
         return super().get_form(request, obj, change=change, **kwargs | ({} if obj else {"form": TokenForm}))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return ["name", "user", "made", "ends", "used"] if obj else ["person", "name", "lives"]
+        return ["name", "user", "maker", "made", "ends", "used"] if obj else ["person", "name", "lives"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return self.get_fields(request, obj) if obj else []
@@ -110,6 +121,10 @@ class TokenAdmin(TenantAdmin):
     @display(description="Token", ordering="name")
     def words(self, token: Token) -> str:
         return token.name or "token"
+
+    @display(description="Made by", ordering="made_by")
+    def maker(self, token: Token) -> str:
+        return token.made_by or "–"
 
     @display(description="Ends", ordering="expiry")
     def ends(self, token: Token) -> str:

@@ -19,6 +19,7 @@ from engine.api.serializers import (
     VersionLineSerializer,
 )
 from engine.models.webhook import DELIVERY_STATUSES, STATUSES
+from workflowplatform.accounts.models import Kind
 
 
 class FindingSerializer(Rows):
@@ -160,11 +161,17 @@ class HealthSerializer(Rows):
 
 class PersonSerializer(Rows):
     name = serializers.CharField(source="username")
+    kind = serializers.ChoiceField(choices=Kind.values)
     full_name = serializers.CharField()
     email = serializers.CharField()
+    email_held_until = Moment(
+        allow_null=True,
+        help_text="Until then no link goes to the changed address, unless a second level 5 confirms it.",
+    )
     level = serializers.IntegerField()
     roles = serializers.SerializerMethodField()
     active = serializers.BooleanField(source="is_active")
+    made_by = serializers.CharField()
     created_at = Moment()
 
     def get_roles(self, person: Any) -> list[str]:
@@ -183,6 +190,7 @@ class TokenSerializer(Rows):
     name = serializers.CharField()
     person = serializers.CharField(source="user.username")
     scopes = serializers.ListField(child=serializers.CharField())
+    made_by = serializers.CharField()
     created_at = Moment(source="created")
     expires_at = Moment(source="expiry", allow_null=True)
     last_used_at = Moment(allow_null=True)

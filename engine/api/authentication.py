@@ -9,6 +9,8 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from engine.holding import token_with
+from engine.services.sign_in import is_noted, note_token_use
+from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Token, User
 from workflowplatform.database import tenancy
 
@@ -31,7 +33,7 @@ class TokenAuthentication(BaseAuthentication):
         token, actor = found
         token.actor = actor  # type: ignore[attr-defined]
         tenancy.asked_by(actor.tenant_id)
-        _note_use(token)
+        _note_use(token, actor, request.META.get("REMOTE_ADDR", ""))
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
@@ -39,7 +41,6 @@ class TokenAuthentication(BaseAuthentication):
         return SCHEME
 
 
-def _note_use(token: Token) -> None:
-    now = timezone.now()
-    if token.last_used_at is None or token.last_used_at < now - NOTED_EVERY:
-        Token.objects.filter(pk=token.pk).update(last_used_at=now)
+def _note_use(token: Token, actor: Actor, address: str) -> None:
+    if not is_noted(token, address, timezone.now(), NOTED_EVERY):
+        note_token_use(token=token, actor=actor, address=address)

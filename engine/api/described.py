@@ -194,6 +194,8 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "people/"): Operation(answers.PersonSerializer, inputs.NewPersonBody, 201),
     ("GET", "people/{name}/"): Operation(answers.PersonSerializer),
     ("PUT", "people/{name}/"): Operation(answers.PersonSerializer, inputs.PersonBody),
+    ("POST", "people/{name}/reset/"): Operation(answers.PersonSerializer, inputs.ResetBody),
+    ("POST", "people/{name}/confirm-email/"): Operation(answers.PersonSerializer, inputs.NoBody),
     ("GET", "roles/"): listed(answers.RoleSerializer),
     ("POST", "roles/"): Operation(answers.RoleSerializer, inputs.NewRoleBody, 201),
     ("GET", "roles/{name}/"): Operation(answers.RoleSerializer),

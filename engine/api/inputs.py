@@ -18,6 +18,7 @@ from engine.keyset import moment
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services.sets import MOST_DOCUMENTS
 from engine.services.webhook_events import EVENTS
+from workflowplatform.accounts.models import Kind
 from workflowplatform.accounts.scopes import Scope
 
 LONGEST_SOURCE = 1_000_000
@@ -276,6 +277,7 @@ class NewPersonBody(Body):
     roles = serializers.ListField(child=Text(max_length=63), required=False, max_length=200)
     email = Text(required=False, allow_blank=True, max_length=254)
     full_name = Text(required=False, allow_blank=True, max_length=200)
+    kind = Word(list(Kind.values), required=False, help_text="`service`: a program's own account, with tokens only.")
 
 
 class PersonBody(Body):
@@ -288,6 +290,12 @@ class PersonBody(Body):
     active = Flag(required=False)
 
 
+class ResetBody(Body):
+    """Whether the person's tokens end too."""
+
+    end_tokens = Flag(required=False)
+
+
 class RoleBody(Body):
     title = Text(allow_blank=True, max_length=200)
 
@@ -298,7 +306,7 @@ class NewRoleBody(Body):
 
 
 class NewTokenBody(Body):
-    """A token for oneself, or for a person whom one manages."""
+    """A token for oneself, or for a service account that one manages."""
 
     name = Text(required=False, allow_blank=True, max_length=100)
     person = Text(required=False, allow_null=True, max_length=100)

@@ -19,7 +19,7 @@ from engine import access, coordinator
 from engine.audit import Act, database_now, record
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.four_eyes import took_part_inside
+from engine.four_eyes import is_one_of, took_part_inside
 from engine.kernel.editing import can_be_edited
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.four_eyes import barred_from_passing, children_named
@@ -149,7 +149,9 @@ def _refuse_four_eyes(actor: Actor, instance: Instance, name: str | None) -> Non
     if step is None or loaded.snapshot is None:
         return
     for task, people in barred_from_passing(definition, loaded.snapshot, loaded.facts.started_by, step):
-        if actor.name in people or took_part_inside(instance.pk, children_named(definition, task), actor.name):
+        inside = children_named(definition, task)
+        took_part = any(took_part_inside(instance.pk, inside, name) for name in actor.eyes)
+        if actor.is_service or took_part or is_one_of(actor, people):
             message = _("Four eyes: you took part in this before, so someone else must operate past %(task)s.")
             raise Refused(message % {"task": task.id.replace("_", " ")}, code="four_eyes")
 

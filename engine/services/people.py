@@ -1,9 +1,10 @@
 """Verbs about who there is: tenants, roles, people, their levels and their tokens.
 
 The rules, for every door: level 5 manages the people of the own tenant; nobody gives a level above their own, nor
-changes somebody above it; only level 6 makes tenants and enters another one, and entering is audited there. An act
-without an actor is the operator's, at the command line. What concerns a person stands in that person's chain, the rest
-in the tenant's.
+changes somebody above it; only level 6 makes tenants and enters another one, and entering is audited there. Nobody gets
+to act as another person: tokens are made for oneself and for service accounts, passwords are chosen by a mailed link, and a
+changed mail address waits a day or for a second level 5. Service accounts manage nobody. An act without an actor is the
+operator's, at the command line. What concerns a person stands in that person's chain, the rest in the tenant's.
 """
 
 import logging
@@ -13,6 +14,7 @@ from datetime import timedelta
 from smtplib import SMTPException
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
@@ -20,17 +22,29 @@ from django.utils import timezone
 
 from engine.admission import admit_waiting
 from engine.audit import Act, record
-from engine.errors import Invalid, NotFound, Refused
+from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
+from engine.services.sign_in import end_all_tokens
 from engine.services.tasks import release_all_of
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
-from workflowplatform.accounts.mails import invitation_link, send_invitation
-from workflowplatform.accounts.models import Membership, Role, Tenant, Token, User
+from workflowplatform.accounts.mails import (
+    can_send,
+    invitation_link,
+    reset_link,
+    send_address_changed,
+    send_invitation,
+    send_reset,
+    soon,
+)
+from workflowplatform.accounts.models import EMAIL_WAITS, Kind, Membership, Role, Tenant, Token, User
 from workflowplatform.accounts.scopes import Scope
 
 DEFAULT_ROLES = {"finance": "Finance", "hr": "HR", "support": "Support", "management": "Management"}
+
+COMMAND_LINE = "command line"
+"""Who made what the operator makes at the server's shell."""
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 
@@ -126,16 +140,27 @@ def create_person(
     password: str | None = None,
     email: str = "",
     full_name: str = "",
+    kind: str = Kind.PERSON,
 ) -> User:
-    """Add a person to a tenant. Without a password they come in by an invitation or by token only."""
+    """Add a person or a service account to a tenant. Without a password people come in by an invitation only."""
     acting = _manager(actor, tenant)
     _refuse_level_above(acting, level)
-    person = User(tenant=tenant, username=name.lower(), level=level, email=email, full_name=full_name)
+    if kind == Kind.SERVICE and password is not None:
+        words = "A service account has no password; make it a token."
+        raise Invalid(words, [FieldError("password", "service", words)])
+    person = User(tenant=tenant, username=name.lower(), level=level, email=email, full_name=full_name, kind=kind)
+    person.made_by = _maker(actor)
     _set_password(person, password)
     _insert(person)
+    if person.is_service:
+        _stand_behind(person, acting)
     held = _roles_named(tenant, roles)
     Membership.objects.bulk_create(Membership(tenant=tenant, user=person, role=role) for role in held)
     facts = {"name": person.username, "level": level, "roles": [role.name for role in held], "email": email}
+    if person.is_service:
+        facts["kind"] = str(person.kind)
+    if password is not None:
+        facts["password"] = f"set by {_maker(actor)}"
     record(person, Act("create_person", new=facts), actor=acting)
     return person
 
@@ -144,12 +169,9 @@ def create_person(
 def invite_person(*, actor: Actor | None, person: User, base_url: str) -> User:
     """Send somebody a link by which they choose a password; `base_url` is where the door that invites stands."""
     acting, person = _to_manage(actor, person)
-    if not person.email:
-        raise Invalid(
-            "An invitation needs an address.", [FieldError("email", "required", "Enter an address to write to.")]
-        )
-    if not person.is_active:
-        raise Refused(f"{person.display_name} is deactivated. Reactivate them first.", code="inactive")
+    _refuse_unreachable(person)
+    if person.has_usable_password():
+        raise Refused(f"{person.display_name} has a password already; send a link for a new one.", code="status")
     person.invited_at = timezone.now()
     person.save(update_fields=["invited_at"])
     record(person, Act("invite_person", new={"email": person.email}), actor=acting)
@@ -167,9 +189,100 @@ def _send(person: User, base_url: str) -> None:
 
 @in_one_transaction
 def change_details(*, actor: Actor, person: User, full_name: str, email: str) -> User:
-    """Change how somebody is called and where mails go."""
+    """Change how somebody is called and where mails go; a new address waits, and the old one is told."""
     acting, person = _to_manage(actor, person)
-    return _change(person, "change_details", {"full_name": full_name, "email": email}, actor=acting)
+    old = person.email
+    person = _change(person, "change_details", {"full_name": full_name, "email": email}, actor=acting)
+    if person.email != old:
+        _hold_email(person, old, acting)
+    return person
+
+
+def _hold_email(person: User, old: str, acting: Actor) -> None:
+    """Let a new mail address open nothing for a day: whoever enters their own could ask for a new password there."""
+    if _may_have_acted(person):
+        person.email_changed_at, person.email_changed_by = timezone.now(), acting.name
+        person.save(update_fields=["email_changed_at", "email_changed_by"])
+    if old:
+        by = acting.name
+        transaction.on_commit(lambda: soon(lambda: send_address_changed(person, old=old, by=by), person=person))
+
+
+def _may_have_acted(person: User) -> bool:
+    """Return whether there is somebody to act as: one who never came in yet has no name to lose."""
+    came_in = person.last_login is not None or person.has_usable_password()
+    return came_in or Token.objects.filter(user=person).exists()
+
+
+@in_one_transaction
+def confirm_email(*, actor: Actor, person: User) -> User:
+    """Confirm a new mail address as a second level 5, so that it opens at once."""
+    acting, person = _to_manage(actor, person)
+    if person.email_held_until is None:
+        raise Conflict(f"The mail address of {person.display_name} waits for nobody.", code="status")
+    _refuse_self(acting, person, "confirm your own mail address")
+    if acting.name == person.email_changed_by:
+        raise Refused("You changed this mail address; a second administrator confirms it.", code="four_eyes")
+    if _is_new(acting, person):
+        words = "Only somebody who had an account a day before the change confirms a mail address."
+        raise Refused(words, code="four_eyes")
+    changed_by = person.email_changed_by
+    person.email_changed_at, person.email_changed_by = None, ""
+    person.save(update_fields=["email_changed_at", "email_changed_by"])
+    record(person, Act("confirm_email", new={"email": person.email, "changed_by": changed_by}), actor=acting)
+    return person
+
+
+def _is_new(acting: Actor, person: User) -> bool:
+    """Return whether the second level 5 is so new that the first may have made them for this."""
+    assert person.email_changed_at is not None
+    before = person.email_changed_at - EMAIL_WAITS
+    return not User.objects.filter(username=acting.name, created_at__lt=before).exists()
+
+
+@in_one_transaction
+def send_reset_link(*, actor: Actor, person: User, base_url: str, end_tokens: bool = False) -> User:
+    """Send somebody a link for a new password, or for their first; nobody types a password for another person."""
+    acting, person = _to_manage(actor, person)
+    if end_tokens:
+        end_all_tokens(person=person, actor=acting)
+    if not person.has_usable_password():
+        return invite_person(actor=actor, person=person, base_url=base_url)
+    _refuse_unreachable(person)
+    record(person, Act("send_reset", new={"email": person.email}), actor=acting)
+    transaction.on_commit(lambda: soon(lambda: send_reset(person, base_url=base_url), person=person))
+    return person
+
+
+@in_one_transaction
+def make_reset_link(*, person: User) -> str:
+    """Make the link itself, for the operator to hand over where no mail goes; the audit says that it was made."""
+    if person.is_service or not person.is_active:
+        raise Refused(f"{person.display_name} does not sign in.", code="service" if person.is_service else "inactive")
+    has_password = person.has_usable_password()
+    act = Act("send_reset" if has_password else "invite_person", new={"made_by": COMMAND_LINE})
+    record(person, act, actor=operator_actor(person.tenant_id))
+    return (reset_link if has_password else invitation_link)(person, base_url=settings.WORKFLOW_PUBLIC_URL)
+
+
+def _refuse_unreachable(person: User) -> None:
+    """Refuse to mail a link that nobody would get, or that somebody else might."""
+    if person.is_service:
+        words = f"{person.display_name} is a service account and never signs in; make it a token."
+        raise Refused(words, code="service")
+    if not person.email:
+        words = "An invitation needs an address."
+        raise Invalid(words, [FieldError("email", "required", "Enter an address to write to.")])
+    if not person.is_active:
+        raise Refused(f"{person.display_name} is deactivated. Reactivate them first.", code="inactive")
+    if not can_send():
+        words = "This server sends no mail: EMAIL_HOST is not set. There, manage.py reset_link NAME prints a link."
+        raise Refused(words, code="no_mail")
+    if person.email_held_until is not None:
+        words = f"The mail address of {person.display_name} was changed by {person.email_changed_by.capitalize()}"
+        raise Refused(
+            f"{words} less than a day ago. Wait, or let a second administrator confirm it.", code="email_waits"
+        )
 
 
 @in_one_transaction
@@ -241,17 +354,51 @@ def create_token(
     scopes: Iterable[str] = (),
     expires_in: timedelta | None = None,
 ) -> tuple[Token, str]:
-    """Make a token for a program that acts as this person. Its text is returned once and kept nowhere."""
+    """Make a token for oneself or for a service account. Its text is returned once and kept nowhere."""
     acting, person = _to_manage(actor, person, self_too=True)
+    if actor is not None:
+        _refuse_token_of_another(actor, person)
     if not person.is_active:
         raise Refused(f"{person.display_name} is deactivated and can have no token.", code="inactive")
+    if actor is not None:
+        _refuse_too_many(person)
     narrowed = _known_scopes(scopes)
     if expires_in is not None and expires_in <= timedelta(0):
         raise Invalid("A token ends in the future.", [FieldError("expires_in", "past", "Enter a time ahead.")])
-    token, plain = Token.objects.create(person, expiry=expires_in, name=name, tenant=person.tenant, scopes=narrowed)
-    facts = {"name": name, "key": token.token_key, "scopes": narrowed}
+    token, plain = Token.objects.create(
+        person, expiry=_life(expires_in), name=name, tenant=person.tenant, scopes=narrowed, made_by=_maker(actor)
+    )
+    facts = {"name": name, "key": token.token_key, "scopes": narrowed, "made_by": token.made_by}
+    if person.is_service:
+        _stand_behind(person, acting)
     record(person, Act("create_token", new=facts), actor=acting)
     return token, plain
+
+
+def _refuse_token_of_another(actor: Actor, person: User) -> None:
+    """Refuse what would let somebody act as another person, and a program make itself another way in."""
+    if actor.is_service:
+        raise Refused("A service account makes no tokens; its administrators do.", code="service")
+    if actor.person_id != person.pk and not person.is_service:
+        words = (
+            f"A token of {person.display_name} would act as them. Make a service account, or let them make their own."
+        )
+        raise Refused(words, code="self")
+
+
+def _stand_behind(account: User, acting: Actor) -> None:
+    """Keep that an actor could act by a service account: from now on four eyes count both as one person."""
+    if acting.person_id is None:
+        return
+    maker = User.objects.select_for_update(no_key=True).get(pk=acting.person_id)
+    for row, name in ((account, maker.username), (maker, account.username)):
+        if name not in row.same_eyes:
+            row.same_eyes = [*row.same_eyes, name]
+            row.save(update_fields=["same_eyes"])
+
+
+def _maker(actor: Actor | None) -> str:
+    return actor.name if actor is not None else COMMAND_LINE
 
 
 def _known_scopes(scopes: Iterable[str]) -> list[str]:
@@ -261,6 +408,26 @@ def _known_scopes(scopes: Iterable[str]) -> list[str]:
         words = f"There is no scope {unknown[0]}; use {', '.join(Scope)}."
         raise Invalid(words, [FieldError("scopes", "unknown", words)])
     return wanted
+
+
+def _life(wished: timedelta | None) -> timedelta | None:
+    """Return how long a token lives: as wished, within the operator's bound; not said: the usual time."""
+    most = settings.WORKFLOW_TOKEN_MOST_DAYS
+    if wished is None:
+        usual = settings.WORKFLOW_TOKEN_DAYS or most
+        days = min(usual, most) if most else usual
+        return timedelta(days=days) if days else None
+    if most and wished > timedelta(days=most):
+        words = f"A token lives at most {most} days here."
+        raise Invalid(words, [FieldError("expires_in", "too_long", words)])
+    return wished
+
+
+def _refuse_too_many(person: User) -> None:
+    living = Token.objects.filter(user=person).exclude(expiry__lte=timezone.now()).count()
+    if living >= settings.WORKFLOW_TOKENS_PER_PERSON:
+        words = f"{person.display_name} has {living} tokens, which is the most. Revoke one that is not used any more."
+        raise Conflict(words, code="limit", limit=settings.WORKFLOW_TOKENS_PER_PERSON)
 
 
 @in_one_transaction
@@ -281,6 +448,8 @@ def _manager(actor: Actor | None, tenant: Tenant) -> Actor:
         return operator_actor(tenant.pk)
     if actor.tenant_id != tenant.pk:
         raise NotFound
+    if actor.is_service:
+        raise Refused("A service account manages no people, roles or tokens.", code="service")
     _refuse_below(actor, TO_MANAGE_PEOPLE, "manage people")
     return actor
 

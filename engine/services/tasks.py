@@ -170,7 +170,7 @@ def note_act(
 def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> None:
     """Raise the first rule that forbids the actor to claim or complete this task."""
     if INSIDE in task.extra or task.instance.parent_token is not None:
-        hold_turn(actor.person_id)
+        hold_turn(actor)
     refusal = access.refuse_act(actor, task, offered=offered)
     if refusal is not None:
         raise refusal

@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import Client
 from knox.auth import TokenAuthentication
+from pytest_django import Settings
 
+from engine.checks import check_demo_people, check_proxies
 from engine.models import Audit
 from tests.cast import Cast
 from workflowplatform.accounts.models import Role, Tenant, Token, User
+from workflowplatform.services.proxies import checked_proxies
+from workflowplatform.services.refusals import CannotStart
 
 
 def run(*words: str) -> str:
@@ -110,3 +115,59 @@ def test_a_refused_command_exits_unclean_without_a_traceback() -> None:
     assert done.returncode != 0
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+def test_reset_link_lets_a_person_choose_a_password_and_is_audited(cast: Cast, settings: Settings) -> None:
+    settings.WORKFLOW_PUBLIC_URL = "http://testserver"
+    link = run("reset_link", "uri").strip()
+    assert link.startswith("http://testserver/accounts/invitation/")
+    client = Client()
+    place = client.get(link, follow=True).redirect_chain[-1][0]
+    client.post(place, {"new_password1": "a long enough word", "new_password2": "a long enough word"})
+    assert User.objects.get(username="uri").check_password("a long enough word")
+    assert "/accounts/reset/" in run("reset_link", "uri")
+    rows = Audit.objects.filter(subject_id=cast.uri.pk, actor_name="operator").order_by("seq")
+    assert [(row.action, row.new.get("made_by")) for row in rows][1:] == [
+        ("invite_person", "command line"),
+        ("send_reset", "command line"),
+    ]
+
+
+def test_service_account_is_created_and_gets_no_link(cast: Cast) -> None:
+    token = run("person", "create", "robot", "--tenant", "acme", "--level", "2", "--kind", "service", "--token").strip()
+    assert owner_of(token).kind == "service"
+    for words in (("reset_link", "robot"), ("person", "create", "r2", "--tenant", "acme", "--level", "2", "--kind",
+                                            "service", "--password", "a long enough word")):  # fmt: skip
+        with pytest.raises(CommandError, match=r"does not sign in|has no password"):
+            run(*words)
+
+
+def test_token_of_a_new_person_is_the_operators_whoever_creates_them(cast: Cast) -> None:
+    printed = run("person", "create", "nina", "--tenant", "acme", "--level", "4", "--token", "--as", "gwen")
+    assert Token.objects.get(user=owner_of(printed.strip())).made_by == "command line"
+
+
+@pytest.mark.security("check --deploy tries that no demo password works")
+def test_deploy_check_refuses_demo_passwords(cast: Cast) -> None:
+    assert check_demo_people() == []
+    cast.gwen.set_password("demo-gwen")
+    cast.gwen.save(update_fields=["password"])
+    (found,) = check_demo_people()
+    assert (found.id, found.is_serious()) == ("workflow.E011", True)
+    User.objects.filter(pk=cast.gwen.pk).update(is_active=False)
+    assert check_demo_people() == []
+
+
+def test_deploy_check_asks_for_the_proxies_behind_one(settings: Settings) -> None:
+    assert check_proxies() == []
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    assert [found.id for found in check_proxies()] == ["workflow.W003"]
+    settings.WORKFLOW_PROXIES = ["127.0.0.1"]
+    assert check_proxies() == []
+
+
+def test_proxies_that_are_no_networks_stop_the_start() -> None:
+    assert checked_proxies(["10.0.0.1/24", "::1", "unix"]) == ["10.0.0.1/24", "::1", "unix"]
+    for word in ("proxy.example.com", "10.0.0.0/33", "*"):
+        with pytest.raises(CannotStart, match="WORKFLOW_PROXIES"):
+            checked_proxies([word])

@@ -1,13 +1,16 @@
 """Who may change whom, and what each act leaves behind."""
 
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user
 from django.core.mail import EmailMessage
+from django.db import connection
 from django.http import HttpRequest
 from django.test import Client
+from django.utils import timezone
 
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import Audit
@@ -196,8 +199,8 @@ def test_weak_password_is_a_field_error(cast: Cast) -> None:
     assert {error.path for error in refusal.value.errors} == {"password"}
 
 
-def test_token_text_is_given_once_and_kept_hashed(cast: Cast, gwen: Actor) -> None:
-    token, plain = people.create_token(actor=gwen, person=cast.ada, name="ci", expires_in=timedelta(days=1))
+def test_token_text_is_given_once_and_kept_hashed(cast: Cast, gwen: Actor, ada: Actor) -> None:
+    token, plain = people.create_token(actor=ada, person=cast.ada, name="ci", expires_in=timedelta(days=1))
     assert plain not in str(Token.objects.filter(pk=token.pk).values().get())
     assert (token.tenant_id, token.name) == (cast.acme.pk, "ci")
     assert token.expiry is not None
@@ -276,9 +279,28 @@ def test_nobody_deactivates_themselves(cast: Cast, gwen: Actor) -> None:
 def test_a_deactivated_person_gets_no_token_and_no_invitation(cast: Cast, gwen: Actor) -> None:
     people.deactivate_person(actor=gwen, person=cast.uri)
     for act in (
-        lambda: people.create_token(actor=gwen, person=cast.uri),
+        lambda: people.create_token(actor=None, person=cast.uri),
         lambda: people.invite_person(actor=gwen, person=cast.uri, base_url="http://testserver"),
     ):
         with pytest.raises(Refused) as refusal:
             act()
         assert refusal.value.code == "inactive"
+
+
+def test_upgrade_names_the_makers_of_tokens_and_ends_those_made_for_others(cast: Cast) -> None:
+    migration = import_module("engine.migrations.0030_token_makers")
+    own, _ = people.create_token(actor=cast.actor("uri"), person=cast.uri, expires_in=timedelta(days=300))
+    shell, _ = people.create_token(actor=None, person=cast.ada, expires_in=timedelta(days=300))
+    others, _ = people.create_token(actor=cast.actor("adam"), person=cast.adam, expires_in=timedelta(days=300))
+    made = Audit.objects.get(subject_id=cast.adam.pk, action="create_token")
+    Token.objects.update(made_by="")
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute("UPDATE wf_audit SET actor_name = 'gwen' WHERE id = %s", [made.pk])
+        cursor.execute("SET LOCAL session_replication_role = origin")
+        cursor.execute(migration.NAME)
+        cursor.execute(migration.END)
+    found = {token.pk: token for token in Token.objects.all()}
+    assert [found[token.pk].made_by for token in (own, shell, others)] == ["uri", "command line", "gwen"]
+    lives = [(found[token.pk].expiry - timezone.now()).days for token in (own, shell, others)]  # type: ignore[operator]
+    assert lives == [299, 299, 29]

@@ -136,11 +136,12 @@ def test_roles_are_added_and_renamed_but_keep_their_name(cast: Cast, sign_in: Si
 
 def test_token_text_is_shown_once_and_left_in_no_cookie(cast: Cast, sign_in: SignIn) -> None:
     browser = sign_in("gwen")
-    answer = browser.post("/admin/accounts/token/add/", {"person": str(cast.ada.pk), "name": "ci", "lives": "30"})
+    robot = people.create_person(actor=cast.actor("gwen"), tenant=cast.acme, name="robot", level=4, kind="service")
+    answer = browser.post("/admin/accounts/token/add/", {"person": str(robot.pk), "name": "ci", "lives": "30"})
     shown = re.search(r'id="token">([0-9a-f]{64})<', words_of(answer))
     assert shown
     token = Token.objects.get()
-    assert (token.user, token.name) == (cast.ada, "ci")
+    assert (token.user, token.name, token.made_by) == (robot, "ci", "gwen")
     for address in ("/admin/accounts/token/", page(token), page(token, "history")):
         assert shown[1] not in words_of(browser.get(address))
     assert shown[1] not in str(browser.cookies)

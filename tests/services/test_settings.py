@@ -55,7 +55,7 @@ def warned() -> set[str | None]:
     return {message.id for message in run_checks(include_deployment_checks=True)}
 
 
-def test_mail_without_a_public_address_is_warned_of(settings: Any) -> None:
+def test_mail_without_a_public_address_is_warned_of(db: None, settings: Any) -> None:
     settings.WORKFLOW_PUBLIC_URL = settings.EMAIL_URL_HOST = ""
     assert "workflow.W001" not in warned()
     settings.EMAIL_URL_HOST = "smtp.example.com"
@@ -64,7 +64,7 @@ def test_mail_without_a_public_address_is_warned_of(settings: Any) -> None:
     assert "workflow.W001" not in warned()
 
 
-def test_many_hosts_without_shared_files_are_warned_of(settings: Any) -> None:
+def test_many_hosts_without_shared_files_are_warned_of(db: None, settings: Any) -> None:
     assert "workflow.W002" not in warned()
     settings.WORKFLOW_HOSTS = 2
     assert "workflow.W002" in warned()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
-from workflowplatform.accounts.models import Membership, Tenant, User
+from workflowplatform.accounts.models import Membership, Tenant, Token, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,16 @@ class Actor:
     tenant_id: UUID
     home_tenant_id: UUID
     roles: frozenset[UUID] = frozenset()
+    is_service: bool = False
+    same_eyes: frozenset[str] = frozenset()
+    """The service accounts behind which a person stands; of a service account, the people behind it."""
+    via: str = ""
+    """By what the actor came in where it was no session: a token, and who made it."""
+
+    @property
+    def eyes(self) -> frozenset[str]:
+        """Name everybody who counts as one person with the actor where people are counted."""
+        return self.same_eyes | {self.name}
 
     @property
     def crosses(self) -> bool:
@@ -41,7 +51,15 @@ def actor_of(user: User, roles: Iterable[UUID] | None = None) -> Actor:
         tenant_id=user.tenant_id,
         home_tenant_id=user.tenant_id,
         roles=frozenset(held),
+        is_service=user.is_service,
+        same_eyes=frozenset(user.same_eyes),
     )
+
+
+def actor_by(token: Token, actor: Actor) -> Actor:
+    """Say by which token somebody acts: the audit keeps it with what they do."""
+    maker = f", made by {token.made_by}" if token.made_by else ""
+    return replace(actor, via=f"via token {token.name or token.token_key}{maker}")
 
 
 def engine_actor(tenant_id: UUID) -> Actor:

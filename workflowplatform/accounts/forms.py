@@ -9,7 +9,6 @@ from django.contrib.auth import forms as auth_forms
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from workflowplatform.accounts import mails
 from workflowplatform.accounts.models import User
 from workflowplatform.database import tenancy
 
@@ -70,6 +69,12 @@ class SignInForm(Looks, auth_forms.AuthenticationForm):
 class SavesPassword(auth_forms.SetPasswordForm):  # type: ignore[type-arg]
     """Write the password alone: a person's row also carries their audit chain, which others may be moving on."""
 
+    end_tokens = forms.BooleanField(
+        label=_("End my tokens too"),
+        required=False,
+        help_text=_("Programs that act in your name stop until you make new ones."),
+    )
+
     def save(self, commit: bool = True) -> User:
         self.user.set_password(self.cleaned_data["new_password1"])
         self.user.save(update_fields=["password"])
@@ -81,7 +86,17 @@ class ChangePasswordForm(Looks, SavesPassword, auth_forms.PasswordChangeForm):  
 
 
 class SetPasswordForm(Looks, SavesPassword):
-    pass
+    """Choose a new password by a link: whoever forgot the old one may have lost more than that."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["end_tokens"].initial = True
+
+
+class FirstPasswordForm(Looks, SavesPassword):
+    """Choose the first password: there are no tokens yet."""
+
+    end_tokens = None  # type: ignore[assignment]  # a form without the field
 
 
 class ResetForm(Looks, auth_forms.PasswordResetForm):
@@ -92,17 +107,9 @@ class ResetForm(Looks, auth_forms.PasswordResetForm):
         with tenancy.crossing("sign-in"):
             return list(super().get_users(email))
 
-    def send_mail(
-        self,
-        subject_template_name: str,
-        email_template_name: str,
-        context: dict[str, Any],
-        from_email: str | None,
-        to_email: str,
-        html_email_template_name: str | None = None,
-    ) -> None:
-        base = settings.WORKFLOW_PUBLIC_URL or f"{context['protocol']}://{context['domain']}"
-        mails.send_reset(context["user"], base_url=base, uid=context["uid"], token=context["token"])
+    def people(self) -> list[User]:
+        """Return who has the address and may choose a new password by mail; their rows say whether that waits."""
+        return [person for person in self.get_users(self.cleaned_data["email"]) if isinstance(person, User)]
 
 
 class SettingsForm(Looks, forms.ModelForm):  # type: ignore[type-arg]

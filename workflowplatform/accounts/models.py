@@ -1,14 +1,16 @@
 """Who there is: tenants, people with a level, the roles they hold, and the tokens their programs use."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Lower
+from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
@@ -52,6 +54,17 @@ class Tenant(AuditedSubject):
         return self.title or self.name
 
 
+class Kind(models.TextChoices):
+    """Who acts: a person, or a program that acts in its own name."""
+
+    PERSON = "person"
+    SERVICE = "service"
+
+
+EMAIL_WAITS = timedelta(hours=24)
+"""How long after a change of the mail address nobody gets a new password by mail, unless a second level 5 confirms it."""
+
+
 class PeopleManager(BaseUserManager["User"]):
     def get_by_natural_key(self, username: str | None) -> "User":
         """Find a person by name, whatever the case typed."""
@@ -66,6 +79,13 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
     username = models.CharField(_("name"), max_length=100, unique=True, validators=[username])
     full_name = models.CharField(max_length=200, blank=True)
     email = models.EmailField(blank=True)
+    kind = models.CharField(max_length=7, choices=Kind.choices, default=Kind.PERSON, db_default=Kind.PERSON)
+    """A service account has tokens and no password, and is nobody's second pair of eyes."""
+    made_by = models.CharField(max_length=100, default="", db_default="", blank=True, editable=False)
+    same_eyes = models.JSONField(
+        default=list, db_default=Value([], output_field=models.JSONField()), blank=True, editable=False
+    )
+    """Of a service account: who made it or a token of it. Of a person: the service accounts behind which they stand."""
     level = models.PositiveSmallIntegerField(
         choices=[(int(level), f"{int(level)} {level.name.lower()}") for level in Level], default=int(Level.USER)
     )
@@ -82,6 +102,9 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
         "Role", through="Membership", related_name="people"
     )
     session_epoch = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    email_changed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    email_changed_by = models.CharField(max_length=100, default="", db_default="", blank=True, editable=False)
+    """Since when the mail address waits for its day to pass, or for a second level 5 to confirm it; empty: it does not."""
     invited_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -100,6 +123,7 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
             models.CheckConstraint(condition=Q(level__gte=1, level__lte=6), name="person_level_1_to_6"),
             models.CheckConstraint(condition=Q(username=Lower(F("username"))), name="person_name_in_small_letters"),
             models.UniqueConstraint(fields=("tenant", "id"), name="person_in_tenant"),
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="person_kind_known"),
         )
 
     def __str__(self) -> str:
@@ -108,6 +132,16 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
     @property
     def display_name(self) -> str:
         return self.full_name or self.username.capitalize()
+
+    @property
+    def email_held_until(self) -> datetime | None:
+        """Say until when a changed mail address that nobody else has confirmed gets no links."""
+        until = self.email_changed_at and self.email_changed_at + EMAIL_WAITS
+        return until if until and until > timezone.now() else None
+
+    @property
+    def is_service(self) -> bool:
+        return self.kind == Kind.SERVICE
 
     @property
     def is_staff(self) -> bool:
@@ -188,7 +222,12 @@ class Token(AbstractAuthToken):
 
     name = models.CharField(max_length=100, blank=True)
     scopes = models.JSONField(default=list, blank=True)
+    made_by = models.CharField(max_length=100, default="", db_default="", blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    used_from = models.JSONField(
+        default=list, db_default=Value([], output_field=models.JSONField()), blank=True, editable=False
+    )
+    """The addresses from which it was used on the day of its last use, as far as they are counted."""
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
 
     class Meta:
@@ -197,3 +236,19 @@ class Token(AbstractAuthToken):
 
     def __str__(self) -> str:
         return f"{self.name or 'token'} of {self.user}"
+
+
+class SignInTally(models.Model):
+    """How often something failed lately under one key: a name, an address, or the mail address of a reset. No tenant's."""
+
+    key = models.CharField(primary_key=True, max_length=200)
+    failures = models.PositiveIntegerField(default=0)
+    at = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "wf_sign_in_tallies"
+        indexes = (models.Index(fields=("at",), name="sign_in_tally_age"),)
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,6 +1,5 @@
 """Addresses of the account pages."""
 
-from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from workflowplatform.accounts import views
@@ -8,7 +7,7 @@ from workflowplatform.accounts import views
 app_name = "accounts"
 urlpatterns = [
     path("login/", views.SignIn.as_view(), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logout/", views.SignOut.as_view(), name="logout"),
     path("password/", views.ChangePassword.as_view(), name="password_change"),
     path("reset/", views.AskReset.as_view(), name="password_reset"),
     path("reset/sent/", views.ResetAsked.as_view(), name="password_reset_done"),

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
@@ -14,21 +14,78 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from django.views.generic import UpdateView
 
-from workflowplatform.accounts import forms
+from engine.services import sign_in
+from workflowplatform.accounts import attempts, forms, mails
+from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.mails import invitation_tokens
 from workflowplatform.accounts.models import User
+from workflowplatform.addresses import origin_for
 from workflowplatform.database import tenancy
+from workflowplatform.forwarding import caller_address
+
+QUARTER_OF_AN_HOUR = 900
 
 
 class SignIn(views.LoginView):
+    """Sign in; failures are slowed down and kept in the person's chain."""
+
     template_name = "accounts/sign_in.html"
     authentication_form = forms.SignInForm
     redirect_authenticated_user = True
 
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
+        """Let whoever failed too often wait, before any password is looked at."""
+        name = self._name()
+        wait = attempts.seconds_to_wait(name, caller_address(request)) if name else 0
+        if not wait:
+            return super().post(request, *args, **kwargs)
+        self._note_lock(wait)
+        return too_many(request, wait)
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        answer = super().form_valid(form)
+        attempts.succeed(self._name(), caller_address(self.request))
+        sign_in.note_act(person=form.get_user(), action="sign_in", address=caller_address(self.request))
+        return answer
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        if getattr(self.request, "axes_locked_out", False):
+            self._note_lock(QUARTER_OF_AN_HOUR)
+        elif self._name():
+            sign_in.note_attempt(name=self._name(), action="fail_sign_in", address=caller_address(self.request))
+        return super().form_invalid(form)
+
+    def _name(self) -> str:
+        return self.request.POST.get("username", "").strip().lower().replace("\0", "")
+
+    def _note_lock(self, seconds: int) -> None:
+        name, address = self._name(), caller_address(self.request)
+        if attempts.is_news(f"{name}|{address}", max(seconds, 60)):
+            sign_in.note_attempt(name=name, action="lock_sign_in", address=address)
+
+
+class SignOut(views.LogoutView):
+    """Sign out, which stands in the person's chain."""
+
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
+        person, address = request.user, caller_address(request)
+        answer = super().post(request, *args, **kwargs)
+        if isinstance(person, User):
+            sign_in.note_act(person=person, action="sign_out", address=address)
+        return answer
+
 
 def locked_out(request: HttpRequest, credentials: Any = None, *args: Any, **kwargs: Any) -> HttpResponse:
     """Say that too many attempts failed; django-axes calls this by AXES_LOCKOUT_CALLABLE."""
-    return render(request, "accounts/locked_out.html", status=429)
+    return too_many(request, QUARTER_OF_AN_HOUR)
+
+
+def too_many(request: HttpRequest, seconds: int) -> HttpResponse:
+    """Say how long to wait."""
+    context = {"seconds": seconds if seconds < 60 else 0, "minutes": -(-seconds // 60), "mails": mails.can_send()}
+    answer = render(request, "accounts/locked_out.html", context, status=429)
+    answer["Retry-After"] = str(seconds)
+    return answer
 
 
 class ChangePassword(views.PasswordChangeView):
@@ -38,13 +95,41 @@ class ChangePassword(views.PasswordChangeView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         messages.success(self.request, _("Password changed."))
-        return super().form_valid(form)
+        answer = super().form_valid(form)
+        note_password(self.request, form, "change_password")
+        return answer
+
+
+def note_password(request: HttpRequest, form: Any, action: str) -> None:
+    """Keep that a person chose a password, and end their tokens where they wished it."""
+    sign_in.note_act(person=form.user, action=action, address=caller_address(request))
+    if form.cleaned_data.get("end_tokens"):
+        sign_in.end_all_tokens(person=User.objects.get(pk=form.user.pk), actor=actor_of(form.user, roles=()))
 
 
 class AskReset(views.PasswordResetView):
+    """Ask for a link. Whoever asks too often waits; whose address is asked for too often gets no more mails for a while."""
+
     template_name = "accounts/password_reset.html"
     form_class = forms.ResetForm
     success_url = reverse_lazy("accounts:password_reset_done")
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**kwargs, mails=mails.can_send())
+
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
+        if not mails.can_send():
+            return self.get(request, *args, **kwargs)
+        wait = attempts.take_turn("reset_address", caller_address(request))
+        return too_many(request, wait) if wait else super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Answer the same whether or not the address is anybody's."""
+        if not attempts.take_turn("reset_mail", form.cleaned_data["email"].lower()):
+            base, address = origin_for(self.request), caller_address(self.request)
+            for person in form.people():
+                sign_in.ask_reset(person=person, address=address, base_url=base)
+        return HttpResponseRedirect(str(self.get_success_url()))
 
 
 class ResetAsked(views.PasswordResetDoneView):
@@ -55,7 +140,7 @@ class SetPassword(views.PasswordResetConfirmView):
     """Choose a new password by a mailed link."""
 
     template_name = "accounts/password_set.html"
-    form_class = forms.SetPasswordForm
+    form_class: type[forms.SavesPassword] = forms.SetPasswordForm
     success_url = reverse_lazy("accounts:login")
     said = gettext_lazy("Password changed. Sign in with it.")
     extra_context = {
@@ -67,7 +152,9 @@ class SetPassword(views.PasswordResetConfirmView):
     def form_valid(self, form: Any) -> HttpResponse:
         tenancy.asked_by(form.user.tenant_id)
         messages.success(self.request, str(self.said))
-        return super().form_valid(form)
+        answer = super().form_valid(form)
+        note_password(self.request, form, "reset_password")
+        return answer
 
     def get_user(self, uidb64: str) -> Any:
         """Find whose link it is, whatever their tenant."""
@@ -79,6 +166,7 @@ class AcceptInvitation(SetPassword):
     """Choose the first password, and be signed in."""
 
     token_generator = invitation_tokens
+    form_class = forms.FirstPasswordForm
     success_url = reverse_lazy("inbox:mine")
     said = gettext_lazy("Welcome. Your account is ready.")
     extra_context = {
@@ -89,7 +177,8 @@ class AcceptInvitation(SetPassword):
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
-        login(self.request, form.user, backend="django.contrib.auth.backends.ModelBackend")
+        login(self.request, form.user, backend="workflowplatform.accounts.backends.PeopleBackend")
+        sign_in.note_act(person=form.user, action="sign_in", address=caller_address(self.request))
         return answer
 
     def get_user(self, uidb64: str) -> User | None:

@@ -24,6 +24,7 @@ def main() -> None:
         log_level="warning",
         timeout_graceful_shutdown=3,
         server_header=False,
+        proxy_headers=False,  # workflowplatform.forwarding decides whom to believe
     )
     uvicorn.Server(config).run(sockets=[listener])
 

@@ -11,8 +11,8 @@ from engine.api.views.base import ApiView
 from engine.errors import NotFound
 from engine.services import health
 from workflowplatform.accounts.levels import Level
+from workflowplatform.forwarding import FORWARDED
 
-THROUGH_A_PROXY = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP", "HTTP_VIA")
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -31,7 +31,7 @@ class MetricsView(ApiView):
 
 def comes_from_here(request: Request) -> bool:
     """Tell whether this machine itself asks: what a proxy in front brings in may come from anywhere."""
-    if any(name in request.META for name in THROUGH_A_PROXY):
+    if request.META.get(FORWARDED):
         return False
     try:
         return ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback

@@ -12,7 +12,9 @@ from engine.api.inputs import (
     NewPersonBody,
     NewRoleBody,
     NewTokenBody,
+    NoBody,
     PersonBody,
+    ResetBody,
     RoleBody,
     naming,
     read_body,
@@ -23,6 +25,7 @@ from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
 from engine.keyset import BY_NAME, BY_TOKEN, BY_USERNAME
 from engine.services import directory, people, stats
+from workflowplatform.addresses import origin_for
 
 
 def shape_people(rows: list[Any]) -> list[Any]:
@@ -57,6 +60,8 @@ class PeopleView(ApiView):
 
 
 class PersonView(EditedView):
+    passing = frozenset({"email_held_until"})
+
     def hold(self, name: str) -> object:
         return directory.hold_person(actor=self.actor, name=name)
 
@@ -69,6 +74,26 @@ class PersonView(EditedView):
         """Change whatever is given: words, level, roles, or whether they may come in at all."""
         body = read_body(request, PersonBody)
         return Response(PersonSerializer.write(directory.change_person(actor=self.actor, name=name, **body)))
+
+
+class ResetView(ApiView):
+    @once
+    def post(self, request: Request, name: str) -> Response:
+        """Send somebody a link by which they choose a password, their first or a new one."""
+        body = read_body(request, ResetBody)
+        person = directory.find_person(actor=self.actor, name=name)
+        people.send_reset_link(actor=self.actor, person=person, base_url=origin_for(request._request), **body)
+        return Response(PersonSerializer.write(directory.find_person(actor=self.actor, name=name)))
+
+
+class ConfirmEmailView(ApiView):
+    @once
+    def post(self, request: Request, name: str) -> Response:
+        """Confirm a changed mail address as a second level 5, so that links go there at once."""
+        read_body(request, NoBody)
+        person = directory.find_person(actor=self.actor, name=name)
+        people.confirm_email(actor=self.actor, person=person)
+        return Response(PersonSerializer.write(directory.find_person(actor=self.actor, name=name)))
 
 
 class RolesView(ApiView):

@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 
 from engine.management.seeding import SeedingCommand, acting_in, add_create
 from engine.services.people import create_person, create_token, tenant_named
+from workflowplatform.accounts.models import Kind
 
 
 class Command(SeedingCommand):
@@ -18,6 +19,7 @@ class Command(SeedingCommand):
             "--level", type=int, required=True, help="1 public, 2 user, 3 moderator, 4 admin, 5 god, 6 supergod"
         )
         create.add_argument("--role", action="append", default=[], dest="roles", metavar="ROLE")
+        create.add_argument("--kind", choices=Kind.values, default=Kind.PERSON.value, help="service: tokens only")
         create.add_argument("--email", default="")
         create.add_argument("--full-name", default="")
         create.add_argument("--password", help="without one the person comes in by an invitation or a token only")
@@ -26,7 +28,8 @@ class Command(SeedingCommand):
     def seed(self, **options: Any) -> str | None:
         tenant = tenant_named(options["tenant"])
         actor = acting_in(options["acting"], tenant)
-        facts = {key: options[key] for key in ("name", "level", "roles", "password", "email", "full_name")}
+        facts = {key: options[key] for key in ("name", "level", "roles", "password", "email", "full_name", "kind")}
         person = create_person(actor=actor, tenant=tenant, **facts)
         self.say(f"{person.display_name} created in {tenant.name} with level {person.level}.")
-        return create_token(actor=actor, person=person, name="command line")[1] if options["token"] else None
+        # The operator's token, whoever `--as` names: nobody else may make one for another person.
+        return create_token(actor=None, person=person, name="command line")[1] if options["token"] else None
