@@ -50,6 +50,7 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         "WORKFLOW_LATE_SECONDS",
         "WORKFLOW_HOSTS",
         "WORKFLOW_POOL_PATIENCE",
+        "WORKFLOW_POOL_LINE",
         "WORKFLOW_SLICE_STEPS",
         "WORKFLOW_SLICE_SECONDS",
         "WORKFLOW_TRANSACTION_BIRTHS",

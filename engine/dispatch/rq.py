@@ -44,6 +44,7 @@ from engine.dispatch.retention import Sweeper
 from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
 from engine.outbox import TOLD
+from workflowplatform.database.causes import cause_of
 
 log = structlog.get_logger(__name__)
 
@@ -149,13 +150,19 @@ def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never) -
     try:
         drained = drain(calls, stop)
     except AWAY as error:
-        log.warning("the database did not answer, looking again", error=type(error).__name__)
+        _tell_away(error)
         connection.close()
         time.sleep(random.uniform(0.05, LOOK_WITHOUT_DATABASE))  # noqa: S311  spreads workers, keeps no secret
         return Drained()
     if drained.done:
         log.info("drained", signals=drained.signals, calls=drained.calls, rows=drained.rows, started=drained.started)
     return drained
+
+
+def _tell_away(error: Exception) -> None:
+    """Log why the database cannot serve, in the same words as the web."""
+    cause = cause_of(error)
+    log.warning(cause.event, code=cause.code, error=type(error.__cause__ or error).__name__)
 
 
 def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
