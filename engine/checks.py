@@ -45,6 +45,7 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
     """Refuse bounds that could never let work pass."""
     names = (
         "WORKFLOW_POISON_ATTEMPTS",
+        "WORKFLOW_WORKER_SECONDS",
         "WORKFLOW_DRAIN_BATCH",
         "WORKFLOW_WAKE_SECONDS",
         "WORKFLOW_LATE_SECONDS",

@@ -290,7 +290,7 @@ class DrainWorker(SimpleWorker):
         idle_since = time.monotonic()
         self.set_state(WorkerStatus.IDLE)
         lasting = timeout is not None
-        while not self._stop_requested:
+        while not (self._stop_requested or self._should_leave):
             drained = self._look(lasting=lasting)
             self._do_beside()
             found = self._next_job(timeout, drained)
@@ -301,6 +301,18 @@ class DrainWorker(SimpleWorker):
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
                 return None
         raise StopRequested
+
+    def be_replaceable(self) -> None:
+        """Leave rather than work on beside a thread that never ends: a supervisor starts another worker."""
+        self._calls.replaceable = True
+
+    @property
+    def _should_leave(self) -> bool:
+        """Return whether a given-up thread still runs here and no other call has to be awaited."""
+        if not self._calls.is_spoiled or self._calls.count:
+            return False
+        log.warning("a call that was given up still runs, leaving its process", worker=self.name)
+        return True
 
     def _look(self, *, lasting: bool) -> Drained:
         """Drain; calls go on beside a lasting worker, one that ends with the queue waits for them."""
