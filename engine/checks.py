@@ -54,11 +54,13 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
     """Refuse bounds that could never let work pass."""
     names = (
         "WORKFLOW_POISON_ATTEMPTS",
+        "WORKFLOW_WORKER_SECONDS",
         "WORKFLOW_DRAIN_BATCH",
         "WORKFLOW_WAKE_SECONDS",
         "WORKFLOW_LATE_SECONDS",
         "WORKFLOW_HOSTS",
         "WORKFLOW_POOL_PATIENCE",
+        "WORKFLOW_POOL_LINE",
         "WORKFLOW_SLICE_STEPS",
         "WORKFLOW_SLICE_SECONDS",
         "WORKFLOW_TRANSACTION_BIRTHS",
@@ -130,7 +132,8 @@ def check_proxies(**kwargs: Any) -> list[CheckMessage]:
 def check_demo_people(**kwargs: Any) -> list[CheckMessage]:
     """Refuse a database in which a password of the demo works: everybody knows them."""
     try:
-        people = User.objects.filter(username__in=[name for name, *_ in PEOPLE], is_active=True)
+        with tenancy.crossing("operator"):
+            people = list(User.objects.filter(username__in=[name for name, *_ in PEOPLE], is_active=True))
         known = [person.username for person in people if check_password(f"{DEMO}{person.username}", person.password)]
     except DatabaseError:
         return [Doubt("Nobody could ask the database whether demo people are in it.", id="workflow.W004")]

@@ -17,7 +17,7 @@ import structlog
 from django.db import Error, InterfaceError, OperationalError, connection, transaction
 
 from engine.metrics import tell_conflict
-from workflowplatform.database.pool import TooBusy
+from workflowplatform.database.causes import is_servers_own
 
 log = structlog.get_logger(__name__)
 
@@ -32,11 +32,6 @@ FIRST_PAUSE = 0.02
 
 BY_CHANCE = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 """What goes away by itself when the same is done again."""
-
-
-READ_ONLY = "25006"
-UNABLE = ("53", "57P", "58")
-"""Classes of what befell the server and not the statement: no disk, no memory, a shutdown, an error of the machine."""
 
 
 def is_by_chance(error: BaseException) -> bool:
@@ -57,13 +52,7 @@ def is_waited_out(error: BaseException) -> bool:
 
 def is_server_unable(error: BaseException) -> bool:
     """Tell whether the server can write nothing for now: read-only after a failover, out of room, about to stop."""
-    state = getattr(error.__cause__, "sqlstate", None) or ""
-    return state == READ_ONLY or state.startswith(UNABLE)
-
-
-def is_too_busy(error: BaseException) -> bool:
-    """Return whether no database connection of this process was free in time; the database itself is well."""
-    return isinstance(error.__cause__, TooBusy)
+    return isinstance(error.__cause__, psycopg.Error) and is_servers_own(error.__cause__)
 
 
 def is_database_away(error: BaseException) -> bool:

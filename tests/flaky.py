@@ -47,6 +47,43 @@ def deadly(**values: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@workflow_function("test_leave")
+@workflow_function("test_leave_inside", transactional=True)
+def leave(**values: Any) -> None:
+    """End the worker's process without a signal."""
+    _count("leave")
+    os._exit(1)
+
+
+@workflow_function("test_kill_inside", transactional=True)
+def kill(**values: Any) -> None:
+    """End the worker's process by the system's hand, within a slice."""
+    _count("kill")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@workflow_function("test_eat")
+@workflow_function("test_eat_inside", transactional=True)
+def eat(**values: Any) -> None:
+    """Take more and more memory, touched so that it counts; the machine is spared where nobody stops it."""
+    _count("eat")
+    eaten = []
+    while len(eaten) < 120:
+        eaten.append(bytearray(16 * 1024**2))
+        time.sleep(0.01)
+    time.sleep(30)
+
+
+@workflow_function("test_spin")
+@workflow_function("test_spin_inside", transactional=True)
+def spin(**values: Any) -> None:
+    """Never end, and let no other thread have its whole turn; not for ever where nobody stops it."""
+    _count("spin")
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
+        pass
+
+
 @workflow_function("test_slow")
 def slow(seconds: float = 1.0, **values: Any) -> dict[str, Any]:
     """Take a while, and leave a mark for each time it was made."""

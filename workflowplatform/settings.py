@@ -265,6 +265,10 @@ WORKFLOW_STREAMS_PER_PERSON = int(os.environ.get("WORKFLOW_STREAMS_PER_PERSON", 
 WORKFLOW_STREAM_CHECK_SECONDS = float(os.environ.get("WORKFLOW_STREAM_CHECK_SECONDS", "10"))
 """How long a stream outlives the session, token, level or role that opened it."""
 WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
+"""How often a signal may fail, or take its worker with it, before it becomes a dead letter."""
+WORKFLOW_WORKER_MEMORY = int(os.environ.get("WORKFLOW_WORKER_MEMORY", "2048"))
+WORKFLOW_WORKER_SECONDS = float(os.environ.get("WORKFLOW_WORKER_SECONDS", "120"))
+"""How many megabytes a worker process may use (0: any), and for how long it may have the same work in hand, before it is killed."""
 WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))
 WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))
 WORKFLOW_LATE_SECONDS = float(os.environ.get("WORKFLOW_LATE_SECONDS", "30"))
@@ -296,10 +300,12 @@ WORKFLOW_POOL_SIZE = int(os.environ.get("WORKFLOW_POOL_SIZE", "0"))
 """How many connections a web process keeps at most for its requests; 0, as in workers and commands: one a thread, its own."""
 WORKFLOW_POOL_PATIENCE = float(os.environ.get("WORKFLOW_POOL_PATIENCE", "10"))
 """How many seconds a request waits for one of them while all are in use, before it is told that the server is too busy."""
+WORKFLOW_POOL_LINE = int(os.environ.get("WORKFLOW_POOL_LINE", "100"))
+"""How many requests may wait for them; others, and those that could not be served in that time, are refused at once."""
 if WORKFLOW_POOL_SIZE:
     DATABASES["default"]["CONN_MAX_AGE"] = 0
     _options = DATABASES["default"].setdefault("OPTIONS", {})
-    _options["pool"] = {"size": WORKFLOW_POOL_SIZE, "patience": WORKFLOW_POOL_PATIENCE}
+    _options["pool"] = {"size": WORKFLOW_POOL_SIZE, "patience": WORKFLOW_POOL_PATIENCE, "line": WORKFLOW_POOL_LINE}
     _options.setdefault("connect_timeout", 2)  # a host that does not even refuse is away
 
 LOGGING = logging_settings(level=os.environ.get("LOG_LEVEL", "INFO"), for_people=LOOPBACK_ONLY or DEBUG)

@@ -17,7 +17,9 @@ from rest_framework.response import Response
 from engine import errors
 from engine.kernel.forms import FieldError
 from engine.kernel.periods import spell_moment
-from engine.transactions import is_database_away, is_too_busy
+from engine.services.health import note_full_disk
+from engine.transactions import is_database_away
+from workflowplatform.database.causes import BUSY, DISK_FULL, READ_ONLY, UNAVAILABLE, cause_of
 
 log = structlog.get_logger(__name__)
 
@@ -150,30 +152,51 @@ def _as_framework(error: Exception) -> exceptions.APIException | None:
 
 
 def absence(error: BaseException) -> "Unavailable":
-    """Tell a server that is too busy from a database that is away; the log keeps the cause."""
-    cause = str(error.__cause__ or error).strip()
-    if is_too_busy(error):
-        log.warning("too busy: no database connection was free", cause=cause)
-        return Busy()
-    log.warning("the database does not answer or cannot write", cause=cause)
-    return Unavailable()
+    """Tell a busy server, a database that is away and one that cannot be written apart; the log keeps the cause."""
+    cause = cause_of(error)
+    log.warning(cause.event, code=cause.code, cause=str(error.__cause__ or error).strip())
+    if cause.code == DISK_FULL:
+        note_full_disk()
+    return ABSENCES[cause.code]()
 
 
 class Unavailable(exceptions.APIException):
-    """The database is away, or can write nothing for now."""
+    """The database does not answer."""
 
     wait = 2
     """Seconds after which to ask again: a server that only restarts is back by then."""
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
-    default_code = "unavailable"
+    default_code = UNAVAILABLE
     default_detail = "The database does not answer now. Try again shortly."
 
 
 class Busy(Unavailable):
-    """More requests are under way than this server has database connections for."""
+    """More is asked at once than this server or its database can do."""
 
-    default_code = "busy"
-    default_detail = "The server is too busy now: all of its database connections are in use. Try again shortly."
+    default_code = BUSY
+    default_detail = "The server is too busy now. Try again shortly."
+
+
+class ReadOnly(Unavailable):
+    """The database can be read and not written, as during a failover or maintenance."""
+
+    wait = 5
+    default_code = READ_ONLY
+    default_detail = "The database can only be read now: nothing was changed. Try again shortly."
+
+
+class DiskFull(Unavailable):
+    """The database has no room left."""
+
+    wait = 30
+    default_code = DISK_FULL
+    default_detail = "The database has no disk space left: nothing was changed. Try again later."
+
+
+ABSENCES: Mapping[str, type[Unavailable]] = {
+    kind.default_code: kind for kind in (Unavailable, Busy, ReadOnly, DiskFull)
+}
+"""How each cause is answered."""
 
 
 def _answer_framework(error: exceptions.APIException | None) -> Response | None:

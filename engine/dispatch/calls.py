@@ -21,7 +21,7 @@ from engine import coordinator
 from engine.audit import database_now
 from engine.commit import run_hot
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
-from engine.dispatch.due import Due
+from engine.dispatch.due import Due, Malformed
 from engine.dispatch.poison import count_attempt, vanished
 from engine.functions import is_transactional
 from engine.kernel.secrets import fill_secrets
@@ -57,7 +57,7 @@ class Intent:
     secrets: tuple[str, ...] = ()
     attempts: int = 0
     """How many workers took it on before and did not come back with a result."""
-    answer: Any = None
+    answer: CallResult | None = None
     """The result that came while the instance stood still, where one did: the call is not made again."""
 
     @property
@@ -109,8 +109,19 @@ def _intent(signal: Due, tenant_id: UUID, effect: tuple[Any, ...]) -> Intent:
     transport, request, key, timeout_seconds, secrets = effect
     return Intent(
         signal.id, signal.instance_id, tenant_id, signal.token, transport, json.loads(request), key, timeout_seconds,
-        tuple(json.loads(secrets)), signal.attempts, signal.payload.get(ANSWER),
+        tuple(json.loads(secrets)), signal.attempts, _kept_answer(signal),
     )  # fmt: skip
+
+
+def _kept_answer(signal: Due) -> CallResult | None:
+    """Read the result that came while the instance stood still, where one did."""
+    try:
+        answer = signal.payload.get(ANSWER)
+        if answer is None:
+            return None
+        return Succeeded(**answer["fields"]) if answer["succeeded"] else Failed(**answer["fields"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Malformed("the answer that is kept with a call cannot be read") from error
 
 
 def _drop_stale(signal: Due, tenant_id: UUID) -> None:
@@ -130,8 +141,7 @@ def _without_answered(intents: Sequence[Intent]) -> list[Intent]:
     """Deliver what was answered while its instance stood still; return the rest."""
     for intent in intents:
         if intent.answer is not None:
-            made_of = Succeeded if intent.answer["succeeded"] else Failed
-            _deliver_result(intent, made_of(**intent.answer["fields"]))
+            _deliver_result(intent, intent.answer)
     return [intent for intent in intents if intent.answer is None]
 
 

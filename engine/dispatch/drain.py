@@ -2,15 +2,15 @@
 
 `wf_signals` is the queue of record. The claim is the lock on the instance's runtime row: rows that another drain holds are
 skipped, and a dead process holds nothing. One pass takes up to a batch of instances, tenants in turn, and applies all due signals
-of each as one slice; the whole batch is one commit. If that fails, the same instances are taken one by one, so that one bad
-signal never stops its neighbours: a signal whose attempts are used up becomes a dead letter and its instance an incident.
+of each as one slice; the whole batch is one commit. If that fails, the same instances are taken one by one, and the signals of
+one that fails again one at a time, so that one bad signal never stops its neighbours: a signal whose attempts are used up becomes
+a dead letter and its instance an incident. A signal that has failed before is taken alone, after its attempt was counted.
 
 A call that falls due is not told to the kernel: engine.dispatch.under_way makes it after the commit that took it on, beside the
 drain. Between batches a drain fires schedules (engine.dispatch.clock) and does its share of what operators asked for many rows at
 once (engine.dispatch.bulk_acts).
 """
 
-import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -27,11 +27,12 @@ from django.db.models import F
 from engine import coordinator
 from engine.commit import run_hot, run_hot_together
 from engine.coordinator import Advanced
+from engine.dispatch.board import desk
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.bulk_acts import BulkHand
 from engine.dispatch.calls import Intent, take_on_calls
 from engine.dispatch.clock import ClockHand
-from engine.dispatch.due import Due, happening_of
+from engine.dispatch.due import SIGNALS_A_SLICE, Due, happening_of, read_payload
 from engine.dispatch.poison import caution, count_attempt, count_beforehand
 from engine.dispatch.under_way import CallsUnderWay
 from engine.kernel.signals import SignalType
@@ -45,7 +46,6 @@ log = structlog.get_logger(__name__)
 
 MAX_SECONDS = 30.0
 MAX_SIGNALS = 2_000
-SIGNALS_A_SLICE = 50
 NEAREST_LOOK, FARTHEST_LOOK = 0.02, 5.0
 WHILE_CALLING = 0.05
 """Seconds between looks while calls are under way; the first result or a wake-up ends the pause."""
@@ -81,6 +81,12 @@ SELECT id, instance_id, type, coalesce(waiting_token, 0), payload, attempts FROM
   WHERE instance_id = ANY(%(claimed)s) AND due_at <= (SELECT clock_timestamp())) s
 WHERE place <= %(most)s ORDER BY instance_id, due_at, id
 """
+
+ONE = """
+SELECT id, instance_id, type, coalesce(waiting_token, 0), payload, attempts FROM wf_signals
+WHERE instance_id = ANY(%(claimed)s) AND id = %(signal)s
+"""
+"""One signal, whose attempt is counted and which is put off until it has been made."""
 
 
 @dataclass(slots=True)
@@ -142,11 +148,13 @@ def _drain(calls: CallsUnderWay, stop: Callable[[], bool], *, awaiting: bool) ->
 
 def drain_once(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool] = never) -> bool:
     """Deliver what calls brought and take one batch; tell whether there was anything to do."""
+    desk.board.note()
     settled = calls.settle()
+    desk.board.clear()
     drained.looked_at = time.monotonic()
     calls.cautious = bool(caution.left)
     try:
-        begun, count = _take_cautiously(drained, calls, stop) if calls.cautious else _take_and_begin(calls)
+        begun, count = _take_cautiously(drained, calls, stop) if calls.cautious else _take_batch(drained, calls, stop)
     except Exception:
         if is_connection_lost():
             raise
@@ -160,22 +168,56 @@ def drain_once(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool] 
     return bool(count or begun or settled)
 
 
-def _take_and_begin(calls: CallsUnderWay, only: UUID | None = None) -> tuple[int, int]:
+def _take_batch(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
+    """Take a batch, then what stood aside from it: instances with a signal that has failed before."""
+    aside: list[UUID] = []
+    begun, count = _take_and_begin(calls, aside=aside)
+    for instance_id in aside:
+        if not stop():
+            more_begun, more = _take_counted(instance_id, drained, calls)
+            begun, count = begun + more_begun, count + max(more, 1)
+    return begun, count
+
+
+def _take_and_begin(
+    calls: CallsUnderWay,
+    only: UUID | None = None,
+    *,
+    most: int = SIGNALS_A_SLICE,
+    counted: UUID | None = None,
+    aside: list[UUID] | None = None,
+) -> tuple[int, int]:
     """Take a batch, or one instance, and begin its calls: what is taken next finds the room that they leave."""
-    intents, count = _take(settings.WORKFLOW_DRAIN_BATCH, calls, only)
-    calls.begin(intents)
+    try:
+        intents, count = _take(settings.WORKFLOW_DRAIN_BATCH, calls, only, most=most, counted=counted, aside=aside)
+        desk.board.note()  # a call's attempt is counted by now
+        calls.begin(intents)
+    except Exception:
+        desk.board.clear()  # nobody died
+        raise
+    desk.board.clear()
     return len(intents), count
 
 
 @in_one_transaction
-def _take(batch: int, calls: CallsUnderWay, only: UUID | None = None) -> tuple[list[Intent], int]:
+def _take(
+    batch: int,
+    calls: CallsUnderWay,
+    only: UUID | None = None,
+    *,
+    most: int = SIGNALS_A_SLICE,
+    counted: UUID | None = None,
+    aside: list[UUID] | None = None,
+) -> tuple[list[Intent], int]:
     """Claim, apply and commit one batch; return the calls that it took on and the number of other signals settled."""
     claimed = _claim(batch, calls) if only is None else coordinator.lock([only])
     if not claimed:
         return [], 0
+    desk.board.note(() if counted else claimed)
     reached(Boundary.CLAIMED)
     transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
-    found, loaded = _load(claimed)
+    found, loaded = _load(claimed, most, counted)
+    found = _without_failed(found, aside)
     reached(Boundary.LOADED)
     due = _hold_still(found, loaded)
     asked = _in_turn([signal for signal in due if signal.type == SignalType.CALL_DUE], claimed)
@@ -213,13 +255,25 @@ def _claim(batch: int, calls: CallsUnderWay) -> list[UUID]:
     return [row[0] for row in run_hot(CLAIM, values)]
 
 
-def _load(claimed: Sequence[UUID]) -> tuple[list[Due], dict[UUID, Loaded]]:
-    """Read what is due for claimed instances, and the instances."""
-    wanted = {"claimed": list(claimed), "most": SIGNALS_A_SLICE}
-    due, instances = run_hot_together((DUE, wanted), coordinator.loading(claimed))
-    return [Due(row[0], row[1], row[2], row[3], json.loads(row[4]), row[5]) for row in due], coordinator.loaded_from(
+def _load(
+    claimed: Sequence[UUID], most: int = SIGNALS_A_SLICE, counted: UUID | None = None
+) -> tuple[list[Due], dict[UUID, Loaded]]:
+    """Read what is due for claimed instances, or the one signal whose attempt was counted, and the instances."""
+    wanted: dict[str, Any] = {"claimed": list(claimed), "most": most}
+    asked = (ONE, {"claimed": list(claimed), "signal": counted}) if counted else (DUE, wanted)
+    due, instances = run_hot_together(asked, coordinator.loading(claimed))
+    return [Due(row[0], row[1], row[2], row[3], read_payload(row[4]), row[5]) for row in due], coordinator.loaded_from(
         instances
     )
+
+
+def _without_failed(found: list[Due], aside: list[UUID] | None) -> list[Due]:
+    """Set instances aside that have a signal which failed before; a call's attempts are counted otherwise."""
+    if aside is None:
+        return found
+    failed = {signal.instance_id for signal in found if signal.attempts and signal.type != SignalType.CALL_DUE}
+    aside[:] = failed
+    return [signal for signal in found if signal.instance_id not in failed] if failed else found
 
 
 def _hold_still(due: list[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
@@ -245,14 +299,34 @@ def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
 
 
 def _take_cautiously(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
-    """Take one instance after the other, each attempt counted beforehand and each call begun alone."""
+    """Take one signal after the other, each attempt counted beforehand and each call begun alone."""
     with transaction.atomic():
         claimed = _claim(1, calls)
+    begun = count = 0
     for instance_id in claimed:
         caution.left -= 1
-        count_beforehand(instance_id)
-    begun, count = _take_each(claimed, drained, calls, stop)
+        called, applied = _take_counted(instance_id, drained, calls)
+        begun, count = begun + called, count + applied
     return begun, max(count, len(claimed))
+
+
+def _take_counted(instance_id: UUID, drained: Drained, calls: CallsUnderWay) -> tuple[int, int]:
+    """Take the first signal that is due of an instance, its attempt counted beforehand."""
+    counted = count_beforehand(instance_id)
+    try:
+        return _take_and_begin(calls, instance_id, most=1, counted=counted)
+    except Exception as error:  # noqa: BLE001  whatever it is, this signal had its attempt
+        _count_failure(instance_id, error, drained, counted)
+        return 0, 0
+
+
+def _count_failure(instance_id: UUID, error: Exception, drained: Drained, counted: UUID | None = None) -> None:
+    if is_connection_lost():
+        raise error
+    log.error("a signal failed", instance=str(instance_id), exc_info=error)
+    if not (is_by_chance(error) or is_waited_out(error)):
+        count_attempt(instance_id, error, counted=counted)
+    drained.failed += 1
 
 
 def _take_one_by_one(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
@@ -275,13 +349,29 @@ def _take_each(
         except Exception as error:
             if is_connection_lost():
                 raise
-            log.exception("signals of one instance failed", instance=str(instance_id))
-            if not (is_by_chance(error) or is_waited_out(error)):
-                count_attempt(instance_id, error)
-            drained.failed += 1
-            continue
+            log.warning("a slice failed, taking its signals one at a time", instance=str(instance_id), error=str(error))
+            called, applied = _take_singly(instance_id, drained, calls, stop)
         begun += called
         count += applied
+    return begun, count
+
+
+def _take_singly(
+    instance_id: UUID, drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]
+) -> tuple[int, int]:
+    """Apply the signals of an instance one at a time, up to the one that fails by itself, and count that one."""
+    begun = count = 0
+    for _ in range(SIGNALS_A_SLICE):
+        if stop():
+            break
+        try:
+            called, applied = _take_and_begin(calls, instance_id, most=1)
+        except Exception as error:  # noqa: BLE001  the same
+            _count_failure(instance_id, error, drained)
+            break
+        if not (called or applied):
+            break
+        begun, count = begun + called, count + applied
     return begun, count
 
 

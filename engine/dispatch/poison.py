@@ -1,11 +1,14 @@
 """Keep one bad signal from stopping its neighbours.
 
-Each failing attempt is counted in its own transaction. A signal whose attempts are used up, or that no attempt could ever apply,
-becomes a dead letter and its instance an incident, in one transaction.
+Each failing attempt is counted in its own transaction, for the one signal that failed: after a failure signals are taken one
+at a time. A signal whose attempts are used up, or that no attempt could ever apply, becomes a dead letter and its instance an
+incident, in one transaction.
 
-Worse than a signal that fails is one that takes its worker with it. A call's attempt is counted when it is taken on. A worker
-that stands in for one that was killed is cautious for a while: it takes instances one by one and counts each attempt beforehand,
-so that what kills worker after worker is found, and its neighbours go on.
+Worse than a signal that fails is one that takes its worker with it. A call's attempt is counted when it is taken on. All else that
+a dead worker had in hand is on its board (engine.dispatch.board): its successor counts that attempt. From then on every worker
+takes the signal alone, counts each attempt beforehand, and pushes it into the future meanwhile. So what kills costs exactly as
+many workers as it has attempts, and its neighbours go on. The successor is cautious with everything for a while: what killed its
+predecessor may not be on the board.
 """
 
 from dataclasses import dataclass
@@ -15,11 +18,12 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import F, QuerySet
 
 from engine import coordinator
 from engine.audit import Act, database_now, record
-from engine.dispatch.due import Malformed
+from engine.dispatch.board import Board
+from engine.dispatch.due import SIGNALS_A_SLICE, Malformed
 from engine.kernel.errors import KernelError
 from engine.kernel.signals import SignalType
 from engine.kernel.snapshot import UnreadableSnapshot
@@ -35,23 +39,38 @@ log = structlog.get_logger(__name__)
 
 
 @in_one_transaction
-def count_attempt(instance_id: UUID, error: Exception, *, signal_id: UUID | None = None) -> None:
+def count_attempt(
+    instance_id: UUID, error: Exception, *, signal_id: UUID | None = None, counted: UUID | None = None
+) -> None:
     """Count a failed attempt in its own transaction; what is beyond hope becomes a dead letter.
 
-    Without a signal's id, everything due had its attempt. A call's signal is named: its attempt was counted when it was taken on.
+    Without ids the first signal that is due had its attempt. A call's signal is named, as is one that was `counted` beforehand.
     """
     if not coordinator.lock([instance_id]):
         return
-    hopeless = isinstance(error, HOPELESS)
-    failed = Q(pk=signal_id) if signal_id else Q(due_at__lte=database_now())
-    for signal in Signal.objects.filter(failed, instance_id=instance_id).order_by("due_at", "id"):
-        signal.attempts += 0 if signal_id else 1
-        log.warning("a signal could not be applied", attempts=signal.attempts, **_names(signal))
-        if hopeless or signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
-            bury(signal, error)
-        else:
-            signal.due_at = database_now() + timedelta(seconds=min(2**signal.attempts, 60))
-            signal.save(update_fields=["attempts", "due_at"])
+    named = signal_id or counted
+    found = Signal.objects.filter(pk=named) if named else _due(instance_id)
+    signal = found.defer("payload").order_by("due_at", "id").first()
+    if signal is None:
+        return
+    signal.attempts += 0 if named else 1
+    log.warning("a signal could not be applied", attempts=signal.attempts, **_names(signal))
+    if isinstance(error, HOPELESS) or signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
+        bury(signal, error)
+    else:
+        _put_off(signal)
+
+
+def _due(instance_id: UUID) -> QuerySet[Signal]:
+    return Signal.objects.filter(instance_id=instance_id, due_at__lte=database_now())
+
+
+def _put_off(signal: Signal) -> None:
+    """Let a signal come again later, and behind it those that were due after it: their order is kept."""
+    later = database_now() + timedelta(seconds=min(2**signal.attempts, 60))
+    _due(signal.instance_id).exclude(pk=signal.pk).update(due_at=F("due_at") + (later - signal.due_at))
+    signal.due_at = later
+    signal.save(update_fields=["attempts", "due_at"])
 
 
 @dataclass(slots=True)
@@ -72,16 +91,47 @@ class Vanished(Exception):
 
 
 @in_one_transaction
-def count_beforehand(instance_id: UUID) -> None:
-    """Count the attempt that is about to be made; bury what workers keep dying of."""
+def count_beforehand(instance_id: UUID) -> UUID | None:
+    """Count the attempt that is about to be made with the first signal that is due; bury it if workers keep dying of it.
+
+    Return that signal. It is put off, so that it stops nobody if this worker dies of it too. A call's signal is left alone: its
+    attempt is counted when it is taken on.
+    """
+    if not coordinator.lock([instance_id]):
+        return None
+    signal = _due(instance_id).defer("payload").order_by("due_at", "id").first()
+    if signal is None or signal.type == SignalType.CALL_DUE:
+        return None
+    if signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
+        bury(signal, vanished(signal.attempts))
+        return None
+    signal.attempts += 1
+    signal.due_at = database_now() + timedelta(seconds=min(2**signal.attempts, 60))
+    signal.save(update_fields=["attempts", "due_at"])
+    return signal.pk
+
+
+def stand_in(board: Board) -> None:
+    """Take the place of a worker that died: count what it had in hand, then go on with caution."""
+    left = board.left()
+    caution.left = CAUTIOUS_FOR
+    for instance_id in left:
+        count_vanished(instance_id)
+    board.clear()
+
+
+@in_one_transaction
+def count_vanished(instance_id: UUID) -> None:
+    """Count an attempt from which a worker did not come back, for every signal that it was about to apply."""
     if not coordinator.lock([instance_id]):
         return
-    due = Signal.objects.filter(instance_id=instance_id, due_at__lte=database_now())
-    for signal in due.exclude(type=SignalType.CALL_DUE).order_by("due_at", "id"):
+    due = _due(instance_id).exclude(type=SignalType.CALL_DUE).defer("payload").order_by("due_at", "id")
+    for signal in due[:SIGNALS_A_SLICE]:
+        signal.attempts += 1
         if signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
             bury(signal, vanished(signal.attempts))
-        else:
-            Signal.objects.filter(pk=signal.pk).update(attempts=signal.attempts + 1)
+            return  # the others are held until an operator has looked
+        signal.save(update_fields=["attempts"])
 
 
 def vanished(attempts: int) -> Vanished:
@@ -140,5 +190,12 @@ def _envelope(signal: Signal) -> dict[str, Any]:
         "waiting_token": signal.waiting_token,
         "occurred_at": signal.occurred_at.isoformat(),
         "due_at": signal.due_at.isoformat(),
-        "payload": signal.payload,
+        "payload": _payload(signal),
     }
+
+
+def _payload(signal: Signal) -> Any:
+    try:
+        return signal.payload
+    except RecursionError:
+        return {"unreadable": "The payload was nested too deeply to be read."}

@@ -44,6 +44,7 @@ from engine.dispatch.retention import Sweeper
 from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
 from engine.outbox import TOLD
+from workflowplatform.database.causes import cause_of
 from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)
@@ -150,13 +151,19 @@ def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never) -
     try:
         drained = drain(calls, stop)
     except AWAY as error:
-        log.warning("the database did not answer, looking again", error=type(error).__name__)
+        _tell_away(error)
         connection.close()
         time.sleep(random.uniform(0.05, LOOK_WITHOUT_DATABASE))  # noqa: S311  spreads workers, keeps no secret
         return Drained()
     if drained.done:
         log.info("drained", signals=drained.signals, calls=drained.calls, rows=drained.rows, started=drained.started)
     return drained
+
+
+def _tell_away(error: Exception) -> None:
+    """Log why the database cannot serve, in the same words as the web."""
+    cause = cause_of(error)
+    log.warning(cause.event, code=cause.code, error=type(error.__cause__ or error).__name__)
 
 
 def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
@@ -284,7 +291,7 @@ class DrainWorker(SimpleWorker):
         idle_since = time.monotonic()
         self.set_state(WorkerStatus.IDLE)
         lasting = timeout is not None
-        while not self._stop_requested:
+        while not (self._stop_requested or self._should_leave):
             drained = self._look(lasting=lasting)
             self._do_beside()
             found = self._next_job(timeout, drained)
@@ -295,6 +302,18 @@ class DrainWorker(SimpleWorker):
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
                 return None
         raise StopRequested
+
+    def be_replaceable(self) -> None:
+        """Leave rather than work on beside a thread that never ends: a supervisor starts another worker."""
+        self._calls.replaceable = True
+
+    @property
+    def _should_leave(self) -> bool:
+        """Return whether a given-up thread still runs here and no other call has to be awaited."""
+        if not self._calls.is_spoiled or self._calls.count:
+            return False
+        log.warning("a call that was given up still runs, leaving its process", worker=self.name)
+        return True
 
     def _look(self, *, lasting: bool) -> Drained:
         """Drain; calls go on beside a lasting worker, one that ends with the queue waits for them."""

@@ -69,6 +69,9 @@ class CallsUnderWay:
         self._calls: list[UnderWay] = []
         self.cautious = False
         """Whether every call is doubted, as after the death of a worker of which nobody knows what killed it."""
+        self.replaceable = False
+        """Whether another worker comes in the place of this one when it leaves."""
+        self._given_up: list[Future[CallResult]] = []
 
     @property
     def count(self) -> int:
@@ -78,7 +81,13 @@ class CallsUnderWay:
     @property
     def has_room(self) -> bool:
         """Tell whether any call can be begun now."""
-        return self.count < CALLS_AT_ONCE and not any(call.wants_alone for call in self._calls)
+        return self.count < CALLS_AT_ONCE and not self.is_spoiled and not any(call.wants_alone for call in self._calls)
+
+    @property
+    def is_spoiled(self) -> bool:
+        """Tell whether this process should make room for another: a thread that was given up still runs and cannot be ended."""
+        self._given_up = [result for result in self._given_up if not result.done()]
+        return self.replaceable and bool(self._given_up)
 
     def full_tenants(self) -> list[UUID]:
         """Return whose calls have all the room that they may have."""
@@ -152,6 +161,7 @@ class CallsUnderWay:
         names = {"instance": str(call.intent.instance_id), "signal": str(call.intent.signal_id)}
         if not call.result.done():
             log.error("a call did not come back in its time and was given up", transport=call.intent.transport, **names)
+            self._given_up.append(call.result)
             patience = f"{call.intent.timeout_seconds:g} seconds"
             return call.intent, Failed("timeout", "no_answer", f"It did not come back within {patience}.")
         error = call.result.exception()

@@ -152,7 +152,7 @@ class Snapshot:
     @classmethod
     def from_json(cls, stored: Mapping[str, Json]) -> "Snapshot":
         """Read the stored form of this schema version or an older one."""
-        version = stored.get("engineSchemaVersion")
+        version = stored.get("engineSchemaVersion") if isinstance(stored, Mapping) else None
         reader = READERS.get(version) if isinstance(version, int) else None
         if reader is None:
             raise UnreadableSnapshot(f"snapshot schema {version!r} is not known to this release")

@@ -10,7 +10,8 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
-from engine.transactions import is_server_unable, is_too_busy
+from workflowplatform.database.causes import BUSY, DISK_FULL, READ_ONLY, cause_of
+from workflowplatform.database.pool import in_reserve
 from workflowplatform.database.tenancy import crossing
 from workflowplatform.ids import uuid7
 
@@ -18,6 +19,8 @@ log = structlog.get_logger(__name__)
 
 SERVING, DEGRADED, DOWN = "ok", "degraded", "down"
 FINE, SILENT = "ok", "does not answer"
+WORDS = {BUSY: "too busy", READ_ONLY: "cannot be written", DISK_FULL: "cannot be written"}
+"""What the health says of a cause; of all others that the database does not answer."""
 
 QUEUE_FACTS = """
 SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8
@@ -46,7 +49,17 @@ PATIENCE_SECONDS = 2
 WRITE_EVERY = 1.0
 """Seconds between two tries to write: everybody may ask for the health, and a write costs the database a transaction."""
 
+RECENT = 2.0
+"""Seconds for which an act that found the disk full counts: the health's own small row may still find room in a page."""
+
 _written_at = -WRITE_EVERY
+_found_full_at = -RECENT
+
+
+def note_full_disk() -> None:
+    """Remember that somebody's act was refused because the disk is full."""
+    global _found_full_at
+    _found_full_at = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +116,14 @@ def count_workers() -> int:
 
 def _ask_database() -> str:
     try:
-        _row("SELECT 1 FROM wf_signals LIMIT 1")
+        with in_reserve():
+            _row("SELECT 1 FROM wf_signals LIMIT 1")
         _try_to_write()
     except DatabaseError as error:
-        log.warning("the database is not fit to serve", error=str(error.__cause__ or error).strip())
-        return "too busy" if is_too_busy(error) else "cannot be written" if is_server_unable(error) else SILENT
-    return FINE
+        cause = cause_of(error)
+        log.warning(cause.event, code=cause.code, cause=str(error.__cause__ or error).strip())
+        return WORDS.get(cause.code, SILENT)
+    return WORDS[DISK_FULL] if time.monotonic() - _found_full_at < RECENT else FINE
 
 
 def _try_to_write() -> None:

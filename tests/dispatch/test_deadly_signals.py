@@ -1,6 +1,5 @@
 """A signal that takes its worker with it is found in the end, and does not hold up its neighbours."""
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,6 @@ from engine.audit import database_now
 from engine.dispatch import calls
 from engine.dispatch.drain import drain
 from engine.dispatch.poison import CAUTIOUS_FOR, caution
-from engine.management.commands.worker import Supervisor
 from engine.models import DeadLetter, Effect, Signal
 from tests.cast import Cast
 from tests.workflows import CALL, TIMER, activated, started
@@ -52,6 +50,7 @@ def test_what_kills_worker_after_worker_becomes_a_dead_letter(
         _new_worker()
         with pytest.raises(Killed):
             drain()
+        Signal.objects.filter(held_due_at__isnull=True).update(due_at=database_now())
     _new_worker()
     drain()
     deadly.refresh_from_db()
@@ -84,17 +83,6 @@ def test_a_call_that_kills_its_workers_fails_and_its_neighbours_succeed(
     assert good.state == {"heard": "live"}
     assert (deadly.status, deadly.error["code"]) == ("incident", "vanished")
     assert Effect.objects.get(instance=good).made <= 2
-
-
-def test_only_a_killed_worker_is_followed_by_a_cautious_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    followed: list[bool] = []
-    supervisor = Supervisor("test", 1)
-    monkeypatch.setattr("engine.management.commands.worker.BACK_OFF_SECONDS", 0)
-    monkeypatch.setattr(supervisor, "_fork", lambda place, *, cautious=False: followed.append(cautious))
-    for status in (9, 0, 256):
-        monkeypatch.setattr(os, "wait", lambda status=status: (4711, status))
-        supervisor._replace_one()
-    assert followed == [True, False, False]
 
 
 def test_caution_wears_off(cast: Cast) -> None:

@@ -139,8 +139,8 @@ def test_a_signal_acknowledged_in_a_transaction_of_its_own_is_found_lost(
 
     honest = draining._load
 
-    def acknowledging(claimed: Any) -> Any:
-        due, loaded = honest(claimed)
+    def acknowledging(claimed: Any, *how: Any) -> Any:
+        due, loaded = honest(claimed, *how)
         elsewhere(lambda: [acknowledge(signal, scene.actor) for signal in due])
         return due, loaded
 

@@ -6,17 +6,19 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection, connections
+from django.db import InternalError, OperationalError, connection, connections
 from django.test import Client
 
-from engine.transactions import is_too_busy
+from engine.api.errors import absence
 from workflowplatform.database import pool as pools
 from workflowplatform.database.base import DatabaseWrapper
-from workflowplatform.database.pool import Driver, Pool, TooBusy
+from workflowplatform.database.causes import cause_of
+from workflowplatform.database.pool import Driver, Pool, TooBusy, in_reserve
 
 SIZE = 3
 
@@ -57,6 +59,84 @@ def test_who_finds_all_in_use_is_told_so_in_time_and_served_once_one_is_back(poo
     assert 0.15 < time.monotonic() - began < 2
     pool.putconn(held.pop())
     assert not pool.getconn().closed
+
+
+def refused_within(pool: Pool) -> float:
+    """Ask for a connection that there is not; return how long the refusal took."""
+    began = time.monotonic()
+    with pytest.raises(TooBusy):
+        pool.getconn()
+    return time.monotonic() - began
+
+
+@contextmanager
+def in_line(pool: Pool, number: int) -> Iterator[list[Driver]]:
+    """Let so many wait for a connection; give what they get."""
+    got: list[Driver] = []
+    threads = [threading.Thread(target=lambda: got.append(pool.getconn())) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    while pool._waiting < number:
+        time.sleep(0.001)
+    yield got
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.security("pressure: a crowd is refused at once, not after its patience")
+def test_no_more_wait_than_may(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_patience", 30.0)
+    monkeypatch.setattr(pool, "_most_waiting", 2)
+    held = [pool.getconn() for _ in range(SIZE)]
+    with in_line(pool, 2) as got:
+        assert refused_within(pool) < 5
+        for driver in held:
+            pool.putconn(driver)
+    assert len(got) == 2
+    assert pool._waiting == 0
+
+
+def test_whoever_would_wait_too_long_is_refused_at_once(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three places and loans of a minute: the first in line would wait for twenty seconds where ten are the limit."""
+    monkeypatch.setattr(pool, "_patience", 10.0)
+    for _ in range(SIZE):
+        pool.getconn()
+    monkeypatch.setattr(pool, "_usual_loan", 60.0)
+    assert refused_within(pool) < 5
+    monkeypatch.setattr(pool, "_usual_loan", 0.0)
+    monkeypatch.setattr(pool, "_lent_at", dict.fromkeys(range(SIZE), time.monotonic() - 60))
+    assert refused_within(pool) < 5
+
+
+def test_the_usual_loan_follows_what_is_lent(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_usual_loan", 60.0)
+    for _ in range(40):
+        pool.putconn(pool.getconn())
+    assert pool._usual_loan < 1
+    assert pool._lent_at == {}
+
+
+def test_nobody_passes_those_in_line(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place came back for the one in line: whoever comes now stands behind them."""
+    monkeypatch.setattr(pool, "_waiting", 1)
+    monkeypatch.setattr(pool, "_most_waiting", 1)
+    assert refused_within(pool) < 5
+    monkeypatch.setattr(pool, "_waiting", 0)
+    assert not pool.getconn().closed
+
+
+def test_the_health_has_a_connection_in_reserve(pool: Pool) -> None:
+    held = [pool.getconn() for _ in range(SIZE)]
+    with in_reserve():
+        driver = pool.getconn()
+        assert driver.execute("SELECT 1").fetchone() == (1,)
+        pool.putconn(driver)
+        pool.putconn(pool.getconn())
+    with pytest.raises(TooBusy):
+        pool.getconn()
+    for one in held:
+        pool.putconn(one)
+    assert len([pool.getconn() for _ in range(SIZE)]) == SIZE
 
 
 @pytest.mark.skipif("WORKFLOW_TEST_POOLER" in os.environ, reason="a pooler takes another connection by itself")
@@ -183,7 +263,7 @@ def test_a_request_too_many_is_told_that_the_server_is_busy(pooled: DatabaseWrap
         assert (answer.status_code, answer["Retry-After"]) == (503, "2")
     program, page = answers
     assert (program.json()["code"], program.json()["status"]) == ("busy", 503)
-    assert 'data-busy="1"' in page.content.decode()
+    assert 'data-code="busy"' in page.content.decode()
     assert "were in use" in caplog.text
     pooled.close()
     assert ThreadPoolExecutor(1).submit(ask_both_doors).result()[0].status_code == 401
@@ -209,7 +289,49 @@ def test_a_pooled_connection_goes_back_when_a_request_closes_it(pooled: Database
     assert len(seen) == 1
 
 
+@pytest.mark.skipif("WORKFLOW_TEST_POOLER" in os.environ, reason="a pooler keeps sessions from before")
+def test_a_connection_that_cannot_be_written_is_not_lent_again(pooled: DatabaseWrapper) -> None:
+    with pooled.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+        with pytest.raises(InternalError):
+            cursor.execute("DELETE FROM wf_host_locks")
+    pooled.close()
+    with pooled.cursor() as cursor:
+        cursor.execute("DELETE FROM wf_host_locks")
+
+
+@pytest.mark.security("pressure: busy, away, read-only and full are told apart")
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        (TooBusy("all 20 were in use"), "busy"),
+        (psycopg.errors.TooManyConnections("x"), "busy"),
+        (psycopg.OperationalError("connection failed: FATAL:  sorry, too many clients already"), "busy"),
+        (psycopg.OperationalError('FATAL:  too many connections for role "workflow"'), "busy"),
+        (psycopg.OperationalError("FATAL:  remaining connection slots are reserved for roles with SUPERUSER"), "busy"),
+        (psycopg.OperationalError("FATAL:  no more connections allowed (max_client_conn)"), "busy"),
+        (psycopg.errors.LockNotAvailable("x"), "busy"),
+        (psycopg.errors.DeadlockDetected("x"), "busy"),
+        (psycopg.errors.OutOfMemory("x"), "busy"),
+        (psycopg.errors.QueryCanceled("x"), "busy"),
+        (psycopg.errors.ReadOnlySqlTransaction("x"), "read_only"),
+        (psycopg.errors.DiskFull("x"), "disk_full"),
+        (psycopg.OperationalError("could not write lock file: No space left on device"), "disk_full"),
+        (psycopg.errors.AdminShutdown("x"), "unavailable"),
+        (psycopg.errors.CannotConnectNow("x"), "unavailable"),
+        (psycopg.OperationalError("connection refused"), "unavailable"),
+        (psycopg.InterfaceError("the connection is closed"), "unavailable"),
+    ],
+)
+def test_every_cause_has_its_code_and_its_answer(told: psycopg.Error, code: str) -> None:
+    error = OperationalError(str(told))
+    error.__cause__ = told
+    answer = absence(error)
+    assert (cause_of(error).code, answer.default_code, answer.status_code) == (code, code, 503)
+    assert answer.wait >= 1
+
+
 def test_being_busy_is_told_from_being_away() -> None:
     busy, away = Exception(), Exception()
     busy.__cause__, away.__cause__ = TooBusy("x"), psycopg.OperationalError("x")
-    assert (is_too_busy(busy), is_too_busy(away)) == (True, False)
+    assert (cause_of(busy).code, cause_of(away).code) == ("busy", "unavailable")

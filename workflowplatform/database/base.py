@@ -9,10 +9,20 @@ import psycopg
 from django.db import Error
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
+from django.db.utils import DatabaseErrorWrapper
+from django.utils.functional import cached_property
 
 from workflowplatform.database import telling, tenancy
+from workflowplatform.database.causes import is_servers_own
 from workflowplatform.database.hot import Hot, Rows, Values, way_of
 from workflowplatform.database.pool import Driver, Pool
+
+
+class _Noticing(DatabaseErrorWrapper):
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        if isinstance(exc_value, psycopg.Error) and is_servers_own(exc_value):
+            self.wrapper._is_doubted = True  # type: ignore[attr-defined]
+        super().__exit__(exc_type, exc_value, traceback)  # type: ignore[no-untyped-call]
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -21,6 +31,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _hot: Hot | None = None
     _lent_by: Pool | None = None
     """Whose connection this is, and to whom it goes back; None: this thread's own."""
+    _is_doubted = False
+    """Whether the server behind it could not serve: the next connection may find one that can."""
+
+    @cached_property
+    def wrap_database_errors(self) -> Any:
+        """Turn the driver's errors into Django's, and notice those of the server as a whole."""
+        return _Noticing(self)
 
     def run_hot(self, statement: str, values: Values, *, prepare: bool) -> Rows:
         """Run a statement inside the current transaction and return its rows."""
@@ -89,6 +106,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self.connection.close()
             else:
                 driver, self.connection = self.connection, None
+                if self._is_doubted:
+                    driver.close()
                 lender.putconn(driver)
 
     # The web's connections
@@ -116,7 +135,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return driver
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        self._lent_by = self.pool
+        self._lent_by, self._is_doubted = self.pool, False
         driver = super().get_new_connection(conn_params)
         if self._lent_by is None and self.alias != NO_DB_ALIAS:
             telling.introduce(driver)

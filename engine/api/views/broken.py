@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.defaults import bad_request, page_not_found, server_error
 
-from engine.api.errors import MEDIA_TYPE, Busy, TooLarge, Unavailable, absence, problem
+from engine.api.errors import MEDIA_TYPE, TooLarge, Unavailable, absence, problem
 from engine.errors import NotFound
 from engine.transactions import is_database_away
 
@@ -30,11 +30,11 @@ def answer_defect(request: HttpRequest) -> HttpResponse:
 
 
 def _answer_absence(request: HttpRequest, why: Unavailable) -> HttpResponse:
-    """Say that the database is away or all are busy; a page is written without the request, whose person could not be read."""
+    """Say why nothing can be done now; a page is written without the request, whose person could not be read."""
     if request.path.startswith(API):
         answer: HttpResponse = _problem(why.status_code, why.default_code, why.default_detail)
     else:
-        answer = HttpResponse(render_to_string("503.html", {"busy": isinstance(why, Busy)}), status=why.status_code)
+        answer = HttpResponse(render_to_string("503.html", {"code": why.default_code}), status=why.status_code)
     answer["Retry-After"] = str(why.wait)
     return answer
 

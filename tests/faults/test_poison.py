@@ -1,0 +1,220 @@
+"""Poison against real workers: code that leaves, kills, eats memory or never ends is found after exactly its attempts."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from engine.audit import database_now
+from engine.models import DeadLetter, Instance, Signal, SignalReceipt
+from tests.cast import Cast
+from tests.flaky import counter
+from tests.workers import running
+from tests.workflows import activated, started
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.security("poison: real workers lose exactly its attempts, neighbours are served"),
+    pytest.mark.usefixtures("valkey"),
+]
+
+ATTEMPTS = 3
+PATIENCE = 240.0
+
+CALLS = """
+workflow: {name}
+title: Poison
+steps:
+  - {{id: pause, wait: {{for: PT0.01S}}}}
+  - id: ask
+    call: {{python: {{function: {function}, args: {{}}}}}}
+{bound}"""
+BOUND = "    attempt_timeout: PT2S\n"
+"""A transactional function is no outside call and has none."""
+STEADY = """
+workflow: steady
+title: Steady
+steps:
+  - {id: pause, wait: {for: PT0.02S}}
+  - {id: rest, wait: {for: PT0.02S}}
+"""
+
+BOUNDS = {
+    "WORKFLOW_POISON_ATTEMPTS": str(ATTEMPTS),
+    "WORKFLOW_WORKER_MEMORY": "700",
+    "WORKFLOW_WORKER_SECONDS": "3",
+    "WORKFLOW_WAKE_SECONDS": "0.5",
+}
+
+
+@contextmanager
+def hurrying() -> Iterator[None]:
+    """Let what is put off, and calls whose worker died, be due soon."""
+    over = threading.Event()
+
+    def hurry() -> None:
+        while not over.wait(0.5):
+            Signal.objects.filter(attempts__gt=0, held_due_at__isnull=True, due_at__gt=database_now()).filter(
+                type__in=("TimerDue",)
+            ).update(due_at=database_now())
+        connections.close_all()
+
+    thread = threading.Thread(target=hurry)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def made(name: str) -> int:
+    path = counter(name)
+    return path.stat().st_size if path.exists() else 0
+
+
+@pytest.fixture(autouse=True)
+def nothing_counted() -> None:
+    for name in ("leave", "kill", "eat", "spin"):
+        counter(name).unlink(missing_ok=True)
+
+
+def wait_for_incident(instance: Instance) -> None:
+    give_up = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up:
+        instance.refresh_from_db()
+        if instance.status != "running":
+            return
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("function", ["leave", "kill", "eat", "spin"])
+def test_what_ends_its_worker_within_a_slice_costs_exactly_its_attempts(
+    committed_cast: Cast, function: str, record_property: Any
+) -> None:
+    """It runs in the worker's own thread and transaction: the supervisor ends what would never end by itself."""
+    gwen, ada = committed_cast.actor("gwen"), committed_cast.actor("ada")
+    activated(gwen, CALLS.format(name="poison", function=f"test_{function}_inside", bound=""))
+    activated(gwen, STEADY)
+    with running("worker", **BOUNDS), hurrying():
+        poison = started(ada, "poison")
+        neighbours = [started(ada, "steady") for _ in range(20)]
+        wait_for_incident(poison)
+        give_up = time.monotonic() + PATIENCE
+        while Instance.objects.filter(pk__in=[one.pk for one in neighbours]).exclude(status="completed").exists():
+            assert time.monotonic() < give_up, "neighbours are not served"
+            time.sleep(0.1)
+    record_property("figure", f"{function}: {made(function)} attempts of {ATTEMPTS}")
+    letters = list(DeadLetter.objects.all())
+    assert (poison.status, [letter.instance_id for letter in letters]) == ("incident", [poison.pk])
+    assert made(function) == ATTEMPTS
+    assert f"{ATTEMPTS} workers took it up and none came back" in letters[0].reason
+
+
+@pytest.mark.parametrize(("function", "code"), [("leave", "vanished"), ("eat", "vanished"), ("spin", "no_answer")])
+def test_a_call_that_ends_its_worker_costs_exactly_its_attempts(
+    committed_cast: Cast, function: str, code: str, record_property: Any
+) -> None:
+    """A call's attempt is counted when it is taken on; one that never ends is given up and its process replaced."""
+    gwen, ada = committed_cast.actor("gwen"), committed_cast.actor("ada")
+    activated(gwen, CALLS.format(name="poison", function=f"test_{function}", bound=BOUND))
+    activated(gwen, STEADY)
+    with running("worker", **BOUNDS):
+        poison = started(ada, "poison")
+        neighbours = [started(ada, "steady") for _ in range(20)]
+        wait_for_incident(poison)
+        if function == "spin":
+            wait_until_replaced()
+    record_property("figure", f"{function} in a call: {made(function)} attempts")
+    assert (poison.status, poison.error["code"]) == ("incident", code)
+    assert made(function) == (1 if function == "spin" else ATTEMPTS)
+    assert not Instance.objects.filter(pk__in=[one.pk for one in neighbours]).exclude(status="completed").exists()
+
+
+def wait_until_replaced() -> None:
+    """Wait until no process of ours spins any more: the thread cannot be ended, its process can."""
+    give_up = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up:
+        before = busy_seconds()
+        time.sleep(2)
+        if busy_seconds() - before < 1.0:
+            return
+    pytest.fail("a given-up thread spins on")
+
+
+def busy_seconds() -> float:
+    """Add up the processor time of all worker processes that this test started."""
+    total, tick = 0.0, os.sysconf("SC_CLK_TCK")
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry.name}/environ", "rb") as told:
+                if b"WORKFLOW_WORKER_MEMORY=700" not in told.read():
+                    continue
+            with open(f"/proc/{entry.name}/stat") as told_of:
+                fields = told_of.read().rpartition(")")[2].split()
+            total += (int(fields[11]) + int(fields[12])) / tick
+        except OSError:
+            continue
+    return total
+
+
+NEIGHBOURS = 200
+EVERY = 0.1
+
+
+def served(ada: Any) -> list[float]:
+    """Start neighbours one after the other and say how late their two timers were applied, in seconds."""
+    instances = []
+    for _ in range(NEIGHBOURS):
+        instances.append(started(ada, "steady").pk)
+        time.sleep(EVERY)
+    give_up = time.monotonic() + PATIENCE
+    while Instance.objects.filter(pk__in=instances).exclude(status="completed").exists():
+        assert time.monotonic() < give_up
+        time.sleep(0.1)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT extract(epoch FROM max(r.at) - i.started_at)::float8 FROM wf_instances i "
+            "JOIN wf_signal_receipts r ON r.instance_id = i.id WHERE i.id = ANY(%s) GROUP BY i.id, i.started_at",
+            [instances],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def p95(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1]
+
+
+def test_neighbours_are_served_in_less_than_twice_their_quiet_time(committed_cast: Cast, record_property: Any) -> None:
+    """Every kind of poison, one after the other, over the whole time in which neighbours are served."""
+    gwen, ada = committed_cast.actor("gwen"), committed_cast.actor("ada")
+    activated(gwen, STEADY)
+    kinds = ["leave", "kill_inside", "leave_inside", "spin", "eat"]
+    for kind in kinds:
+        bound = "" if kind.endswith("inside") else BOUND
+        activated(gwen, CALLS.format(name=f"poison-{kind.replace('_', '-')}", function=f"test_{kind}", bound=bound))
+    activated(gwen, STEADY.replace("workflow: steady", "workflow: strange"))
+    with running("worker", **BOUNDS):
+        served(ada)  # until both workers are warm
+        quiet = p95(served(ada))
+        poisoned = [started(ada, f"poison-{kind.replace('_', '-')}") for kind in kinds]
+        strange = started(ada, "strange")
+        Signal.objects.filter(instance=strange).update(type="FromTheFuture")
+        troubled = p95(served(ada))
+        for poison in poisoned:
+            wait_for_incident(poison)
+    ratio = troubled / quiet
+    record_property("figure", f"p95 {quiet * 1000:.0f} ms quiet, {troubled * 1000:.0f} ms beside poison: {ratio:.2f} x")
+    assert {poison.status for poison in poisoned} == {"incident"}
+    assert not SignalReceipt.objects.filter(instance__in=poisoned, disposition="stale").exists()
+    assert ratio < 2 or troubled < 0.25, (quiet, troubled)
