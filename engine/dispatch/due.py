@@ -39,7 +39,7 @@ HAPPENING_OF: dict[str, Callable[[Due], Happening]] = {
     SignalType.RETRY_DUE: lambda due: RetryDue(due.token),
     SignalType.INTERNAL_CONTINUE: lambda due: Continue(),
     SignalType.EXTERNAL_SIGNAL: lambda due: NamedSignal(
-        due.payload["name"], due.payload["key"], due.payload["payload"]
+        due.payload["name"], due.payload["key"], due.payload["payload"], by=due.payload.get("by")
     ),
     SignalType.SUB_WORKFLOW_COMPLETED: lambda due: ChildEnded(token=due.token, **due.payload),
     SignalType.PARENT_ENDED: lambda due: CancelCase(reason=due.payload.get("reason", "its parent ended")),

@@ -31,6 +31,7 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
     "release": ("by", "with"),
     "assign": ("by", "with"),
     "skip": ("by", "with"),
+    "operate": ("by", "with", "input"),
     "signal": SIGNAL_KEYS,
     "advance": (),
     "outage": (),
@@ -203,6 +204,8 @@ class _Spelling:
         scope = self.case((*path, "in"), str(act["in"])) if "in" in act else (self.main,)
         if verb in TASK_VERBS:
             self.step((*path, verb), act[verb], scope, task=True)
+        elif verb == "operate":
+            self.step((*path, verb), act[verb], scope)
         elif verb == "expect":
             self.expectation((*path, verb), act[verb], scope)
         elif verb == "signal" and act.get("delivered") != 0:

@@ -1,4 +1,7 @@
-"""Let a secret name the origins that it may be sent to. Those that are there name none and keep working."""
+"""Let a secret name the origins that it may be sent to, and a kept signal its sender.
+
+Secrets that are there name no origins and keep working; signals that are kept already have no sender.
+"""
 
 from django.db import migrations, models
 from django.db.models import Value
@@ -12,5 +15,8 @@ class Migration(migrations.Migration):
             "secret",
             "origins",
             models.JSONField(default=list, db_default=Value([], output_field=models.JSONField())),
+        ),
+        migrations.AddField(
+            "keptsignal", "sent_by_name", models.CharField(blank=True, db_default="", default="", max_length=150)
         ),
     )
