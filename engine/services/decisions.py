@@ -38,7 +38,7 @@ def refuse_passing(actor: Actor, instance: Instance, name: str | None) -> None:
 
 
 def refuse_barred(actor: Actor, instance: Instance, advanced: Advanced) -> None:
-    """Refuse, once applied and not yet committed, an act that would have ended a task that bars the actor, here or in a child that it ended."""
+    """Refuse an act, before it is committed, that ended a task which bars the actor, here or in a child that ended by it."""
     if advanced.barred:
         raise _refusal(advanced.barred[0])
     kinds = {step.kind for step in definition_of(instance.version_id).steps.values()}
