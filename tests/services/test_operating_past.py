@@ -144,9 +144,10 @@ def test_a_signal_may_give_the_case_up(house: Cast) -> None:
     assert instance.status == "cancelled"
 
 
-def test_passing_over_another_step_does_not_end_the_task(house: Cast) -> None:
+def test_passing_over_what_failed_beside_the_task_does_not_end_it(house: Cast) -> None:
+    """The error names the step that failed; what is passed over is the whole that it broke, with the task in it."""
     instance = prepared(house, BESIDE, "beside")
-    skip = {"instance_id": instance.pk, "step": "broken", "reason": "go on"}
+    skip = {"instance_id": instance.pk, "reason": "go on"}
     ends_nothing(house, instance, lambda: operations.skip_step(actor=house.actor("ada"), **skip))
     operations.skip_step(actor=house.actor("fay"), **skip)
     instance.refresh_from_db()
