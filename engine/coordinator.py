@@ -99,6 +99,8 @@ class Advanced:
     status: InstanceStatus
     applied: tuple[bool, ...]
     kept: tuple[bool, ...] = ()
+    barred: tuple[str, ...] = ()
+    """Tasks that somebody tried to end whom four eyes keep from them."""
     began: tuple[str, ...] = ()
     """The kinds of the steps that this slice began."""
     written: Row = field(default_factory=dict)
@@ -393,6 +395,7 @@ def _advanced(stage: Stage, written: Row) -> Advanced:
         status=result.status,
         applied=result.applied,
         kept=result.kept,
+        barred=result.barred,
         began=_began(stage),
         written=written,
         has_tasks=bool(open_tokens),

@@ -9,6 +9,9 @@ A function takes keyword arguments (the step's `args`) and returns JSON. It is c
 least once; `BusinessError` fails the step with that code, any other exception counts as a transport failure and is retried as
 the author says.
 
+A function gets secrets only if it is registered with `secrets=True`: whoever registers it says that it keeps them to itself.
+What it returns, raises or logs has them hidden.
+
 One that only writes to this database may be registered with `transactional=True`: it runs inside the transaction that commits
 its step, so that both are kept or neither, and it has no network meanwhile. Where a person's answer leads to it in one go and it
 raises `BusinessError` that no handler catches, the answer is refused with its message and the task stays open.
@@ -24,6 +27,7 @@ Function = Callable[..., Any]
 
 _registered: dict[str, Function] = {}
 _transactional: set[str] = set()
+_with_secrets: set[str] = set()
 
 
 class BusinessError(Exception):
@@ -38,8 +42,13 @@ class AlreadyRegistered(Exception):
     """Two functions claim one name."""
 
 
-def workflow_function(name: str, *, transactional: bool = False) -> Callable[[Function], Function]:
-    """Register a function under the name that templates use; say whether it runs inside the transaction of its step."""
+def workflow_function(
+    name: str, *, transactional: bool = False, secrets: bool = False
+) -> Callable[[Function], Function]:
+    """Register a function under the name that templates use; say whether it runs inside the transaction of its step.
+
+    Say also whether calls may hand it secrets.
+    """
 
     def register(function: Function) -> Function:
         if _registered.get(name, function) is not function:
@@ -49,6 +58,8 @@ def workflow_function(name: str, *, transactional: bool = False) -> Callable[[Fu
         _registered[name] = function
         if transactional:
             _transactional.add(name)
+        if secrets:
+            _with_secrets.add(name)
         return function
 
     return register
@@ -57,6 +68,16 @@ def workflow_function(name: str, *, transactional: bool = False) -> Callable[[Fu
 def registered_functions() -> Mapping[str, Function]:
     """Return all functions by name."""
     return _registered
+
+
+def takes_secrets(name: str) -> bool:
+    """Tell whether a function may be given secrets."""
+    return name in _with_secrets
+
+
+def functions_with_secrets() -> frozenset[str]:
+    """Return the names of the functions that may be given secrets."""
+    return frozenset(_with_secrets)
 
 
 def is_transactional(transport: str, request: Mapping[str, Any]) -> bool:

@@ -55,16 +55,24 @@ def hold_addresses(addresses: Iterable[Address]) -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [text])
 
 
-def route(address: Address, payload: Any, *, now: datetime, ttl: str | None = None, everybody: bool = False) -> Routed:
+def route(
+    address: Address,
+    payload: Any,
+    *,
+    now: datetime,
+    ttl: str | None = None,
+    everybody: bool = False,
+    by: str | None = None,
+) -> Routed:
     """Queue a signal for the oldest open wait of its address (or for every one), else keep it while its ttl lasts.
 
     The caller holds the address.
     """
     found = _open_waits(address)
     for instance_id, token in found if everybody else found[:1]:
-        _queue(address, instance_id, token, payload, now)
+        _queue(address, instance_id, token, payload, now, by)
     reached = tuple(instance_id for instance_id, _ in (found if everybody else found[:1]))
-    kept = not reached and not everybody and _keep(address, payload, now, ttl)
+    kept = not reached and not everybody and _keep(address, payload, now, ttl, by)
     return Routed(reached, kept)
 
 
@@ -74,8 +82,9 @@ def _open_waits(address: Address) -> list[tuple[UUID, int]]:
         return cursor.fetchall()
 
 
-def _queue(address: Address, instance_id: UUID, token: int, payload: Any, now: datetime) -> None:
-    content = {"name": address.name, "key": address.key, "payload": payload}
+def _queue(address: Address, instance_id: UUID, token: int, payload: Any, now: datetime, by: str | None) -> None:
+    """Queue a signal with its sender, whom four eyes may keep from what it would end."""
+    content = {"name": address.name, "key": address.key, "payload": payload, **({"by": by} if by else {})}
     queue_signal(address.tenant_id, instance_id, SignalType.EXTERNAL_SIGNAL, now, token=token, payload=content)
 
 
@@ -118,7 +127,7 @@ def queue_signals(tenant_id: UUID, instance_ids: Iterable[UUID], kind: SignalTyp
     return len(Signal.objects.bulk_create(rows, batch_size=1_000))
 
 
-def _keep(address: Address, payload: Any, now: datetime, ttl: str | None) -> bool:
+def _keep(address: Address, payload: Any, now: datetime, ttl: str | None, by: str | None) -> bool:
     expires_at = parse_period(ttl).after(now) if ttl else now
     if expires_at <= now:
         return False
@@ -127,6 +136,7 @@ def _keep(address: Address, payload: Any, now: datetime, ttl: str | None) -> boo
         name=address.name,
         key=address.key,
         payload=payload,
+        sent_by_name=by or "",
         sent_at=now,
         expires_at=expires_at,
     )
@@ -149,7 +159,7 @@ def take_kept(tenant_id: UUID, instance_id: UUID, opened: Sequence[Wait], now: d
         address = Address(tenant_id, wait.name, wait.key)
         kept = KeptSignal.objects.filter(tenant_id=tenant_id, name=wait.name, key=wait.key, expires_at__gt=now).first()
         if kept is not None and (instance_id, wait.token) in _open_waits(address):
-            _queue(address, instance_id, wait.token, kept.payload, now)
+            _queue(address, instance_id, wait.token, kept.payload, now, kept.sent_by_name)
             kept.delete()
             taken += 1
     return taken

@@ -8,11 +8,12 @@ from uuid import UUID
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 
+from engine.kernel.secrets import SecretValue
 from engine.models import Secret
 
 
 class UnreadableSecret(Exception):
-    """A secret was written under another SECRET_KEY."""
+    """A secret was written under another SECRET_KEY, or there is none of that name any more."""
 
 
 def _fernet() -> Fernet:
@@ -35,10 +36,13 @@ def decrypt(ciphertext: bytes) -> str:
         ) from error
 
 
-def secrets_for_call(tenant_id: UUID, names: Iterable[str]) -> Mapping[str, str]:
-    """Return the values that one call of a tenant needs; only the transport sees them."""
+def secrets_for_call(tenant_id: UUID, names: Iterable[str]) -> Mapping[str, SecretValue]:
+    """Return what one call of a tenant needs; only the transport sees the values."""
     wanted = list(names)
     if not wanted:
         return {}
     found = Secret.objects.filter(tenant_id=tenant_id, name__in=wanted)
-    return {secret.name: decrypt(bytes(secret.ciphertext)) for secret in found}
+    secrets = {one.name: SecretValue(decrypt(bytes(one.ciphertext)), tuple(one.origins)) for one in found}
+    if missing := sorted(set(wanted) - secrets.keys()):
+        raise UnreadableSecret(f"There is no secret named {missing[0]} any more. Write it anew.")
+    return secrets

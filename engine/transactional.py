@@ -8,6 +8,7 @@ A failing function leaves nothing behind: its savepoint is rolled back before th
 the transaction repeated is no failure of the function and passes through.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -16,14 +17,16 @@ from django.db import OperationalError, transaction
 
 from engine.functions import is_transactional
 from engine.kernel.effects import ErrorRecord, MakeCall
-from engine.kernel.secrets import fill_secrets
+from engine.kernel.secrets import SecretValue, fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded
 from engine.offline import NetworkRefused, offline
 from engine.secrets import UnreadableSecret, secrets_for_call
 from engine.transactions import is_by_chance, is_connection_lost
 from engine.transports.answers import fit_to_keep
+from engine.transports.base import hide_secrets, hider_of
 from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 from engine.transports.python import call_function
+from workflowplatform.logs import hide_in_logs
 
 
 class _Undone(Exception):
@@ -60,9 +63,8 @@ class Performer:
 def run_transactional(tenant_id: UUID, request: Any, secrets: tuple[str, ...] | list[str], *, key: str) -> CallResult:
     """Run a function within the caller's transaction, offline; a failure leaves nothing of what it wrote."""
     try:
-        filled = fill_secrets(request, secrets_for_call(tenant_id, secrets))
         with transaction.atomic(), offline():
-            return _succeeded(fit_to_keep(call_function(Call(filled, key, 0))))
+            return _succeeded(_run(request, secrets_for_call(tenant_id, secrets), key))
     except _Undone as undone:
         return undone.failed
     except OperationalError as error:
@@ -76,6 +78,15 @@ def run_transactional(tenant_id: UUID, request: Any, secrets: tuple[str, ...] | 
     # User code may do anything, sys.exit() included.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         return Failed("transport", "exception", f"The function raised {type(error).__name__}.")
+
+
+def _run(request: Any, secrets: Mapping[str, SecretValue], key: str) -> CallResult:
+    filled = fill_secrets(request, {name: secret.value for name, secret in secrets.items()})
+    hider = hider_of(secrets)
+    if secrets:
+        # A commit that fails is logged after the function, with what the database says of the rows that it wrote.
+        transaction.on_commit(hide_in_logs(hider.text))
+    return hide_secrets(fit_to_keep(call_function(Call(filled, key, 0, secrets=secrets))), hider)
 
 
 def _succeeded(result: CallResult) -> Succeeded:

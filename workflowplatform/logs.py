@@ -1,11 +1,39 @@
 """Write logs as a fixed message with the facts apart: JSON lines in production, words at a person's terminal.
 
-Facts are ids, counts and names of errors; payloads and secrets never stand in a log.
+Facts are ids, counts and names of errors; payloads and secrets never stand in a log. What libraries and exceptions say of a call
+is not ours to choose: while a call with secrets is under way, `hide_in_logs` hides them in every line that its thread writes.
 """
 
+from collections.abc import Callable, MutableMapping
+from contextvars import ContextVar
 from typing import Any
 
 import structlog
+
+Hide = Callable[[str], str]
+MOST_HIDDEN = 16
+_hides: ContextVar[tuple[Hide, ...]] = ContextVar("hides", default=())
+
+
+def hide_in_logs(hide: Hide) -> Callable[[], None]:
+    """Pass every text that this thread logs through a function from now on; return what ends that."""
+    before = _hides.get()
+    _hides.set((*before, hide)[-MOST_HIDDEN:])
+
+    def show_again() -> None:
+        _hides.set(before)
+
+    return show_again
+
+
+def _hide_secrets(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for hide in _hides.get():
+        for name, value in line.items():
+            text = value if isinstance(value, str) else repr(value)
+            if name != "_record" and (shown := hide(text)) != text:
+                line[name] = shown
+    return line
+
 
 SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
@@ -14,6 +42,7 @@ SHARED: list[Any] = [
     structlog.stdlib.ExtraAdder(),
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
+    _hide_secrets,
 ]
 
 

@@ -68,6 +68,7 @@ ACTS: dict[str, str] = {
     "refuse_event": "refused what an event would have started",
     "create_secret": "wrote the secret {new[name]}",
     "change_secret": "wrote the secret {new[name]} anew",
+    "bind_secret": "narrowed where the secret {new[name]} may be sent",
     "delete_secret": "forgot the secret {new[name]}",
     "change_calendar": "wrote the calendar {new[name]}",
     "delete_calendar": "deleted the calendar {new[name]}",

@@ -8,13 +8,14 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from engine.admin.base import TenantAdmin
 from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
+from engine.kernel.hiding import SHORTEST
 from engine.models import Audit, Secret
 from engine.services import setup
 from workflowplatform.accounts.actor import Actor
@@ -46,12 +47,25 @@ class SecretForm(NamedSettingForm):
     value = forms.CharField(
         max_length=10_000,
         strip=False,
-        help_text="It is kept encrypted and never shown again.",
+        required=False,
+        help_text=f"At least {SHORTEST} characters. It is kept encrypted and never shown again.",
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
     )
+    origins = forms.CharField(
+        required=False,
+        label="May be sent to",
+        help_text="One address a line, such as https://api.example.com. If empty, calls may send it anywhere. "
+        "To add one, type the value again; to take one away, leave the value empty.",
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial.setdefault("origins", "\n".join(self.instance.origins))
 
     def act(self, typed: dict[str, Any]) -> Secret:
-        return setup.put_secret(actor=self.actor, name=typed["name"], value=typed["value"])
+        value, origins = typed["value"] or None, typed["origins"].split()
+        return setup.put_secret(actor=self.actor, name=typed["name"], value=value, origins=origins)
 
 
 def forget(request: HttpRequest, secret: Secret) -> str:
@@ -74,7 +88,7 @@ class TenantSetting(TenantAdmin):
 class SecretAdmin(TenantSetting):
     nothing = "No secret yet. A call names one instead of a password, and nobody reads it again."
     form = SecretForm
-    list_display = ("name", "who", "changed")
+    list_display = ("name", "sent_to", "who", "changed")
     changed = moment_column("changed_at", "Written")
     search_fields = ("name",)
     ordering = ("name",)
@@ -90,10 +104,15 @@ class SecretAdmin(TenantSetting):
     )
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return ["name", "value"]
+        return ["name", "value", "origins"]
 
     def after_button(self, request: HttpRequest, row: Any) -> str:
         return reverse("admin:engine_secret_changelist")
+
+    @display(description="May be sent to")
+    def sent_to(self, secret: Secret) -> str:
+        """Name its origins; one without any may go wherever calls go."""
+        return ", ".join(secret.origins) or "⚠ anywhere"
 
     @display(description="Written by", ordering="changed_by_name")
     def who(self, secret: Secret) -> str:

@@ -13,10 +13,12 @@ from rest_framework.request import Request
 from engine.errors import Invalid, NotFound
 from engine.kernel.cron import Dst
 from engine.kernel.forms import FieldError
+from engine.kernel.hiding import SHORTEST
 from engine.kernel.periods import parse_period
 from engine.keyset import moment
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services.sets import MOST_DOCUMENTS
+from engine.services.setup import MOST_ORIGINS
 from engine.services.webhook_events import EVENTS
 from workflowplatform.accounts.models import Kind
 from workflowplatform.accounts.scopes import Scope
@@ -349,7 +351,11 @@ class RetentionBody(Body):
 
 
 class SecretBody(Body):
-    value = Text(max_length=LONGEST_SECRET)
+    value = Text(required=False, min_length=SHORTEST, max_length=LONGEST_SECRET)
+    origins = serializers.ListField(
+        child=Text(max_length=300), required=False, max_length=MOST_ORIGINS,
+        help_text="Where it may be sent, as `https://api.example.com`; none: anywhere. Without `value` only narrower.",
+    )  # fmt: skip
 
 
 class CalendarBody(Body):

@@ -348,6 +348,9 @@ class SecretSerializer(Rows):
     """A secret without its value: nobody reads that back."""
 
     name = serializers.CharField()
+    origins = serializers.ListField(
+        child=serializers.CharField(), help_text="Where calls may send it; none: anywhere that calls may go."
+    )
     changed_by = serializers.CharField(source="changed_by_name")
     changed_at = Moment()
 

@@ -24,7 +24,6 @@ from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.due import Due, Malformed
 from engine.dispatch.poison import count_attempt, vanished
 from engine.functions import is_transactional
-from engine.kernel.secrets import fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
 from engine.models import Effect, Instance, Signal, SignalReceipt
 from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
@@ -199,9 +198,14 @@ def _is_wanted(intent: Intent) -> bool:
 def make_one(intent: Intent, allow: list[str] | None) -> CallResult:
     """Make one call; a registered function may have used this thread's own database connection."""
     try:
-        request = fill_secrets(intent.request, secrets_for_call(intent.tenant_id, intent.secrets))
+        secrets = secrets_for_call(intent.tenant_id, intent.secrets)
         return make_call(
-            intent.transport, request, key=intent.key, timeout_seconds=intent.timeout_seconds, http_allow=allow
+            intent.transport,
+            intent.request,
+            key=intent.key,
+            timeout_seconds=intent.timeout_seconds,
+            http_allow=allow,
+            secrets=secrets,
         )
     except UnreadableSecret as error:
         return Failed("authorization", "unreadable_secret", str(error))

@@ -53,7 +53,10 @@ HAPPENING_OF: dict[str, Callable[[Due], Happening]] = {
     SignalType.RETRY_DUE: lambda due: RetryDue(due.token),
     SignalType.INTERNAL_CONTINUE: lambda due: Continue(),
     SignalType.EXTERNAL_SIGNAL: lambda due: NamedSignal(
-        _text(due.payload["name"]), _text_or_none(due.payload["key"]), due.payload["payload"]
+        _text(due.payload["name"]),
+        _text_or_none(due.payload["key"]),
+        due.payload["payload"],
+        by=_text_or_none(due.payload.get("by")),
     ),
     SignalType.SUB_WORKFLOW_COMPLETED: lambda due: ChildEnded(token=due.token, **due.payload),
     SignalType.PARENT_ENDED: lambda due: CancelCase(

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 from django.db import connection
 
+from engine.kernel.hiding import Hider
 from engine.secrets import UnreadableSecret
 from engine.services.deliveries import (
     LONGEST_ANSWER,
@@ -27,8 +28,8 @@ from engine.services.deliveries import (
     settle,
     take_on,
 )
-from engine.signing import signed_headers
-from engine.transports.base import Failed, make_call
+from engine.signing import PREFIX, signed_headers
+from engine.transports.base import Failed, hide_secrets, make_call
 from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)
@@ -106,7 +107,8 @@ def _make(one: Try) -> None:
 def post(one: Try) -> Answer:
     """Send one message, signed now; nothing but an answer in 200 to 299 is good, and no redirect is followed."""
     try:
-        signed = signed_headers(secrets_of(one), str(one.delivery_id), int(time.time()), one.body)
+        secrets = secrets_of(one)
+        signed = signed_headers(secrets, str(one.delivery_id), int(time.time()), one.body)
     except UnreadableSecret:
         return Answer(None, "Its secret was written under another SECRET_KEY: give it a new one.")
     request = {
@@ -123,7 +125,14 @@ def post(one: Try) -> Answer:
         http_allow=one.http_allow,
         redirects=False,
     )
+    result = hide_secrets(result, _hider(secrets))
     return _answer(result.value, result.message if isinstance(result, Failed) else "")
+
+
+def _hider(secrets: Sequence[str]) -> Hider:
+    """Hide what both sides sign with, should the other side answer with it."""
+    shared = [form for secret in secrets for form in (secret, secret.removeprefix(PREFIX))]
+    return Hider({f"of this webhook {number}": secret for number, secret in enumerate(shared)})
 
 
 def _answer(value: Any, error: str) -> Answer:

@@ -14,7 +14,7 @@ from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS
 from engine.kernel.transitions import StepStatus
 
-ANSWERED = frozenset({"outcome", "by", "at", "comment", "expired"})
+ANSWERED = frozenset({"outcome", "by", "at", "comment", "expired", "operated"})
 DECIDED: Mapping[str, frozenset[str]] = {"task": ANSWERED, "workflow": frozenset({"outcome", "instance"})}
 """What only a person's answer, or a child's end, says of a step: an operator cannot invent it."""
 

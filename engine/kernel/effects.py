@@ -267,3 +267,5 @@ class Slice(NamedTuple):
     """For each happening: true = a named signal that nobody took and that the case keeps."""
     more: bool = False
     """True when the slice ended early and needs an InternalContinue."""
+    barred: tuple[str, ...] = ()
+    """Tasks that four eyes keep somebody from, who tried to end them by another way: what they did was not applied."""

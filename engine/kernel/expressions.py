@@ -45,6 +45,11 @@ _TOKEN = re.compile(
 )
 
 
+OPERATED = "operated"
+"""Behind the name of a result: whether an operator intervened there (operated.py)."""
+_OPERATED_PATH = re.compile(rf"""(?P<q>['"])\w+\.{OPERATED}(?P=q)""")
+
+
 class Scope(Protocol):
     """What an expression may look at."""
 
@@ -117,6 +122,8 @@ class Expression:
         self._program = compile_program(text, extra)
         bare = _PATH.fullmatch(text.strip()) and text.strip() not in _LITERALS
         self._path = tuple(text.strip().split(".")) if bare and not text.strip().startswith("now") else None
+        if self._path is not None and self._path[0] == "result" and self._path[2:] == (OPERATED,):
+            self._path = None
 
     def value(self, scope: Scope) -> Json:
         """Compute the JSON value; raise a StepError of class `expression` when that fails."""
@@ -174,7 +181,38 @@ def own_names(text: str) -> str:
         free = place == 0 or tokens[place - 1].text != "."
         if free and token.kind == "name" and token.text in CALLABLE and tokens[place + 1].text == "(":
             text = f"{text[: token.offset]}wf_{text[token.offset :]}"
+        elif free and token.text == "result":
+            text = _with_operated(text, tokens, place)
     return text
+
+
+def _with_operated(text: str, tokens: "list[_Token]", place: int) -> str:
+    """Spell `result.<id>.operated` as what is kept beside the results, which is false where there is none."""
+    end = _Token("other", "", len(text))
+    words = [one.text for one in tokens[place + 1 : place + 6]]
+    if words[::2][:2] == [".", "."] and words[3:4] == [OPERATED] and words[4:5] != ["("]:
+        name, last = tokens[place + 2].text, tokens[place + 4]
+        begin, stop, found = (
+            tokens[place].offset,
+            last.offset + len(last.text),
+            f"wf_get(result, '{name}${OPERATED}', false)",
+        )
+        if [one.text for one in tokens[max(place - 2, 0) : place]] == ["has", "("] and words[4:5] == [")"]:
+            begin, stop, found = (
+                tokens[place - 2].offset,
+                tokens[place + 5].offset + 1,
+                f"('{name}${OPERATED}' in result)",
+            )
+        return text[:begin] + found + text[stop:]
+    literal = tokens[place + 2] if len(tokens) > place + 2 else end
+    if words[:1] == [","] and _OPERATED_PATH.fullmatch(literal.text):
+        spelled = literal.text.replace(f".{OPERATED}", f"${OPERATED}")
+        return text[: literal.offset] + spelled + text[literal.offset + len(literal.text) :]
+    return text
+
+
+def _asks_operated(found: Reference) -> bool:
+    return found.root == "result" and found.path[1:2] == (OPERATED,)
 
 
 @lru_cache(maxsize=8192)
@@ -225,7 +263,12 @@ class _Scan:
         keys: dict[str, set[str] | None] = {}
         for found in self._names():
             known = keys.setdefault(found.root, set())
-            keys[found.root] = {*known, found.path[0]} if found.path and known is not None else None
+            taken = (
+                {found.path[0], *([f"{found.path[0]}${OPERATED}"] if _asks_operated(found) else [])}
+                if found.path
+                else None
+            )
+            keys[found.root] = {*known, *taken} if taken and known is not None else None
         return tuple((root, tuple(sorted(taken or ()))) for root, taken in sorted(keys.items()))
 
     def _names(self) -> list[Reference]:

@@ -7,14 +7,16 @@ way round: who did the task while a step that it names was under way is barred f
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.kernel.effects import BarPeople, WaitKind
-from engine.kernel.machine import Machine
+from engine.kernel.effects import BarPeople, ErrorRecord, WaitKind
+from engine.kernel.machine import Checkpoint, Machine
 from engine.kernel.periods import spell_moment
 from engine.kernel.program import Definition, Step
+from engine.kernel.signals import Happening, NamedSignal, StepRetried, StepSkipped
 from engine.kernel.snapshot import Frame, Snapshot
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 
 START = "start"
 Participants = Mapping[str, Mapping[str, str]]
@@ -79,6 +81,52 @@ def barred_from_passing(
             yield found, barred(definition, snapshot.people, started_by, found)
 
 
+@dataclass(slots=True)
+class TaskWatch:
+    """The open tasks that bar the person who acts, and how the case stood before: none of them may go by that act."""
+
+    before: Checkpoint
+    error: ErrorRecord | None
+    took_part: Mapping[str, list[tuple[str, int]]]
+    tasks: Mapping[int, str]
+    """Token → step."""
+    closed: int
+
+    def undo(self, machine: Machine) -> bool:
+        """Take the act back if it ended one of the tasks and the case goes on without it; answer whether it did."""
+        gone = {one.token for one in machine.closed[self.closed :]} & self.tasks.keys()
+        if not gone or machine.status in GIVEN_UP:
+            return False
+        machine.restore(self.before)
+        machine.error, machine.output = self.error, None
+        machine.took_part = {step: list(acts) for step, acts in self.took_part.items()}
+        machine.barred += [self.tasks[token] for token in sorted(gone)]
+        return True
+
+
+GIVEN_UP = frozenset({InstanceStatus.CANCELLED, InstanceStatus.FAILED})
+"""Ends of a case that decide nothing in place of its tasks."""
+
+
+def watch_tasks(machine: Machine, happening: Happening) -> TaskWatch | None:
+    """Look at the open tasks that bar whoever sends a signal or operates, before that is applied."""
+    name = getattr(happening, "by", None) if isinstance(happening, WAYS_PAST) else None
+    if isinstance(happening, StepRetried) and happening.input is None:
+        return None  # the same once more: what it withdraws it opens again
+    if not name or not machine.definition.four_eyes or machine.status in TERMINAL_INSTANCE:
+        return None
+    leaves = [leaf for leaf in machine.leaves() if leaf.wait == WaitKind.TASK]
+    tasks = {leaf.n: str(machine.owner(leaf).step) for leaf in leaves if name in _barred_at(machine, leaf)}
+    if not tasks:
+        return None
+    took_part = {step: list(acts) for step, acts in machine.took_part.items()}
+    return TaskWatch(machine.checkpoint(machine.root), machine.error, took_part, tasks, len(machine.closed))
+
+
+WAYS_PAST = (NamedSignal, StepRetried, StepSkipped)
+"""Acts of people that are no answers to a task, and may end one."""
+
+
 def bar_people(machine: Machine) -> None:
     """Tell the open tasks whom they bar now, after a slice in which somebody took part."""
     covers = machine.definition.four_eyes
@@ -102,11 +150,16 @@ def _mark(machine: Machine, frame: Frame) -> bool:
     return bool(did)
 
 
+def _barred_at(machine: Machine, leaf: Frame) -> tuple[str, ...]:
+    """Name everybody whom an open task bars: by its own rule, and by one that names a step around it."""
+    found = barred(machine.definition, machine.people, machine.facts.started_by, machine.step_of(machine.owner(leaf)))
+    around = (name for frame in machine.upward(leaf) for name in frame.barred or ())
+    return tuple(dict.fromkeys((*found, *around)))
+
+
 def _tell(machine: Machine, leaf: Frame) -> None:
     step = machine.step_of(machine.owner(leaf))
-    found = barred(machine.definition, machine.people, machine.facts.started_by, step)
-    around = (name for frame in machine.upward(leaf) for name in frame.barred or ())
-    names, opened = tuple(dict.fromkeys((*found, *around))), machine.opened.get(leaf.n)
+    names, opened = _barred_at(machine, leaf), machine.opened.get(leaf.n)
     if opened is None:
         machine.effects.append(BarPeople(leaf.n, step.id, names))
     elif opened.task is not None:

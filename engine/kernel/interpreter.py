@@ -19,11 +19,12 @@ from engine.kernel.editing import edit
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
 from engine.kernel.finishing import error_of_retrying, finish, is_counted, mend, uncaught_end
-from engine.kernel.four_eyes import bar_people, remember_person
+from engine.kernel.four_eyes import bar_people, remember_person, watch_tasks
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
 from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Checkpoint, Ended, Machine
 from engine.kernel.opening import begin, told_line
+from engine.kernel.operated import note_operated
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import ROOT, Definition
 from engine.kernel.repairing import error_of_stuck, let_go_on, skip_step, stuck
@@ -91,9 +92,12 @@ def advance(
             machine.now = machine.now if isinstance(happening, Continue) else lent.now
         early = len(machine.early)
         told = len(machine.trace)
+        watch = watch_tasks(machine, happening)
         applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
         kept.append(len(machine.early) > early)
         more = _run(machine) or more
+        if watch is not None and watch.undo(machine):
+            applied[-1] = kept[-1] = False
         if isinstance(happening, Continue):  # somebody may have been let in
             applied[-1] = pending or len(machine.trace) > told
     bar_people(machine)
@@ -313,6 +317,7 @@ def _retry_step(machine: Machine, happening: StepRetried) -> bool:
     let_go_on(machine, frame)
     if happening.input is not None:
         remember_person(machine, frame.step, happening.by)
+        note_operated(machine, frame)
         edit(machine, frame, happening.input)
     if frame.step == ROOT:
         machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
@@ -367,4 +372,5 @@ def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], 
         last_error=machine.error or error_of_retrying(machine),
         kept=kept,
         more=more,
+        barred=tuple(machine.barred),
     )

@@ -9,16 +9,20 @@ from collections.abc import Callable, Mapping
 from engine.kernel.effects import MakeCallLater
 from engine.kernel.errors import StepError
 from engine.kernel.machine import Machine
+from engine.kernel.operated import tell_operated
 from engine.kernel.program import Step
 from engine.kernel.snapshot import Frame
 from engine.kernel.steps.calls import describe_call, key_of_call
 from engine.kernel.steps.graphs import close_pending
+from engine.kernel.steps.table import KINDS
 from engine.kernel.steps.writes import send, write_state
 
 
 def leave(machine: Machine, frame: Frame, _outcome: str) -> None:
     """Free what the step held and run its `finally`."""
     step = machine.step_of(frame)
+    if step.id:
+        tell_operated(machine, frame, step.id, KINDS[step.kind].result_name(step))
     if "mutex" in step.spec:
         for line in machine.mutexes.values():
             if frame.n in line:

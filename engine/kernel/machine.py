@@ -122,6 +122,8 @@ class Machine(Tree):
         self.origins: dict[int, tuple[ErrorRecord, Checkpoint]] = {}
         self.took_part: dict[str, list[tuple[str, int]]] = {}
         """The steps in which somebody took part in this slice, who, and which number was the next then."""
+        self.barred: list[str] = []
+        """Tasks that four eyes keep somebody from who tried to end them by another way."""
 
     def _load(self, snapshot: Snapshot) -> None:
         """Take a snapshot's values as this machine's own."""
@@ -142,6 +144,7 @@ class Machine(Tree):
         self.people = {step: dict(names) for step, names in snapshot.people.items()}
         self.occurrences = dict(snapshot.occurrences)
         self.waited = snapshot.waited
+        self.operated = snapshot.operated
         self.frames = {}
         self.children = {0: []}
         for stored in snapshot.frames:
@@ -381,6 +384,7 @@ class Machine(Tree):
             waits=[shown_wait(self, leaf) for leaf in leaves],
             children=[shown_child(self, leaf, self.reference) for leaf in leaves if leaf.wait == WaitKind.CHILD],
             waited=self.waited,
+            operated=self.operated,
         )
 
 

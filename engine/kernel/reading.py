@@ -93,6 +93,9 @@ class Reading:
         self.workflows: dict[str, Named] = {}
         self.roles: dict[str, Named] = {}
         self.secrets: dict[str, Named] = {}
+        self.secret_uses: list[tuple[str, Named]] = []
+        self.called: dict[str, str] = {}
+        """The functions that calls name, by the path of the call's request."""
         self.calendars: dict[str, Named] = {}
         self.transports: set[str] = set()
         self.into: set[str] = set()

@@ -192,6 +192,7 @@ def read_function(reading: Reading, node: Node, _wanted: Field, path: str) -> Js
         reading.error(node, "wrong_type", "the name of a function is wanted here", path)
         return ABSENT
     reading.functions.setdefault(node.scalar, Named(node, path))
+    reading.called[path.rpartition("/")[0]] = node.scalar
     return node.scalar
 
 

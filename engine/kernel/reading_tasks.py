@@ -9,7 +9,7 @@ from engine.kernel.source import Node
 
 READERS_READY = True
 LONGEST_OUTCOME = 100
-RESERVED_FIELDS = frozenset({"outcome", "by", "at", "comment", "expired"})
+RESERVED_FIELDS = frozenset({"outcome", "by", "at", "comment", "expired", "operated"})
 
 
 @reads("principals")

@@ -5,6 +5,7 @@ from engine.kernel.effects import ErrorRecord
 from engine.kernel.errors import error_record
 from engine.kernel.four_eyes import remember_person
 from engine.kernel.machine import SKIPPED, Machine
+from engine.kernel.operated import note_operated
 from engine.kernel.signals import StepSkipped
 from engine.kernel.snapshot import Frame
 from engine.kernel.transitions import InstanceStatus
@@ -40,6 +41,7 @@ def skip_step(machine: Machine, happening: StepSkipped) -> bool:
         return False
     let_go_on(machine, frame)
     remember_person(machine, frame.step, happening.by)
+    note_operated(machine, frame)
     if happening.output is None:
         machine.end(frame, SKIPPED, reason=happening.reason)
     else:

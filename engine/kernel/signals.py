@@ -82,6 +82,8 @@ class NamedSignal:
     key: str | None
     payload: Json
     all: bool = False
+    by: str | None = None
+    """Who sent it, where a person did: nobody ends by a signal a task that four eyes keep them from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ class ChildEnded:
     """Whether anything in the child waited for a person, a time, a signal or a call before it ended."""
     people: Mapping[str, str] = field(default_factory=dict)
     """Everybody who took part in the child or below it, with the moment when they last did."""
+    operated: bool = False
+    """Whether an operator intervened in the child or below it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class Frame:
     """What keys say in place of `pos`, where that is not enough to tell this run from others."""
     again = 0
     """How often this was taken back before and is offered anew."""
+    operated = False
+    """Whether an operator intervened in this run, or inside it."""
     edit = 0
     """The attempt from which on an operator's edit holds."""
     sent_as: str | None = None
@@ -118,6 +120,8 @@ class Snapshot:
     """Derived when stored, never read by the machine."""
     waited: bool = False
     """Whether the case has ever waited for more than its own children: a chain of cases that never do has no end."""
+    operated: bool = False
+    """Whether an operator intervened in the case, or in a child of it."""
     children: list[dict[str, Json]] = field(default_factory=list)
     """The instances that are waited for; derived when stored, never read back."""
 
@@ -146,6 +150,7 @@ class Snapshot:
             "frames": self.frames,
             "waits": self.waits,
             "waited": self.waited,
+            **({"operated": True} if self.operated else {}),
             "subWorkflowFrames": self.children,
         }
 
@@ -195,6 +200,7 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
         frames=stored["frames"],
         waits=stored["waits"],
         waited=stored.get("waited", False),
+        operated=stored.get("operated", False),
     )
 
 

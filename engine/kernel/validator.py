@@ -54,8 +54,12 @@ class TenantFacts:
 
     roles: frozenset[str] = frozenset()
     secrets: frozenset[str] = frozenset()
+    unbound: frozenset[str] = frozenset()
+    """Secrets that name no origins: calls may send them anywhere."""
     workflows: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
+    with_secrets: frozenset[str] = frozenset()
+    """Functions that may be given secrets."""
     transports: frozenset[str] = frozenset({"http", "python"})
     people: frozenset[str] = frozenset()
     calendars: frozenset[str] = frozenset()
@@ -117,7 +121,9 @@ def _check_reference(reading: Reading, use: Use, reference: Reference) -> None:
         )  # fmt: skip
     elif reference.root == "secret":
         reading.refuse_not_yet("name.secret", use.node, use.path)
-        reading.secrets.setdefault(".".join(reference.path[:1]), Named(use.node, use.path))
+        named = ".".join(reference.path[:1]), Named(use.node, use.path)
+        reading.secrets.setdefault(*named)
+        reading.secret_uses.append(named)
         if not _in_request(use.path):
             _refuse(reading, use, reference.offset, "secret_here", "a secret may only stand in the request of a call")
     elif reference.root in ("result", "status") and reference.path:
@@ -235,6 +241,20 @@ def _check_tenant(reading: Reading, facts: TenantFacts) -> None:
             if name not in there:
                 hint = _together(name, facts) if word == "workflow" else ""
                 reading.error(node, code, f"the tenant has no {word} `{name}`", path, hint or did_you_mean(name, there))
+
+    _check_secrets(reading, facts)
+
+
+def _check_secrets(reading: Reading, facts: TenantFacts) -> None:
+    """Refuse secrets to functions that are not registered to take them; warn of those that may be sent anywhere."""
+    for name, (node, path) in reading.secret_uses:
+        function = next((one for call, one in reading.called.items() if path.startswith(f"{call}/")), None)
+        if function is not None and function in facts.functions - facts.with_secrets:
+            text = f"the function `{function}` is not registered to take secrets"
+            reading.error(node, "function_secrets", text, path, '@workflow_function("…", secrets=True)')
+        elif function is None and name in facts.unbound:
+            text = f"the secret `{name}` names no origins: a changed address would get it"
+            reading.warn(node, "unbound_secret", text, path, "say in its setup where it may be sent")
 
 
 def _together(name: str, facts: TenantFacts) -> str:

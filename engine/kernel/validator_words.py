@@ -14,7 +14,7 @@ from engine.kernel.reading import Outline, Reading, Use
 from engine.kernel.source import Node
 from engine.kernel.transitions import StepStatus
 
-ANSWER = frozenset({"outcome", "by", "at", "comment", "expired"})
+ANSWER = frozenset({"outcome", "by", "at", "comment", "expired", "operated"})
 FIXED = {
     "instance": frozenset({"id", "reference", "started_by", "started_at", "template", "version"}),
     "error": frozenset({"class", "code", "message", "step", "attempt", "cause"}),

@@ -1,6 +1,7 @@
 """What a tenant sets up for its workflows: secrets, calendars; and the marks that rates leave."""
 
 from django.db import models
+from django.db.models import Value
 
 from engine.models.base import IdRow, OrderedJSONField
 
@@ -10,6 +11,8 @@ class Secret(IdRow):
 
     name = models.CharField(max_length=63)
     ciphertext = models.BinaryField()
+    origins = models.JSONField(default=list, db_default=Value([], output_field=models.JSONField()))
+    """The origins that it may be sent to; none at all: any that calls of the tenant may reach."""
     changed_by_name = models.CharField(max_length=100)
     changed_at = models.DateTimeField(auto_now=True)
 

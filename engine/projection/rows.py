@@ -180,7 +180,7 @@ def child_ended(loaded: Loaded, result: Slice) -> ChildEnded:
     error = error_names(result.error) if result.error else None
     return ChildEnded(
         loaded.parent_token or 0, result.status.value, result.outcome, result.output, error, str(loaded.instance_id),
-        result.snapshot.waited, everybody(result.snapshot.people),
+        result.snapshot.waited, everybody(result.snapshot.people), result.snapshot.operated,
     )  # fmt: skip
 
 
@@ -189,6 +189,8 @@ def tell_of_child(stage: Stage, ended: ChildEnded, parent_id: UUID | None) -> No
     row = signal_row(stage, SignalType.SUB_WORKFLOW_COMPLETED, ended.token, stage.now)
     payload = asdict(ended)
     del payload["token"]
+    if not ended.operated:  # the release before does not know the word
+        del payload["operated"]
     own = {"instance_id": str(parent_id), "expected_version": None, "payload": payload}
     stage.batch.add("new_signals", row | own | {"due_at": stage.now, "held_due_at": None})
 

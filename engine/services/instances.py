@@ -22,6 +22,7 @@ from engine.models import Instance, RuntimeState, Task, TemplateVersion, Wait
 from engine.objects import fill, link, make_written, read_along
 from engine.outward import newborn
 from engine.projection import NEVER, Delivery
+from engine.services.decisions import refuse_ending
 from engine.status_words import status_word
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -148,6 +149,8 @@ def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance
         raise Conflict(message, code="status", status=instance.status)
     if instance.status == InstanceStatus.QUEUED:
         return _cancel_queued(actor, instance, reason)
+    if instance.parent_token is not None:  # somebody goes on without it
+        refuse_ending(actor, [instance.pk])
     delivery = Delivery(CancelCase(reason=reason), None, uuid7(), actor, queued=False)
     coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
     return instance_now(instance.pk)

@@ -13,22 +13,20 @@ from uuid import UUID
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import F, Min, QuerySet
 from django.db.models.fields.json import KT
-from django.utils.translation import gettext as _
 
 from engine import access, coordinator
 from engine.audit import Act, database_now, record
 from engine.definitions import definition_of
-from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.four_eyes import is_one_of, took_part_inside
+from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.editing import can_be_edited
 from engine.kernel.forms import FieldError, refuse_unsafe_json
-from engine.kernel.four_eyes import barred_from_passing, children_named
 from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkipped
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
 from engine.outbox import announce_on_commit
 from engine.places import look_after
 from engine.projection import NEVER, Delivery
+from engine.services.decisions import refuse_barred, refuse_passing
 from engine.services.instances import instance_now
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -106,7 +104,7 @@ def retry_step(
     if input is not None:
         step = step or (instance.error or {}).get("step")
         input = _checked_input(instance, step, input)  # noqa: A001
-        _refuse_four_eyes(actor, instance, step)
+        refuse_passing(actor, instance, step)
     edit = None if input is None else {"input": input}
     record(instance, Act("retry_workflow", step=step, cause=reason, new=edit), actor=actor)
     return _repair(actor, instance, StepRetried(run=_failed_run(instance, step), input=input, by=actor.name))
@@ -137,23 +135,9 @@ def skip_step(*, actor: Actor, instance_id: UUID, reason: str, step: str | None 
     if not reason.strip():
         message = "Say why the step is skipped: the reason is kept with the instance."
         raise Invalid(message, [FieldError("reason", "required", message)])
-    _refuse_four_eyes(actor, instance, step or (instance.error or {}).get("step"))
+    refuse_passing(actor, instance, step or (instance.error or {}).get("step"))
     run = _failed_run(instance, step)
     return _repair(actor, instance, StepSkipped(run=run, output=output, reason=reason, by=actor.name))
-
-
-def _refuse_four_eyes(actor: Actor, instance: Instance, name: str | None) -> None:
-    """Refuse to operate past a task by somebody whom its four eyes bar from doing it."""
-    definition, loaded = definition_of(instance.version_id), coordinator.load([instance.pk])[instance.pk]
-    step = definition.steps.get(name or "")
-    if step is None or loaded.snapshot is None:
-        return
-    for task, people in barred_from_passing(definition, loaded.snapshot, loaded.facts.started_by, step):
-        inside = children_named(definition, task)
-        took_part = any(took_part_inside(instance.pk, inside, name) for name in actor.eyes)
-        if actor.is_service or took_part or is_one_of(actor, people):
-            message = _("Four eyes: you took part in this before, so someone else must operate past %(task)s.")
-            raise Refused(message % {"task": task.id.replace("_", " ")}, code="four_eyes")
 
 
 def _failed_run(instance: Instance, step: str | None) -> int | None:
@@ -172,6 +156,7 @@ def _failed_run(instance: Instance, step: str | None) -> int | None:
 def _repair(actor: Actor, instance: Instance, happening: Happening) -> Instance:
     delivery = Delivery(happening, None, uuid7(), actor, queued=False)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
+    refuse_barred(actor, instance, advanced)
     if not advanced.applied[0]:
         raise Conflict("There is no failed step to mend here; look at its dead letters.", code="status")
     return instance_now(instance.pk)

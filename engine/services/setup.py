@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -15,13 +16,17 @@ from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.bodies import calendars_named
 from engine.kernel.calendars import Calendar, CalendarError
 from engine.kernel.forms import FieldError
+from engine.kernel.hiding import SHORTEST
 from engine.models import Audit, BusinessCalendar, Instance, Schedule, Secret, TemplateVersion
 from engine.secrets import encrypt
 from engine.transactions import in_one_transaction
+from engine.transports.addresses import named_origins
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
 from workflowplatform.accounts.models import Tenant
 
+ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
+MOST_ORIGINS = 20
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 MOST_NAMED = 5
 """A refusal names so many of those that use a thing."""
@@ -74,16 +79,57 @@ def hold_calendar(*, actor: Actor, name: str) -> BusinessCalendar:
 
 
 @in_one_transaction
-def put_secret(*, actor: Actor, name: str, value: str) -> Secret:
-    """Write a secret, new or anew. Its value can never be read back, only used by calls."""
+def put_secret(*, actor: Actor, name: str, value: str | None = None, origins: Sequence[str] | None = None) -> Secret:
+    """Write a secret, new or anew, and where it may be sent. Its value can never be read back, only used by calls.
+
+    Without a value the origins of one that is there are narrowed. To send it elsewhere takes its value: whoever cannot read a
+    secret shall not be able to have it sent to themselves.
+    """
     access.require_level(actor, TO_AUTHOR, "write secrets")
     _require_name(name)
-    if not value:
-        message = "A secret needs a value."
-        raise Invalid(message, [FieldError("value", "required", message)])
-    content = {"ciphertext": encrypt(value), "changed_by_name": actor.name}
+    bound = None if origins is None else _read_origins(origins)
+    held = Secret.objects.select_for_update(no_key=True).filter(tenant_id=actor.tenant_id, name=name).first()
+    if value is None:
+        return _narrow_secret(actor, held, bound)
+    _require_length(value)
+    content: dict[str, Any] = {"ciphertext": encrypt(value), "changed_by_name": actor.name}
+    content |= {} if bound is None else {"origins": bound}
     secret, created = Secret.objects.update_or_create(tenant_id=actor.tenant_id, name=name, defaults=content)
-    _note(actor, "create_secret" if created else "change_secret", name)
+    _note(actor, "create_secret" if created else "change_secret", name, origins=secret.origins)
+    return secret
+
+
+def _require_length(value: str) -> None:
+    """Refuse what is too short to be told from ordinary words, and is guessed besides."""
+    if len(value.strip()) < SHORTEST:
+        message = "A secret needs a value." if not value else f"A secret needs at least {SHORTEST} characters."
+        raise Invalid(message, [FieldError("value", "required" if not value else "too_short", message)])
+
+
+def _read_origins(written: Sequence[str]) -> list[str]:
+    """Return origins as they are compared, each once."""
+    found: dict[str, None] = {}
+    for text in written:
+        origin = text.strip().rstrip("/").lower()
+        if not ORIGIN.fullmatch(origin) or not named_origins([origin]):
+            message = f"{text[:100]} is no origin; write it like https://api.example.com, without a path."
+            raise Invalid(message, [FieldError("origins", "origin", message)])
+        found[origin] = None
+    if len(found) > MOST_ORIGINS:
+        message = f"A secret names at most {MOST_ORIGINS} origins."
+        raise Invalid(message, [FieldError("origins", "too_many", message)])
+    return list(found)
+
+
+def _narrow_secret(actor: Actor, secret: Secret | None, origins: list[str] | None) -> Secret:
+    wider = secret is not None and secret.origins and set(origins or ()) - set(secret.origins)
+    if secret is None or not origins or wider:
+        message = "Type the value: without it, a secret can only be kept from origins, not be sent to new ones."
+        message = message if secret is not None and origins is not None else "A secret needs a value."
+        raise Invalid(message, [FieldError("value", "required", message)])
+    secret.origins, secret.changed_by_name = origins, actor.name
+    secret.save(update_fields=["origins", "changed_by_name", "changed_at"])
+    _note(actor, "bind_secret", secret.name, origins=origins)
     return secret
 
 
@@ -216,5 +262,5 @@ def in_short(words: list[str]) -> str:
     return ", ".join(words[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _note(actor: Actor, action: str, name: str) -> None:
-    record(Tenant.objects.get(pk=actor.tenant_id), Act(action, new={"name": name}), actor=actor)
+def _note(actor: Actor, action: str, name: str, **more: Any) -> None:
+    record(Tenant.objects.get(pk=actor.tenant_id), Act(action, new={"name": name, **more}), actor=actor)

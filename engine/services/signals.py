@@ -16,6 +16,7 @@ from engine.models import Instance, Signal, SignalReceipt
 from engine.outbox import announce_on_commit
 from engine.projection import STANDING_STILL, Delivery
 from engine.routing import Address, hold_addresses, queue_signal, route
+from engine.services.decisions import refuse_barred
 from engine.services.sent_ids import digest_of, earlier_answer, refuse_other_content, remember
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -78,10 +79,11 @@ def send_signal(
             raise _nobody_waits(
                 f"This instance is {instance.status}: it takes no signals until it runs again.", instance
             )
-        return _hold(instance, name, payload, receipt_id, content)
-    happening = NamedSignal(name, None, payload)
+        return _hold(actor, instance, name, payload, receipt_id, content)
+    happening = NamedSignal(name, None, payload, by=actor.name)
     delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, receipt_id, actor, queued=False, content=content)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
+    refuse_barred(actor, instance, advanced)
     kept = bool(advanced.kept and advanced.kept[0])
     if require and (kept or not advanced.applied[0]):
         raise _nobody_waits(f"No step of this instance waits for {name} now.", instance)
@@ -96,9 +98,9 @@ def _nobody_waits(message: str, instance: Instance | None = None) -> Conflict:
     return Conflict(f"{message} It was not kept.", code="nobody_waits", **facts)
 
 
-def _hold(instance: Instance, name: str, payload: Any, signal_id: UUID, content: str | None) -> Sent:
+def _hold(actor: Actor, instance: Instance, name: str, payload: Any, signal_id: UUID, content: str | None) -> Sent:
     """Let a signal wait until the instance goes on; it moves nothing that stands still."""
-    sent, now = {"name": name, "key": None, "payload": payload}, database_now()
+    sent, now = {"name": name, "key": None, "payload": payload, "by": actor.name}, database_now()
     kind = SignalType.EXTERNAL_SIGNAL
     queue_signal(instance.tenant_id, instance.pk, kind, now, payload=sent, signal_id=signal_id, held=True)
     SignalReceipt.objects.create(  # written now, so that the answer stays the same once it is delivered
@@ -164,7 +166,7 @@ def send_keyed_signal(
     if external_id is not None and (earlier := _accepted(actor, address, external_id, payload, content)) is not None:
         return earlier
     now = database_now()
-    routed = route(address, payload, now=now, ttl=ttl, everybody=everybody)
+    routed = route(address, payload, now=now, ttl=ttl, everybody=everybody, by=actor.name)
     if require and not routed.delivered:
         raise _nobody_waits(f"Nobody waits for {name} with this key.")
     answer = Broadcast(routed.delivered, routed.kept)

@@ -16,7 +16,7 @@ from engine.admission import admit_waiting
 from engine.audit import Act, record
 from engine.decorators import registered_decorators
 from engine.errors import Conflict, Invalid, Unprocessable
-from engine.functions import registered_functions
+from engine.functions import functions_with_secrets, registered_functions
 from engine.kernel.definition import compile_definition
 from engine.kernel.findings import ERROR, WARNING, Finding
 from engine.kernel.forms import FieldError
@@ -39,6 +39,7 @@ def tenant_facts(actor: Actor) -> TenantFacts:
     """Say what the actor's tenant has, for the checks that need to know."""
     versions = TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id)
     active = frozenset(versions.values_list("template__name", "sha256"))
+    secrets = list(Secret.objects.filter(tenant_id=actor.tenant_id).values_list("name", "origins"))
     return TenantFacts(
         roles=frozenset(Role.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
         people=frozenset(
@@ -63,7 +64,9 @@ def tenant_facts(actor: Actor) -> TenantFacts:
                 "role__name", "user__username"
             )
         ),
-        secrets=frozenset(Secret.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True)),
+        with_secrets=functions_with_secrets(),
+        secrets=frozenset(name for name, _origins in secrets),
+        unbound=frozenset(name for name, origins in secrets if not origins),
     )
 
 

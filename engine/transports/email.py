@@ -9,11 +9,16 @@ from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 
 
 def send_email(call: Call) -> CallResult:
-    """Send one message; the result is its id. A repeat carries the same key, which mail servers do not look at."""
+    """Send one message; the result is its id. A repeat carries the same key, which mail servers do not look at.
+
+    A secret that names origins is not sent by mail, which is none of them.
+    """
     to = call.request.get("to")
     receivers = [to] if isinstance(to, str) else list(to or [])
     if not receivers or not all(isinstance(address, str) and "@" in address for address in receivers):
         return Failed("definition", "bad_request", "The letter has no receiver.")
+    if bound := sorted(name for name, secret in call.secrets.items() if secret.origins):
+        return Failed("authorization", "secret_elsewhere", f"The secret {bound[0]} may not be sent by mail.")
     letter = EmailMessage(
         subject=" ".join(str(call.request.get("subject") or "").split()),
         body=str(call.request.get("text") or ""),

@@ -1,7 +1,9 @@
 """Call an address over HTTP, through the address guard.
 
 No proxy, cookie jar or .netrc of the machine takes part. Redirects are followed at most three times, each looked at as
-the first address was; whatever the author put into headers stays with the origin it was written for.
+the first address was; whatever the author put into headers or the body stays with the origin it was written for. A redirect to
+another origin is followed only as a plain GET: one that asks for the body again is refused, since a request that arrives without
+it would seem to have succeeded.
 """
 
 import json
@@ -16,7 +18,8 @@ import httpcore
 import httpx
 from django.conf import settings
 
-from engine.transports.addresses import AddressRefused, may_be_private, origin_of
+from engine.kernel.hiding import Hider
+from engine.transports.addresses import AddressRefused, Origin, may_be_private, named_origins, origin_of
 from engine.transports.answers import LARGEST
 from engine.transports.network import Deadline, GuardedNetwork
 from engine.transports.outcomes import Call, CallResult, Failed, Json, Succeeded
@@ -25,11 +28,15 @@ MOST_REDIRECTS = 3
 LATER_STATUSES = frozenset({408, 425, 429})
 """Refusals that a later attempt may overcome, beside all of 5xx."""
 OURS_TO_SET = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "upgrade"})
-TRAVELLING = frozenset(
-    {"host", "accept", "accept-encoding", "content-length", "content-type", "user-agent", "connection"}
-)
+TRAVELLING = frozenset({"host", "accept", "accept-encoding", "user-agent", "connection"})
 """Headers that go along when a redirect leads to another origin."""
+PLAIN_METHODS = frozenset({"GET", "HEAD"})
+"""Methods with which a redirect leads to another origin."""
 USER_AGENT = "workflow-platform"
+
+
+class SecretElsewhere(Exception):
+    """A secret would go where it is not meant to."""
 
 
 class BadRequest(Exception):
@@ -46,6 +53,8 @@ def send_http(call: Call) -> CallResult:
         return outcome_of(*_exchange(call))
     except AddressRefused as refused:
         return Failed("authorization", "address_refused", str(refused))
+    except SecretElsewhere as refused:
+        return Failed("authorization", "secret_elsewhere", str(refused))
     except BadRequest as bad:
         return Failed("definition", "bad_request", str(bad))
     except BadAnswer as bad:
@@ -84,12 +93,13 @@ def _exchange(call: Call) -> tuple[httpx.Response, bytes]:
     deadline = Deadline(call.timeout_seconds)
     with httpx.Client(transport=GuardedTransport(call, deadline), trust_env=False) as client:
         request = build_request(client, call)
+        _refuse_other_origin(call, origin_of(request.url))
         for _ in range(MOST_REDIRECTS + 1):
             response = client.send(request, stream=True, follow_redirects=False)
             try:
                 if response.next_request is None or not call.redirects:
                     return response, _read(response)
-                request = _follow(request, response.next_request)
+                request = _follow(call, request, response.next_request)
             finally:
                 response.close()
     raise BadAnswer(f"The address redirects more than {MOST_REDIRECTS} times.")
@@ -134,14 +144,34 @@ def _headers_to_send(written: Mapping[str, Json], key: str) -> dict[str, str]:
     }
 
 
-def _follow(before: httpx.Request, after: httpx.Request) -> httpx.Request:
-    """Look at a redirect: never from https to http, and another origin gets none of the author's headers."""
+def _refuse_other_origin(call: Call, origin: Origin) -> None:
+    """Refuse to send a call's secrets to an origin that they do not name."""
+    for name, secret in call.secrets.items():
+        if secret.origins and origin not in named_origins(secret.origins):
+            raise SecretElsewhere(
+                f"The secret {name} may not be sent to {origin.scheme}://{origin.host}:{origin.port}."
+            )
+
+
+def _follow(call: Call, before: httpx.Request, after: httpx.Request) -> httpx.Request:
+    """Look at a redirect: never from https to http, and another origin gets nothing of what the author wrote."""
     old, new = origin_of(before.url), origin_of(after.url)
     if (old.scheme, new.scheme) == ("https", "http"):
         raise AddressRefused("The address redirects from https to http.")
-    if old != new:
-        for name in set(after.headers) - TRAVELLING:
+    return after if old == new else _bare(call, after, new)
+
+
+def _bare(call: Call, after: httpx.Request, origin: Origin) -> httpx.Request:
+    """Return what another origin is asked: a plain GET in which no secret stands, not even by the doing of the first."""
+    if after.method not in PLAIN_METHODS or after.headers.get("content-length", "0") != "0":
+        raise AddressRefused(f"The address redirects to {origin.host}, which must not get what was meant for another.")
+    hider = Hider({name: secret.value for name, secret in call.secrets.items()})
+    if hider.holds(str(after.url)):
+        raise SecretElsewhere(f"The address redirects to {origin.host} and hands it a secret.")
+    for name, value in list(after.headers.items()):
+        if name not in TRAVELLING or hider.holds(value):
             del after.headers[name]
+    after.headers.setdefault("user-agent", USER_AGENT)
     return after
 
 

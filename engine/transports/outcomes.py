@@ -1,8 +1,10 @@
 """Say what an outside call is and how it can end, as values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from engine.kernel.secrets import SecretValue
 
 Json = Any
 
@@ -12,14 +14,16 @@ class Call:
     """One attempt of an outside call, every expression evaluated.
 
     `key` is the same for every attempt, so that the other side can tell a repeat. `http_allow` is the tenant's list of
-    origins: None means any public one. `redirects` says whether an answer that points elsewhere is followed.
+    origins: None means any public one. `redirects` says whether an answer that points elsewhere is followed. `secrets` stand in
+    the request already; they are here so that the transport can keep them from going elsewhere.
     """
 
-    request: Mapping[str, Json]
+    request: Mapping[str, Json] = field(repr=False)
     key: str
     timeout_seconds: float
     http_allow: Sequence[str] | None = None
     redirects: bool = True
+    secrets: Mapping[str, SecretValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,14 +196,24 @@ def test_a_secret_goes_in_and_never_comes_out(sign_in: SignIn, cast: Cast) -> No
     browser = sign_in("gwen")
     browser.post("/admin/engine/secret/add/", {"name": "key", "value": "hush-hush"})
     secret = Secret.objects.get()
-    assert secrets_for_call(cast.acme.pk, ["key"]) == {"key": "hush-hush"}
+    assert secrets_for_call(cast.acme.pk, ["key"])["key"].value == "hush-hush"
     assert "hush-hush" not in words_of(browser.get(page(secret)))
+    assert "anywhere" in words_of(browser.get("/admin/engine/secret/"))
+    browser.post(page(secret), {"value": "", "origins": "https://a.example\nhttps://b.example"})
+    assert secrets_for_call(cast.acme.pk, ["key"])["key"].origins == ("https://a.example", "https://b.example")
+    wider = browser.post(page(secret), {"value": "", "origins": "https://evil.example"})
+    assert "Type the value" in words_of(wider)
+    assert secrets_for_call(cast.acme.pk, ["key"])["key"].value == "hush-hush"
     assert sign_in("ada").get(page(secret)).status_code in (403, 404)
     assert "is forgotten" in press(browser, secret, "forget")
 
 
 def test_strangers_find_no_schedule_secret_or_calendar(sign_in: SignIn, gwen: Actor, schedule: Schedule) -> None:
-    rows = (schedule, put_secret(actor=gwen, name="key", value="v"), put_calendar(actor=gwen, name="o", content=OFFICE))
+    rows = (
+        schedule,
+        put_secret(actor=gwen, name="key", value="a-long-value"),
+        put_calendar(actor=gwen, name="o", content=OFFICE),
+    )
     browser = sign_in("sam")
     for row in rows:
         assert browser.get(page(row)).status_code == 404

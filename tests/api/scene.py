@@ -47,7 +47,7 @@ def set_scene(cast: Cast) -> Scene:
 def set_whole_scene(cast: Cast) -> Scene:
     """Add a schedule, two dead letters, a secret, a calendar, and a webhook with a message on its way."""
     scene, gwen = set_scene(cast), cast.actor("gwen")
-    put_secret(actor=gwen, name="api_key", value="hush")
+    put_secret(actor=gwen, name="api_key", value="hush-hush")
     put_calendar(actor=gwen, name="office", content={"hours": {"mon": ["09:00-17:00"]}})
     schedule = create_schedule(actor=cast.actor("ada"), template="approval", cron="0 9 * * *", input={"amount": 3})
     letters = [str(dead_letter(cast, scene.instance).pk) for _ in range(2)]

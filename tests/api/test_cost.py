@@ -135,7 +135,7 @@ def add_more(cast: Cast, scene: Scene) -> None:
     for number in range(3):
         started(cast.actor("uri"), "approval", amount=number + 1)
         create_schedule(actor=gwen, template="approval", cron=f"{number} 8 * * *", input={"amount": 1})
-        put_secret(actor=gwen, name=f"key_{number}", value="x")
+        put_secret(actor=gwen, name=f"key_{number}", value="a-long-value")
         put_calendar(actor=gwen, name=f"days_{number}", content={"hours": {"mon": ["09:00-17:00"]}})
         create_role(actor=gwen, tenant=cast.acme, name=f"role_{number}", title="Role")
         webhook, _ = create_webhook(actor=gwen, url="https://hooks.example.com/in", events=["task.opened"])

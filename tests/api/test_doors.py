@@ -145,7 +145,7 @@ BODIES = {
     "signals/": {"name": "paid", "key": "A7"},
     "events/": {"name": "order", "id": "e-1"},
     "schedules/": {"template": "approval", "cron": "0 9 * * *", "input": {"amount": 3}},
-    "secrets/api_key/": {"value": "hush"},
+    "secrets/api_key/": {"value": "hush-hush"},
     "schedules/{schedule}/": {"cron": "30 9 * * *"},
     "webhooks/": {"url": "https://hooks.example.com/other", "events": ["task.opened"]},
     "webhooks/{webhook}/": {"title": "Bookkeeping"},
@@ -215,7 +215,7 @@ def test_schedule_and_secret_of_another_tenant_are_not_found(call: Callers, scen
 
 def test_what_another_tenant_writes_under_our_names_is_theirs(call: Callers, scene: Scene) -> None:
     sam, gwen = call("sam"), call("gwen")
-    assert sam("PUT", "secrets/api_key/", {"value": "theirs"}).json()["changed_by"] == "sam"
+    assert sam("PUT", "secrets/api_key/", {"value": "theirs-alone"}).json()["changed_by"] == "sam"
     assert sam("PUT", "calendars/office/", {"title": "Theirs", **BODIES["calendars/office/"]}).status_code == 200
     assert sam.post("signals/", BODIES["signals/"]).json() == {"delivered": [], "kept": False}
     assert gwen.get("secrets/").json()["results"][0]["changed_by"] == "gwen"

@@ -23,7 +23,7 @@ EDITED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "person": ("PUT", "people/uri/", {"full_name": "Uri User"}),
     "role": ("PUT", "roles/finance/", {"title": "Money"}),
     "calendar": ("PUT", "calendars/office/", {"hours": {"tue": ["09:00-17:00"]}}),
-    "secret": ("PUT", "secrets/api_key/", {"value": "other"}),
+    "secret": ("PUT", "secrets/api_key/", {"value": "another-value"}),
     "draft": ("POST", "tasks/{task}/draft/", {"values": {"note": "so far"}}),
 }
 
@@ -90,8 +90,8 @@ def test_only_what_is_not_there_yet_is_made(call: Callers, scene: Scene) -> None
 
 def test_secret_that_is_there_is_not_overwritten_by_who_makes_a_new_one(call: Callers, scene: Scene) -> None:
     gwen = call("gwen")
-    assert gwen("PUT", "secrets/api_key/", {"value": "x"}, **{"If-None-Match": "*"}).status_code == 412
-    assert gwen("PUT", "secrets/new_key/", {"value": "x"}, **{"If-None-Match": "*"}).status_code == 200
+    assert gwen("PUT", "secrets/api_key/", {"value": "a-long-value"}, **{"If-None-Match": "*"}).status_code == 412
+    assert gwen("PUT", "secrets/new_key/", {"value": "a-long-value"}, **{"If-None-Match": "*"}).status_code == 200
     assert gwen("DELETE", "secrets/new_key/", **{"If-Match": '"other"'}).status_code == 412
 
 

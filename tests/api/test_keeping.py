@@ -154,7 +154,7 @@ def test_secret_goes_in_and_never_comes_out(call: Callers, scene: Scene) -> None
     gwen = call("gwen")
     put = gwen("PUT", "secrets/mail_key/", {"value": "very-hidden"})
     listed = gwen.get("secrets/")
-    assert (put.status_code, set(put.json())) == (200, {"name", "changed_by", "changed_at"})
+    assert (put.status_code, set(put.json())) == (200, {"name", "origins", "changed_by", "changed_at"})
     assert [row["name"] for row in listed.json()["results"]] == ["api_key", "mail_key"]
     assert b"very-hidden" not in put.content + listed.content + gwen.get("audit/").content
     assert gwen("DELETE", "secrets/mail_key/").status_code == 204

@@ -99,6 +99,8 @@ class Beside(Play):
         by, heard = self.world.person(str(act["by"])), None
         if word == "signal":
             heard, code = self.house.signal(by, self.pairs[case], act)
+        elif word == "operate":
+            code = self.house.operate(by, self.pairs[case], act)
         elif task is None:
             code = "closed"  # there is no such task: nobody could act on it there either
         else:

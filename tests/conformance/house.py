@@ -24,6 +24,7 @@ from engine.models import BusinessCalendar, Instance, Task, Template, TemplateVe
 from engine.services.assigning import assign_task
 from engine.services.attachments import attach_file
 from engine.services.instances import start_instance
+from engine.services.operations import retry_step, skip_step
 from engine.services.pausing import skip_task
 from engine.services.signals import send_keyed_signal, send_signal
 from engine.services.tasks import claim_task, complete_task, release_task
@@ -176,6 +177,21 @@ class House:
 
     def skip(self, by: Person, task: Task, reason: str) -> str | None:
         return self.attempt(by, lambda actor: skip_task(actor=actor, task_id=task.pk, reason=reason))[1]
+
+    def operate(self, by: Person, instance_id: UUID, act: Mapping[str, Any]) -> str | None:
+        """Pass over a failed step, or run it again with another input."""
+        step = str(act["operate"])
+        if "input" in act:
+            given = act["input"]
+            return self.attempt(
+                by, lambda actor: retry_step(actor=actor, instance_id=instance_id, step=step, input=given)
+            )[1]
+        return self.attempt(
+            by,
+            lambda actor: skip_step(
+                actor=actor, instance_id=instance_id, step=step, output=act.get("with"), reason="a test"
+            ),
+        )[1]
 
     def signal(self, by: Person, instance_id: UUID, act: Mapping[str, Any]) -> tuple[int, str | None]:
         """Send a signal to one instance, or by key; say also how many heard it."""

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -264,6 +265,7 @@ CODED = frozenset({"error", "warn", "_refuse", "SourceRefused", "Finding"})
 ELSEWHERE = {
     "not_yet": "test_what_is_not_yet_executed_is_refused_at_its_line",
     "unknown_workflow": "test_what_the_tenant_lacks_is_an_error_at_its_line",
+    **dict.fromkeys(("function_secrets", "unbound_secret"), "test_secrets_for_a_function_that_takes_none"),
     **dict.fromkeys(("unknown_step_kind", "bad_kind_body", "kind_failed"), "test_what_an_author_is_told_at_the_step"),
 }
 
@@ -328,6 +330,19 @@ def test_four_eyes_that_nobody_in_the_tenant_can_satisfy_today_are_a_warning() -
         members = frozenset(("board", person) for person in people)
         found = normalize(SIGNED, TenantFacts(roles=frozenset({"board"}), members=members))
         assert [(one.code, one.severity, one.line) for one in found.findings] == expected
+
+
+def test_secrets_for_a_function_that_takes_none_and_secrets_that_may_go_anywhere_are_found() -> None:
+    calls = """  - {call: {python: {function: pay, args: {a: {b: "x ${secret.key}"}}}}}
+  - {call: {http: {url: "https://a.example", headers: {a: "${secret.key}"}}}}"""
+    facts = TenantFacts(functions=frozenset({"pay"}), secrets=frozenset({"key"}), unbound=frozenset({"key"}))
+    found = normalize(STEPS + calls, facts)
+    assert [(one.code, one.severity, one.line) for one in found.findings] == [
+        ("function_secrets", "error", 3),
+        ("unbound_secret", "warning", 4),
+    ]
+    taking = replace(facts, with_secrets=frozenset({"pay"}), unbound=frozenset())
+    assert normalize(STEPS + calls, taking).findings == ()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import quote
 
 
 @dataclass
@@ -35,7 +36,7 @@ class _Handler(BaseHTTPRequestHandler):
         act, _, rest = self.path.lstrip("/").partition("/")
         getattr(self, f"act_{act}")(rest)
 
-    do_GET = do_POST = do_PUT = _answer  # noqa: N815
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _answer  # noqa: N815
 
     def send(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
         self.send_response(status)
@@ -96,6 +97,27 @@ class _Handler(BaseHTTPRequestHandler):
 
     def act_loop(self, rest: str) -> None:
         self.send(302, b"", location=f"/loop/{int(rest or 0) + 1}")
+
+    def act_mirror(self, rest: str) -> None:
+        """Answer with what was sent, as a careless server does: in the body, a header and the reason."""
+        _, path, headers, body = self.outside.requests[-1]
+        sent = headers.get("authorization", "")
+        said = {"path": path, "headers": headers, "body": body.decode(), "told": {sent: [f"<{sent}>", quote(sent)]}}
+        told = json.dumps(said).encode()
+        self.send_response(int(rest.partition("?")[0] or 200), f"You sent {sent}")
+        for name, value in {
+            "content-type": "application/json",
+            "content-length": str(len(told)),
+            "x-sent": sent,
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(told)
+
+    def act_moved(self, rest: str) -> None:
+        """Redirect with the status after /moved/ to the address behind it."""
+        status, _, target = rest.partition("/")
+        self.send(int(status), b"", location=target)
 
     def act_to(self, rest: str) -> None:
         """Redirect to the address after /to/."""

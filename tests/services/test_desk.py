@@ -36,7 +36,7 @@ output: {id: "${get(result, 'book.body.id', null)}"}
 
 @pytest.fixture
 def trip(gwen: Actor) -> TemplateVersion:
-    put_secret(actor=gwen, name="agency", value="s3cret")
+    put_secret(actor=gwen, name="agency", value="s3cret-value")
     return save_draft(actor=gwen, source=TRIP)
 
 
@@ -115,7 +115,7 @@ def test_only_numbers_of_a_layout_reach_the_picture(gwen: Actor) -> None:
 
 
 def test_words_to_complete_are_the_tenants_own(gwen: Actor, sam: Actor) -> None:
-    put_secret(actor=gwen, name="agency", value="x")
+    put_secret(actor=gwen, name="agency", value="a-long-value")
     ours, theirs = (authoring.words_to_complete(actor=actor) for actor in (gwen, sam))
     assert ours["secrets"] == ["agency"]
     assert theirs["secrets"] == []

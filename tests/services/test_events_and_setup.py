@@ -5,8 +5,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from engine import functions
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, Refused
+from engine.kernel.secrets import hidden
 from engine.models import Audit, Effect, Instance, RuntimeState, Secret, Signal
 from engine.services.events import accept_event
 from engine.services.setup import delete_secret, put_calendar, put_secret
@@ -42,7 +44,7 @@ steps:
   - id: ask
     call: {python: {function: echo, args: {token: "Bearer ${secret.api_key}"}}}
   - id: keep
-    set: {size: "${length(result.ask.token)}"}
+    set: {kept: "${result.ask.token}"}
 """
 
 RATED = """
@@ -119,8 +121,10 @@ def test_an_emitted_event_starts_its_listener_in_the_same_commit(gwen: Actor, ad
     assert Instance.objects.get(template__name="ordered").reference == "ORD-x1"
 
 
-def test_a_secret_reaches_the_call_and_nothing_else(committed_cast: Cast) -> None:
-    cast = committed_cast
+def test_a_secret_reaches_the_call_and_nothing_else(committed_cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    cast, given = committed_cast, []
+    monkeypatch.setitem(functions._registered, "echo", lambda **values: given.append(values) or values)
+    monkeypatch.setattr(functions, "_with_secrets", {"echo"})
     gwen = cast.actor("gwen")
     put_secret(actor=gwen, name="api_key", value="s3cr3t-value")
     activated(gwen, SECRETIVE)
@@ -129,7 +133,8 @@ def test_a_secret_reaches_the_call_and_nothing_else(committed_cast: Cast) -> Non
     assert "s3cr3t-value" not in stored
     drain()
     instance.refresh_from_db()
-    assert instance.state == {"size": len("Bearer s3cr3t-value")}
+    assert given == [{"token": "Bearer s3cr3t-value"}]
+    assert instance.state == {"kept": f"Bearer {hidden('api_key')}"}
     assert b"s3cr3t" not in bytes(Secret.objects.get().ciphertext)
     for rows in (Audit.objects.values_list("new", flat=True), Signal.objects.values_list("payload", flat=True)):
         assert "s3cr3t" not in str(list(rows))
@@ -137,12 +142,12 @@ def test_a_secret_reaches_the_call_and_nothing_else(committed_cast: Cast) -> Non
 
 def test_secrets_and_calendars_are_level_five(gwen: Actor, ada: Actor) -> None:
     with pytest.raises(Refused):
-        put_secret(actor=ada, name="k", value="v")
+        put_secret(actor=ada, name="k", value="a-long-value")
     with pytest.raises(Invalid):
-        put_secret(actor=gwen, name="Bad Name", value="v")
+        put_secret(actor=gwen, name="Bad Name", value="a-long-value")
     with pytest.raises(Invalid):
         put_calendar(actor=gwen, name="office", content={"zone": "Mars/Base"})
-    put_secret(actor=gwen, name="k", value="v")
+    put_secret(actor=gwen, name="k", value="a-long-value")
     delete_secret(actor=gwen, name="k")
     assert not Secret.objects.exists()
 

@@ -233,7 +233,7 @@ def test_a_steps_own_input_is_replaced_and_checked(committed_cast: Cast) -> None
 
 
 def test_a_request_with_secrets_cannot_be_edited(committed_cast: Cast) -> None:
-    put_secret(actor=committed_cast.actor("gwen"), name="key", value="k")
+    put_secret(actor=committed_cast.actor("gwen"), name="key", value="a-long-value")
     instance = stuck(committed_cast, WITH_SECRET, "with-secret")
     with pytest.raises(Invalid, match="secrets"):
         operations.retry_step(

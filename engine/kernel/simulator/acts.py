@@ -4,14 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from engine.kernel.effects import OpenTask
+from engine.kernel.four_eyes import barred_from_passing
 from engine.kernel.periods import parse_period
-from engine.kernel.signals import Json, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
+from engine.kernel.signals import Json, StepRetried, StepSkipped, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
 from engine.kernel.simulator.acting import refuse_act, refuse_given, refuse_unseen, somebody
 from engine.kernel.simulator.answering import attach_files, checked_answer
 from engine.kernel.simulator.instance import Instance, Task
 from engine.kernel.simulator.people import Person, Refused
 from engine.kernel.simulator.world import World
-from engine.kernel.transitions import TaskStatus
+from engine.kernel.transitions import InstanceStatus, TaskStatus
 
 if TYPE_CHECKING:
     from engine.kernel.simulator.playing import Play
@@ -147,6 +148,28 @@ def _hand_over(play: "Play", instance: Instance, task: Task, name: str | None) -
         _tell_engine(play, instance, TaskReleased(task.wait.token))
 
 
+def _act_operate(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
+    """Help a case that stands still at a failed step: pass over it, or with `input` run it again with that."""
+    operator = play.world.person(str(act.get("by") or "somebody"))
+    _refuse_operator(operator, "operate cases")
+    if instance.status is not InstanceStatus.INCIDENT or instance.snapshot is None:
+        raise Refused("status", f"the case is {instance.status.value}")
+    name = str(act["operate"])
+    step = instance.definition.steps[name]
+    for _task, people in barred_from_passing(instance.definition, instance.snapshot, instance.facts.started_by, step):
+        if operator.name in people:
+            raise Refused("four_eyes", "somebody else must do this")
+    stuck = [
+        frame["n"] for frame in instance.snapshot.frames if (frame.get("step"), frame.get("phase")) == (name, "stuck")
+    ]
+    if not stuck:
+        raise Refused("invalid", f"{name} has not failed", ("step",))
+    if "input" in act:
+        play.world.operate(instance, StepRetried(stuck[-1], act["input"], operator.name))
+    else:
+        play.world.operate(instance, StepSkipped(stuck[-1], act.get("with"), "a test", operator.name))
+
+
 def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     """Send a signal to one case, or by key to whoever waits."""
     name, payload, key = str(act["signal"]), act.get("with"), act.get("key")
@@ -155,9 +178,10 @@ def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
         raise Refused("not_found", "there is no such case for them", rule="level")
     _refuse_operator(sender, "send signals")
     if key is None:
-        play.heard = int(play.world.send_named(instance, name, payload))
+        play.heard = int(play.world.send_named(instance, name, payload, sender.name))
     else:
-        play.heard = play.world.signal(name, str(key), payload, act.get("ttl"), everybody=bool(act.get("all")))
+        all_, ttl = bool(act.get("all")), act.get("ttl")
+        play.heard = play.world.signal(name, str(key), payload, ttl, everybody=all_, by=sender.name)
         play.settle()
     if "delivered" in act and act["delivered"] != play.heard:
         play.failures.append(f"signal {name} was delivered {play.heard} times, not {act['delivered']}")
@@ -191,6 +215,7 @@ ACTS: Mapping[str, Callable[["Play", Instance, Mapping[str, Json]], None]] = {
     "release": _act_release,
     "assign": _act_assign,
     "skip": _act_skip,
+    "operate": _act_operate,
     "signal": _act_signal,
     "advance": _act_advance,
     "outage": _act_outage,

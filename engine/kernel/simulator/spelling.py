@@ -31,6 +31,7 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
     "release": ("by", "with"),
     "assign": ("by", "with"),
     "skip": ("by", "with"),
+    "operate": ("by", "with", "input"),
     "signal": SIGNAL_KEYS,
     "advance": (),
     "outage": (),
@@ -40,6 +41,7 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
 """What may stand beside each verb of `do`."""
 BESIDE_ANY = ("in", "refused", "again")
 TASK_VERBS = ("complete", "claim", "release", "assign", "skip")
+STEP_VERBS = (*TASK_VERBS, "operate")
 CALL_KEYS = ("status", "body", "headers", "data", "errors", "result", "error", "code", "message", "id")
 REFUSALS = (
     "answered", "claimed", "closed", "comment_required", "four_eyes", "invalid", "level", "limit", "not_candidate",
@@ -201,8 +203,8 @@ class _Spelling:
         self.refusal((*path, "refused"), act.get("refused"))
         self.person((*path, "by"), act.get("by"))
         scope = self.case((*path, "in"), str(act["in"])) if "in" in act else (self.main,)
-        if verb in TASK_VERBS:
-            self.step((*path, verb), act[verb], scope, task=True)
+        if verb in STEP_VERBS:
+            self.step((*path, verb), act[verb], scope, task=verb in TASK_VERBS)
         elif verb == "expect":
             self.expectation((*path, verb), act[verb], scope)
         elif verb == "signal" and act.get("delivered") != 0:

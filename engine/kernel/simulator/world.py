@@ -36,6 +36,8 @@ from engine.kernel.signals import (
     Lent,
     NamedSignal,
     RetryDue,
+    StepRetried,
+    StepSkipped,
     TaskClaimed,
     TaskCompleted,
     TaskReleased,
@@ -53,7 +55,7 @@ from engine.kernel.transitions import InstanceStatus, TaskStatus
 
 MONDAY = "2030-01-07T09:00:00Z"
 MOST_TURNS = 20_000
-_MOVES_ANYTHING = (TaskCompleted, TaskClaimed, TaskReleased, TaskSkipped, CancelCase)
+_MOVES_ANYTHING = (TaskCompleted, TaskClaimed, TaskReleased, TaskSkipped, CancelCase, StepRetried, StepSkipped)
 """What reaches a case that stands still; everything else is held until it goes on."""
 _RINGS: Mapping[WaitKind, type] = {WaitKind.TIMER: TimerDue, WaitKind.RETRY: RetryDue}
 
@@ -82,7 +84,9 @@ class World:
         self.pending: deque[tuple[Instance, Happening]] = deque()
         self.on_their_way: list[tuple[Instance, int]] = []
         """Which waits have a signal by key that is still to be delivered."""
-        self.kept: list[tuple[str, str, Json, datetime]] = []
+        self.kept: list[tuple[str, str, Json, datetime, str | None]] = []
+        self.barred: tuple[str, ...] = ()
+        """Tasks that four eyes kept whoever acted last from ending."""
         self.ids = 0
         self.used: set[str] = set()
         """Which of the test's answers and calls were asked for."""
@@ -148,6 +152,7 @@ class World:
             instance.held.append(happening)
             return False
         found = instance.send(happening)
+        self.barred = found.barred
         for effect in found.effects:
             self._carry_out(instance, effect)
         for wait in found.opened:
@@ -249,22 +254,39 @@ class World:
 
     # signals
 
-    def send_named(self, instance: Instance, name: str, payload: Json) -> bool:
+    def send_named(self, instance: Instance, name: str, payload: Json, by: str | None = None) -> bool:
         """Send a signal to one case; refuse it where nobody waits there any more, or not yet."""
         if instance.is_over or instance.status is InstanceStatus.QUEUED:
             raise Refused("status", f"the case is {instance.status.value}")
-        return self.send(instance, NamedSignal(name, None, payload))
+        return self.operate(instance, NamedSignal(name, None, payload, by=by))
 
-    def signal(self, name: str, key: str, payload: Json, ttl: str | None = None, *, everybody: bool = False) -> int:
+    def operate(self, instance: Instance, happening: Happening) -> bool:
+        """Let somebody move a case otherwise than by an answer; refuse it where four eyes keep them from what it ends."""
+        applied = self._turn(instance, happening)
+        if self.barred:
+            raise Refused("four_eyes", "somebody else must do this")
+        self.settle()
+        return applied
+
+    def signal(
+        self,
+        name: str,
+        key: str,
+        payload: Json,
+        ttl: str | None = None,
+        *,
+        everybody: bool = False,
+        by: str | None = None,
+    ) -> int:
         """Bring a signal by key to whoever waits longest, or to all; keep it for the sender's time when nobody does."""
         waiting = self._waiting(name, key)
         reached = waiting if everybody else waiting[:1]
         for instance, token in reached:
-            self.pending.append((instance, NamedSignal(name, key, payload)))
+            self.pending.append((instance, NamedSignal(name, key, payload, by=by)))
             self.on_their_way.append((instance, token))
         until = parse_period(ttl).after(self.now) if ttl is not None else self.now
         if not reached and not everybody and until > self.now:
-            self.kept.append((name, key, payload, until))
+            self.kept.append((name, key, payload, until, by))
         return len(reached)
 
     def _waiting(self, name: str, key: str) -> list[tuple[Instance, int]]:
@@ -279,10 +301,10 @@ class World:
 
     def _offer_kept(self, instance: Instance, wait: Wait) -> None:
         for entry in self.kept:
-            name, key, payload, until = entry
+            name, key, payload, until, by = entry
             if (name, key) == (wait.name, wait.key) and until > self.now:
                 self.kept.remove(entry)
-                self.pending.append((instance, NamedSignal(name, key, payload)))
+                self.pending.append((instance, NamedSignal(name, key, payload, by=by)))
                 self.on_their_way.append((instance, wait.token))
                 return
 
@@ -295,7 +317,7 @@ class World:
             error = error_names(instance.error) if instance.error is not None else None
             ended = ChildEnded(
                 token, instance.status.value, instance.outcome, instance.output, error, instance.facts.id,
-                people=everybody_in(instance),
+                people=everybody_in(instance), operated=instance.snapshot is not None and instance.snapshot.operated,
             )  # fmt: skip
             self.pending.append((parent, ended))
         self.beginning.admit(instance.definition)

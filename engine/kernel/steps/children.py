@@ -5,6 +5,7 @@ from engine.kernel.effects import Closing, ErrorRecord, StartChild, WaitKind
 from engine.kernel.errors import ErrorClass, StepError
 from engine.kernel.four_eyes import remember_person
 from engine.kernel.machine import COMPLETED, FAILED, Machine
+from engine.kernel.operated import note_operated
 from engine.kernel.program import Step
 from engine.kernel.signals import ChildEnded, Json
 from engine.kernel.snapshot import Frame, copied
@@ -67,6 +68,8 @@ def _ended(machine: Machine, frame: Frame, leaf: Frame, happening: ChildEnded) -
     machine.close(leaf, Closing.ANSWERED)
     for name, at in happening.people.items():
         remember_person(machine, frame.step, name, at)
+    if happening.operated:
+        note_operated(machine, frame)
     if happening.status == "completed":
         output = happening.output if isinstance(happening.output, dict) else {"output": happening.output}
         value = {**copied(output), "outcome": happening.outcome, "instance": happening.instance}

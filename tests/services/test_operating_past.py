@@ -1,0 +1,262 @@
+"""Operating past a decision: whoever four eyes keep from a task ends it by no act; workflows know when an operator intervened."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from engine import services
+from engine.dispatch.drain import drain
+from engine.errors import WorkflowError
+from engine.models import BulkRow, Instance, RuntimeState, Signal, Task
+from engine.services import bulk_acts, instances, operations, signals
+from engine.services.people import create_person
+from engine.services.tasks import complete_task
+from tests.cast import Cast
+from tests.workflows import activated, started
+
+pytestmark = pytest.mark.security("nobody operates past a decision that four eyes keep them from")
+
+X = "{id: x, task: {title: Prepare, roles: [finance]}}"
+RELEASE = "title: Release, roles: [finance], outcomes: [ok, no], not_same_as: [x]"
+PAID = "{id: pay, set: {paid: true}}"
+
+INTERRUPTED = f"""
+workflow: interrupted
+steps:
+  - {X}
+  - {{id: y, task: {{{RELEASE}}}, on: [{{signal: go, interrupting: true, steps: [{PAID}]}}]}}
+"""
+RACED = f"""
+workflow: raced
+steps:
+  - {X}
+  - first:
+      branches:
+        decide: [{{id: y, task: {{{RELEASE}}}}}]
+        told: [{{id: told, signal: {{name: go, key: "k"}}}}]
+  - {PAID}
+"""
+WITHDRAWN = f"""
+workflow: withdrawn
+steps:
+  - {X}
+  - {{id: y, task: {{{RELEASE}}}, on: [{{signal: go, interrupting: true, steps: [{{cancel: case}}]}}]}}
+"""
+BESIDE = f"""
+workflow: beside
+steps:
+  - {X}
+  - parallel:
+      join: fail_fast
+      branches:
+        decide: [{{id: y, task: {{{RELEASE}}}}}]
+        broken: [{{id: broken, set: {{a: "${{start.nothing}}"}}}}, {{cancel: {{steps: [y]}}}}]
+  - {PAID}
+"""
+KID = f"""
+workflow: kid
+steps:
+  - {X}
+  - {{id: y, task: {{{RELEASE}}}}}
+"""
+PARENT = f"""
+workflow: parent
+steps:
+  - {{id: c, workflow: {{name: kid}}, on_error: [{{steps: [{PAID}]}}],
+     on: [{{signal: go, interrupting: true, steps: [{{set: {{paid: true}}}}]}}]}}
+"""
+
+
+@pytest.fixture
+def house(committed_cast: Cast) -> Cast:
+    create_person(actor=None, tenant=committed_cast.acme, name="fay", level=4, roles=("finance",), email="f@a.example")
+    return committed_cast
+
+
+def prepared(cast: Cast, source: str, name: str) -> Instance:
+    """Start a case and let Ada do the step that bars her from the next."""
+    activated(cast.actor("gwen"), source)
+    instance = started(cast.actor("gwen"), name)
+    complete_task(actor=cast.actor("ada"), task_id=Task.objects.open().get(step="x").pk)
+    return instance
+
+
+def ends_nothing(cast: Cast, instance: Instance, act: Callable[[], object]) -> None:
+    """Expect that an act is refused, and that the task is as it was."""
+    with pytest.raises(WorkflowError) as refusal:
+        act()
+    assert refusal.value.code == "four_eyes"
+    drain()
+    instance.refresh_from_db()
+    assert Task.objects.open().filter(step="y").count() == 1
+    assert "paid" not in instance.state
+
+
+def go(cast: Cast, instance: Instance, name: str = "ada", **how: Any) -> Callable[[], object]:
+    return lambda: signals.send_signal(actor=cast.actor(name), instance_id=instance.pk, name="go", **how)
+
+
+@pytest.mark.parametrize(("source", "name"), [(INTERRUPTED, "interrupted"), (RACED, "raced")])
+def test_a_signal_does_not_end_the_task_for_whom_it_bars(house: Cast, source: str, name: str) -> None:
+    instance = prepared(house, source, name)
+    ends_nothing(house, instance, go(house, instance))
+    go(house, instance, "fay")()
+    instance.refresh_from_db()
+    assert instance.state == {"paid": True}
+
+
+def test_a_signal_held_for_a_suspended_case_does_not_either(house: Cast) -> None:
+    instance, fay = prepared(house, INTERRUPTED, "interrupted"), house.actor("fay")
+    operations.suspend_instance(actor=fay, instance_id=instance.pk)
+    go(house, instance)()
+    operations.resume_instance(actor=fay, instance_id=instance.pk)
+    drain()
+    instance.refresh_from_db()
+    assert (Task.objects.open().filter(step="y").count(), instance.state) == (1, {})
+    assert not Signal.objects.filter(instance=instance, type="ExternalSignal").exists()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_signal_by_key_does_not_either(house: Cast, early: bool) -> None:
+    send = {"actor": house.actor("ada"), "name": "go", "key": "k", "ttl": "P1D"}
+    if early:
+        signals.send_keyed_signal(**send)
+    instance = prepared(house, RACED, "raced")
+    if not early:
+        signals.send_keyed_signal(**send)
+    drain()
+    instance.refresh_from_db()
+    assert (Task.objects.open().filter(step="y").count(), instance.state) == (1, {})
+    signals.send_keyed_signal(**{**send, "actor": house.actor("fay")})
+    drain()
+    instance.refresh_from_db()
+    assert instance.state == {"paid": True}
+
+
+def test_a_signal_may_give_the_case_up(house: Cast) -> None:
+    instance = prepared(house, WITHDRAWN, "withdrawn")
+    go(house, instance)()
+    instance.refresh_from_db()
+    assert instance.status == "cancelled"
+
+
+def test_passing_over_what_failed_beside_the_task_does_not_end_it(house: Cast) -> None:
+    """The error names the step that failed; what is passed over is the whole that it broke, with the task in it."""
+    instance = prepared(house, BESIDE, "beside")
+    skip = {"instance_id": instance.pk, "reason": "go on"}
+    ends_nothing(house, instance, lambda: operations.skip_step(actor=house.actor("ada"), **skip))
+    operations.skip_step(actor=house.actor("fay"), **skip)
+    instance.refresh_from_db()
+    assert instance.state == {"paid": True}
+
+
+def test_a_child_that_holds_the_task_is_not_ended_from_either_side(house: Cast) -> None:
+    activated(house.actor("gwen"), KID)
+    parent = prepared(house, PARENT, "parent")
+    child = Instance.objects.get(parent=parent)
+    ada = house.actor("ada")
+    ends_nothing(house, parent, lambda: instances.cancel_instance(actor=ada, instance_id=child.pk, reason="go on"))
+    ends_nothing(house, parent, go(house, parent))
+    instances.cancel_instance(actor=ada, instance_id=parent.pk, reason="the whole case")  # nobody goes on without it
+
+
+def test_many_at_once_in_the_background_are_refused_one_by_one(house: Cast) -> None:
+    instance = prepared(house, BESIDE, "beside")
+    ada = house.actor("ada")
+    act = bulk_acts.begin_bulk_act(actor=ada, action="skip", subject_ids=[instance.pk], reason="all")
+    drain()
+    row = BulkRow.objects.get(bulk_act=act)
+    assert (row.status, Task.objects.open().filter(step="y").count()) == ("refused", 1)
+    assert "Four eyes" in row.message
+
+
+# Every act
+
+GUARDED: Mapping[str, str] = {
+    "operations.retry_step": "refuse_passing, refuse_barred",
+    "operations.skip_step": "refuse_passing, refuse_barred",
+    "signals.send_signal": "refuse_barred",
+    "instances.cancel_instance": "refuse_ending",
+    "signals.send_keyed_signal": "by=actor.name",
+}
+"""Acts on a case that may end a task in it, and what keeps whom four eyes bar from doing so; their bodies are looked at."""
+HARMLESS: Mapping[str, str] = {
+    "operations.suspend_instance": "nothing happens meanwhile, and timers keep their time",
+    "operations.resume_instance": "what fell due meanwhile would have happened anyway",
+    "operations.replay_dead_letter": "the same signal once more, with the same sender",
+    "operations.discard_dead_letter": "the case stays an incident, and to go on takes a skip or a retry",
+    "operations.letter_of": "reads",
+    "operations.list_dead_letters": "reads",
+    "operations.incidents_by_cause": "reads",
+    "pausing.suspend_task": "the task stays, and so do its timers",
+    "pausing.resume_task": "the task stays",
+    "pausing.snooze_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
+    "pausing.skip_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
+    "instances.start_instance": "another case, in which everything is decided anew",
+    "instances.queue_start": "another case, in which everything is decided anew",
+    "instances.next_tasks": "reads",
+    "instances.tasks_after": "reads",
+    "bulk_acts.begin_bulk_act": "each row goes through one of the acts above, in the name of who began it",
+    "bulk_acts.preview_bulk_act": "reads",
+    "bulk_acts.stop_bulk_act": "ends what is left of it",
+    "retention.keep_instance": "keeps its rows longer",
+    "assigning.assign_task": "nobody gets a task that bars them, tests/inbox/test_four_eyes_ways.py",
+    "assigning.take_next_task": "offers nothing that bars them, tests/inbox/test_four_eyes_ways.py",
+}
+ACTING = ("operations", "signals", "pausing", "instances", "bulk_acts", "assigning")
+"""Where acts on cases live. Modules with other acts on an instance are found by their arguments."""
+
+
+def acts_on_cases() -> dict[str, Callable[..., Any]]:
+    """Find every service that takes an actor, and is an act on a case by where it lives or by what it takes."""
+    found = {}
+    for module in pkgutil.iter_modules(services.__path__):
+        here = importlib.import_module(f"engine.services.{module.name}")
+        for name, one in vars(here).items():
+            if name.startswith("_") or not inspect.isfunction(one) or one.__module__ != here.__name__:
+                continue
+            taken = inspect.signature(one).parameters
+            operates = "instance_id" in taken and "reason" in taken
+            if "actor" in taken and (module.name in ACTING or operates):
+                found[f"{module.name}.{name}"] = one
+    return found
+
+
+def test_every_act_on_a_case_is_guarded_or_known_to_be_harmless(record_property: Any) -> None:
+    acts = acts_on_cases()
+    record_property("figure", f"{len(acts)} acts on cases, {len(GUARDED)} of them guarded")
+    assert sorted(acts) == sorted({*GUARDED, *HARMLESS})
+    for name, guards in GUARDED.items():
+        source = inspect.getsource(acts[name]) + inspect.getsource(operations._repair)
+        assert [guard for guard in guards.split(", ") if guard not in source] == [], name
+
+
+# What the workflow is told
+
+TELLS = """
+workflow: tells
+steps:
+  - {id: box, group: {steps: [{id: ask, call: {python: {function: no_such, args: {}}}}]}}
+  - {id: free, set: {b: 1}}
+  - set:
+      told: ["${result.ask.operated}", "${result.box.operated}", "${result.free.operated}",
+             "${get(result, 'ask.operated', false)}", "${has(result.ask.operated)}"]
+      note: "${result.ask.operated ? 'look at this' : 'fine'}"
+"""
+
+
+def test_an_operator_is_told_of_to_what_follows(house: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.services.templates.registered_functions", lambda: {"no_such": None})
+    activated(house.actor("gwen"), TELLS)
+    instance = started(house.actor("ada"), "tells")
+    drain()
+    operations.skip_step(actor=house.actor("fay"), instance_id=instance.pk, step="ask", reason="by phone", output=5)
+    drain()
+    instance.refresh_from_db()
+    assert instance.state["told"] == [True, True, False, True, True]
+    assert instance.state["note"] == "look at this"
+    assert RuntimeState.objects.get(pk=instance.pk).snapshot["results"]["ask"] == 5
