@@ -34,6 +34,7 @@ TEST_ENVIRONMENT = {
     "WORKFLOW_DIAGRAMS": "0",  # only where a test wants them
     "WORKFLOW_TRANSACTION_SECONDS": "60",
     "WORKFLOW_RETENTION": "0",
+    "WORKFLOW_AUDIT_ROOTS": "0",
     "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine must not add an InternalContinue that a test counts
 }
 
