@@ -77,6 +77,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "workflowplatform.accounts.middleware.ActorMiddleware",
+    "engine.looking.LookingMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -266,7 +267,7 @@ WORKFLOW_DIAGRAMS = flag("WORKFLOW_DIAGRAMS", True)
 WORKFLOW_RETENTION = flag("WORKFLOW_RETENTION", True)
 """Whether workers run retention once a day by themselves; what somebody asks for they run anyway."""
 WORKFLOW_AUDIT_KEYS = tuple(words("WORKFLOW_AUDIT_KEY"))
-"""The first hashes rows of the audit, the others only verify; so does one made from SECRET_KEY, which is used where none is set."""
+"""The first hashes rows of the audit, the others only verify; so does one made from SECRET_KEY, used where none is set."""
 WORKFLOW_AUDIT_SIGNING_KEY = os.environ.get("WORKFLOW_AUDIT_SIGNING_KEY") or str(DATA_DIR / "audit_signing_key")
 """The file of the Ed25519 key that signs roots and exports; it is made where it is absent."""
 WORKFLOW_AUDIT_ROOTS = flag("WORKFLOW_AUDIT_ROOTS", True)
