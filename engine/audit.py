@@ -1,7 +1,8 @@
 """Chain what was done, subject by subject.
 
-Each row's hash covers the row and the hash before it; the last sequence number and hash travel in the subject's own row, so
-that whoever holds that row's lock can append without looking further. One chain per tenant would serialise its commits.
+Each row's hash covers the row and the hash before it, made with a key that the database does not know (engine.audit_keys). The
+last sequence number and hash travel in the subject's own row, so that whoever holds that row's lock can append without looking
+further. One chain per tenant would serialise its commits.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ from uuid import UUID
 
 from django.db import connection, models
 
+from engine.audit_keys import AuditKey, keyring
 from engine.kernel.json_text import read_json, write_json
 from engine.models import Audit
 from engine.outbox import tell_on_commit
@@ -52,10 +54,19 @@ class Chain:
     hash: str = ""
 
 
-def hash_row(previous: str, row: dict[str, Any]) -> str:
-    """Return the hash of a row that follows `previous`."""
-    text = _spell(_hashed_of(row))
-    return hashlib.sha256(previous.encode() + text.encode()).hexdigest()
+def hash_row(previous: str, row: dict[str, Any], key: AuditKey | None = None) -> str:
+    """Return the hash of a row that follows `previous`, made with the key in use or with one of before."""
+    return (key or keyring().current).mac(hashed_text(previous, row))
+
+
+def hash_plainly(previous: str, row: dict[str, Any]) -> str:
+    """Return the hash of a row as rows were hashed before there was a key."""
+    return hashlib.sha256(hashed_text(previous, row)).hexdigest()
+
+
+def hashed_text(previous: str, row: dict[str, Any]) -> bytes:
+    """Write what the hash of a row covers."""
+    return (previous + _spell(_hashed_of(row))).encode()
 
 
 _hashed_of = itemgetter(*HASHED)
@@ -82,13 +93,13 @@ def append(chain: Chain, acts: Iterable[Act], *, actor: Actor, at: datetime) -> 
     """
     rows: list[dict[str, Any]] = []
     seq, previous = chain.seq, chain.hash
-    shared, via = _shared(chain, actor, at), actor.via
+    shared, via, key = _shared(chain, actor, at), actor.via, keyring().current
     for act in acts:
         seq += 1
         row = shared | _own(seq, act)
         if via:
             row["cause"], via = f"{act.cause} ({via})" if act.cause else via, ""
-        previous = row["hash"] = hash_row(previous, row)
+        previous = row["hash"] = hash_row(previous, row, key)
         rows.append(row)
     return rows, Chain(chain.kind, chain.id, chain.tenant_id, seq, previous)
 

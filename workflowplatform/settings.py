@@ -82,6 +82,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "workflowplatform.accounts.middleware.ActorMiddleware",
+    "engine.looking.LookingMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -288,6 +289,17 @@ WORKFLOW_DIAGRAMS = flag("WORKFLOW_DIAGRAMS", True)
 """Whether workers lay out diagrams; without it pages and REST show the outline."""
 WORKFLOW_RETENTION = flag("WORKFLOW_RETENTION", True)
 """Whether workers run retention once a day by themselves; what somebody asks for they run anyway."""
+WORKFLOW_AUDIT_KEYS = tuple(words("WORKFLOW_AUDIT_KEY"))
+"""The first hashes rows of the audit, the others only verify; so does one made from SECRET_KEY, used where none is set."""
+WORKFLOW_AUDIT_SIGNING_KEY = os.environ.get("WORKFLOW_AUDIT_SIGNING_KEY") or str(DATA_DIR / "audit_signing_key")
+"""The file of the Ed25519 key that signs roots and exports; it is made where it is absent."""
+WORKFLOW_AUDIT_ROOTS = flag("WORKFLOW_AUDIT_ROOTS", True)
+WORKFLOW_AUDIT_ROOT_HOURS = float(os.environ.get("WORKFLOW_AUDIT_ROOT_HOURS", "24"))
+WORKFLOW_AUDIT_ROOT_DIR = os.environ.get("WORKFLOW_AUDIT_ROOT_DIR") or str(DATA_DIR / "audit_roots")
+"""Whether workers sign where all chains end, how often, and the folder that keeps it."""
+WORKFLOW_AUDIT_ROOT_MAIL = words("WORKFLOW_AUDIT_ROOT_MAIL")
+WORKFLOW_AUDIT_ROOT_URL = os.environ.get("WORKFLOW_AUDIT_ROOT_URL", "")
+"""Who else is told of each root: addresses of people, and an address that takes a POST."""
 WORKFLOW_METRICS_DIR = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or str(DATA_DIR / "metrics")
 """Where the processes of this host keep their figures."""
 WORKFLOW_STARTUP_VALIDATION = os.environ.get("WORKFLOW_STARTUP_VALIDATION", "warn")

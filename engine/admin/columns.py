@@ -1,15 +1,11 @@
-"""Columns that several lists share: moments in words, and the names of what an act was done to."""
+"""Columns that several lists share: moments in words."""
 
 from collections.abc import Callable
 from typing import Any
 
-from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Value, When
-from django.db.models.functions import Coalesce
 from unfold.decorators import display
 
 from engine.admin.sentences import moment_words
-from engine.models import Audit, Instance, Template
-from workflowplatform.accounts.models import Tenant, User
 
 
 def moment_column(field: str, description: str) -> Callable[[Any, Any], str]:
@@ -20,23 +16,3 @@ def moment_column(field: str, description: str) -> Callable[[Any, Any], str]:
         return moment_words(getattr(row, field))
 
     return column
-
-
-def _name_of(rows: QuerySet[Any], *fields: str) -> Subquery:
-    named = rows.filter(pk=OuterRef("subject_id")).annotate(
-        called=Coalesce(*fields, Value(""), output_field=CharField())
-    )
-    return Subquery(named.values("called")[:1])
-
-
-def with_subject_names(acts: QuerySet[Audit]) -> QuerySet[Audit]:
-    """Add what each act was done to, by the name people use, in the same question."""
-    names = Case(
-        When(subject_kind="person", then=_name_of(User.objects.all(), "username")),
-        When(subject_kind="template", then=_name_of(Template.objects.all(), "title")),
-        When(subject_kind="instance", then=_name_of(Instance.objects.all(), "reference", "template__title")),
-        When(subject_kind="tenant", then=_name_of(Tenant.objects.all(), "name")),
-        default=Value(""),
-        output_field=CharField(),
-    )
-    return acts.annotate(subject_name=names)

@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from engine import access
 from engine.admin.base import rows_of_tenant
-from engine.admin.columns import with_subject_names
 from engine.admin.incidents import still
 from engine.admin.instances import WAITS
 from engine.admin.rights import actor_of
@@ -17,6 +16,7 @@ from engine.admin.sentences import lines_of
 from engine.kernel.effects import WaitKind
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Audit, DeadLetter
+from engine.services.audit_exports import with_subject_names
 from engine.services.flow import Flow, tenant_flow
 from engine.telling.times import span_words
 from workflowplatform.accounts.actor import Actor

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.decorators import display
@@ -28,6 +28,7 @@ from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.models import Audit
 from engine.services import people
+from engine.services.tenant_looks import note_looks
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.middleware import CHOSEN_TENANT
@@ -393,6 +394,22 @@ class TenantPage(TenantAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return ["title", "concurrent_limit", "http_allow"] if obj else ["name", "title"]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """List tenants, and note in each that is shown who looked."""
+        answer = super().changelist_view(request, extra_context)
+        shown = getattr(answer, "context_data", None) or {}
+        if "cl" in shown:
+            ids = [tenant.pk for tenant in shown["cl"].result_list]
+            note_looks(actor=actor_of(request), tenants=ids, at=request.path)
+        return answer
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Find a tenant for its pages, and note there who looked."""
+        tenant = super().get_object(request, object_id, from_field)
+        if tenant is not None:
+            note_looks(actor=actor_of(request), tenants=[tenant.pk], at=request.path)
+        return tenant
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
         return Audit.objects.filter(subject_id=row.pk)

@@ -12,6 +12,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from engine.api import answers, filters, inputs, serializers
 from engine.api.answers import page_of_rows
+from engine.services.audit_exports import FORMS
 from engine.services.exports import EXPORTS
 from engine.services.task_lists import ORDERS, VIEWS
 from engine.task_filters import FILTERS
@@ -48,12 +49,15 @@ IDS = {"instance", "parent", "subject", "webhook"}
 
 def listed(shape: Any, known: Mapping[str, Any] | None = None, *others: OpenApiParameter) -> Operation:
     """Describe a list in pages, with its filters."""
-    own = tuple(asked(name, _kind(name)) for name in known or ())
     paging = (
         asked("cursor", said="Where the page begins; take it from `next` or `previous`."),
         OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
     )
-    return Operation(page_of_rows(shape), query=(*own, *others, *paging))
+    return Operation(page_of_rows(shape), query=(*_narrowing(known or {}), *others, *paging))
+
+
+def _narrowing(known: Mapping[str, Any]) -> tuple[OpenApiParameter, ...]:
+    return tuple(asked(name, _kind(name)) for name in known)
 
 
 def _kind(name: str) -> Any:
@@ -178,6 +182,11 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         asked(
             "after", said="Follow the audit, oldest first: a position from `next`, `now`, or empty for the beginning."
         ),
+    ),
+    ("GET", "audit/export/"): Operation(
+        OpenApiTypes.STR,
+        query=(*_narrowing(filters.AUDIT), asked("format", words=FORMS)),
+        media=("application/x-ndjson", "text/csv"),
     ),
     ("GET", "audit/verify/"): Operation(answers.VerdictSerializer),
     ("GET", "retention/"): Operation(answers.RetentionSerializer),

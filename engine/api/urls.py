@@ -119,6 +119,7 @@ urlpatterns = [
     path("deliveries/<id:delivery_id>/", webhooks.DeliveryView.as_view(), name="delivery"),
     path("deliveries/<id:delivery_id>/replay/", webhooks.ReplayView.as_view(), name="replay-delivery"),
     path("audit/", auditing.AuditView.as_view(), name="audit"),
+    path("audit/export/", auditing.ExportView.as_view(), name="export-audit"),
     path("audit/verify/", auditing.VerifyView.as_view(), name="verify"),
     path("retention/", retention.RetentionView.as_view(), name="retention"),
     path("secrets/", setup.SecretsView.as_view(), name="secrets"),

@@ -37,6 +37,7 @@ from rq.utils import now
 from rq.worker import WorkerStatus
 
 from engine import coordinator
+from engine.dispatch.audit_roots import RootMaker
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
@@ -201,6 +202,7 @@ class DrainWorker(SimpleWorker):
         self._hand = Draughtsman()
         self._messenger = Messenger()
         self._sweeper = Sweeper()
+        self._roots = RootMaker()
         self._calls = CallsUnderWay()
 
     def _set_connection(self, connection: Redis) -> Redis:
@@ -333,11 +335,12 @@ class DrainWorker(SimpleWorker):
 
     @crossing("beside")
     def _do_beside(self) -> None:
-        """Tell webhooks, lay out diagrams, run retention; a database that is away is waited for at the next look for work."""
+        """Tell webhooks, lay out diagrams, run retention, sign the audit; a database that is away is waited for later."""
         try:
             self._messenger.look()
             self._hand.look()
             self._sweeper.look()
+            self._roots.look()
         except AWAY:
             connection.close()
 
@@ -382,7 +385,7 @@ class DrainWorker(SimpleWorker):
         if self._calls.count:
             return WHILE_CALLING
         try:
-            beside = min(self._messenger.every, self._hand.every, self._sweeper.every)
+            beside = min(self._messenger.every, self._hand.every, self._sweeper.every, self._roots.every)
             nearest = min(beside, settings.WORKFLOW_WAKE_SECONDS)
             return min(seconds_to_next_look(drained.looked_at), nearest)
         except AWAY:
@@ -413,6 +416,7 @@ class DrainWorker(SimpleWorker):
         """Wait for calls under way, as far as that can be asked, and leave nothing open."""
         try:
             self._sweeper.leave()
+            self._roots.leave()
             self._calls.settle_all(FINISHING_SECONDS)
         except AWAY:
             log.warning("the database did not answer, calls under way are made again later", calls=self._calls.count)

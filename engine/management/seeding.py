@@ -33,11 +33,15 @@ class SeedingCommand(BaseCommand):
         self.stderr.write(words, style_func=str)
 
 
-def add_create(parser: CommandParser, what: str) -> ArgumentParser:
+def add_acts(parser: CommandParser, *names: str) -> Any:
+    """Let a command have several acts; each gets a parser of its own."""
+    return parser.add_subparsers(dest="act", required=True, metavar="|".join(names))
+
+
+def add_create(parser: CommandParser, what: str, acts: Any = None) -> ArgumentParser:
     """Give a command its `create NAME` and the option that names who acts."""
-    create = parser.add_subparsers(dest="act", required=True, metavar="create").add_parser(
-        "create", help=f"create a {what}"
-    )
+    acts = acts or add_acts(parser, "create")
+    create: ArgumentParser = acts.add_parser("create", help=f"create a {what}")
     create.add_argument("name", help="small letters, digits, - and _")
     create.add_argument(
         "--as", dest="acting", metavar="PERSON", help="who does it, with that person's rights (default: the operator)"

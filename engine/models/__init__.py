@@ -3,6 +3,7 @@
 from engine.kernel.effects import PRIORITIES
 from engine.models.accepted import Event, KeptSignal
 from engine.models.audit import Audit
+from engine.models.audit_seal import AuditPlainEnd, AuditRedaction, AuditRoot, Erasure
 from engine.models.bulk_act import BulkAct, BulkRow
 from engine.models.diagram import Diagram
 from engine.models.effect import Effect
@@ -27,6 +28,9 @@ __all__ = [
     "PRIORITIES",
     "Audit",
     "AuditAnchor",
+    "AuditPlainEnd",
+    "AuditRedaction",
+    "AuditRoot",
     "BulkAct",
     "BulkRow",
     "BusinessCalendar",
@@ -34,6 +38,7 @@ __all__ = [
     "DeliveryAttempt",
     "Diagram",
     "Effect",
+    "Erasure",
     "Event",
     "HeldReference",
     "HostLock",

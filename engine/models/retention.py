@@ -74,6 +74,8 @@ class AuditAnchor(TenantRow):
     anchored_at = models.DateTimeField()
     purged_at = models.DateTimeField(null=True)
     """When the rows up to `seq` were deleted; None: they are still there, only the instance is gone."""
+    seal = models.CharField(max_length=64, default="", db_default="", editable=False)
+    """Made with the audit's key by the run that wrote the anchor: without it anybody could explain a deleted chain so."""
 
     class Meta:
         db_table = "wf_audit_anchors"

@@ -469,6 +469,10 @@ def _to_manage(actor: Actor | None, person: User, *, self_too: bool = False) -> 
     return acting, fresh
 
 
+to_manage = _to_manage
+"""For verbs about people that have modules of their own."""
+
+
 def _refuse_below(actor: Actor, level: Level, doing: str) -> None:
     if actor.level < level:
         raise Refused(

@@ -22,6 +22,7 @@ from django.db.models.expressions import RawSQL
 
 from engine import access
 from engine.audit import Act, database_now, record
+from engine.audit_subjects import seal_anchors
 from engine.errors import Conflict, Invalid
 from engine.host_locks import HeldLock, host_lock
 from engine.kernel.forms import FieldError
@@ -297,12 +298,16 @@ def _purge(kind: str, ids: Sequence[UUID], run: RetentionRun) -> int:
         places = files_of(ids) if kind in WHOLE else []
         cursor.execute(PURGES[kind], [list(ids)])
         gone: int = cursor.fetchone()[0]
+        if kind in ANCHORED:
+            seal_anchors(list(ids))
         transaction.on_commit(partial(remove_files, places))
         run.counts = {**run.counts, kind: run.counts.get(kind, 0) + gone}
         run.save(update_fields=["counts"])
     return gone
 
 
+ANCHORED = frozenset({"completed", "cancelled", "audit"})
+"""What leaves anchors of chains."""
 WHOLE = frozenset({"completed", "cancelled"})
 """What lets instances go with everything that hangs on them, their files too."""
 PURGES = {

@@ -161,6 +161,7 @@ BAD_QUERIES = (
     "dead-letters/?instance=x", "dead-letters/?surprise=1", "dead-letters/?limit=0",
     "audit/?subject=x", "audit/?actor=%00", "audit/?after=today", "audit/?after=1", "audit/?after=1-x", "audit/?after=-1-1",
     "audit/?after=9223372036854775808-1", "audit/?after=9223372036854775807-1", "audit/?after=%D9%A1-1", "audit/?after=&cursor=x",
+    "audit/export/?format=xml", "audit/export/?since=today", "audit/export/?surprise=1",
     "audit/?since=today", "audit/?surprise=1", "audit/?cursor=W2ZhbHNlLCAibm9wZSJd",
     "audit/?cursor=W2ZhbHNlLCA5OTk5OTk5OTk5OTk5OTk5OTk5OTldCg", "calendars/?surprise=1",
     "webhooks/?surprise=1", "webhooks/?status=gone", "deliveries/?webhook=x", "deliveries/?status=lost", "deliveries/?event=%00",

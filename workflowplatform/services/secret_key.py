@@ -15,7 +15,7 @@ def kept_secret_key(data_dir: Path) -> str:
     file = DataFolder(data_dir).secret_key
     try:
         if not file.exists():
-            _make_once(file)
+            make_once(file, secrets.token_urlsafe(50))
         return file.read_text().strip()
     except OSError as error:
         raise CannotStart(
@@ -24,12 +24,12 @@ def kept_secret_key(data_dir: Path) -> str:
         ) from error
 
 
-def _make_once(file: Path) -> None:
-    """Write the key aside and link it into place: of two makers, one wins and both read the same."""
+def make_once(file: Path, text: str) -> None:
+    """Write a key aside and link it into place: of two makers, one wins and both read the same."""
     file.parent.mkdir(parents=True, exist_ok=True)
     half = file.with_name(f"{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
     with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
-        handle.write(secrets.token_urlsafe(50))
+        handle.write(text)
     try:
         os.link(half, file)
     except FileExistsError:

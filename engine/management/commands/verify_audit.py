@@ -3,10 +3,12 @@
 import json
 import sys
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from engine.audit_keys import UnusableKey, read_public_key
 from engine.services.auditing import verify_everything, verify_folds
 
 
@@ -19,8 +21,17 @@ class Command(BaseCommand):
             "--fold", action="store_true", help="also fold each instance's chain and compare it with the tables"
         )
 
+        parser.add_argument(
+            "--against", type=Path, metavar="FILE", help="a root to compare with; else the newest in the data folder"
+        )
+        parser.add_argument("--key", type=Path, metavar="FILE", help="the public key of that root, if it is not ours")
+
     def handle(self, *args: Any, **options: Any) -> None:
-        verdict = verify_everything()
+        try:
+            key = read_public_key(options["key"]) if options["key"] else None
+        except UnusableKey as error:
+            raise CommandError(str(error)) from error
+        verdict = verify_everything(against=options["against"], key=key)
         if options["fold"]:
             verdict = replace(verdict, broken=(*verdict.broken, *verify_folds().broken))
         if options["json"]:
@@ -28,6 +39,10 @@ class Command(BaseCommand):
         else:
             for broken in verdict.broken:
                 self.stdout.write(f"{broken.subject_kind} {broken.subject_id} row {broken.seq}: {broken.what}")
+            if verdict.root:
+                self.stdout.write(
+                    f"Compared with the root of {verdict.root}; retention let {verdict.let_go} chains go since."
+                )
             self.stdout.write(f"{verdict.rows} rows in {verdict.chains} chains, {len(verdict.broken)} broken.")
         if verdict.broken:
             sys.exit(1)
