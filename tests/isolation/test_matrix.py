@@ -74,23 +74,19 @@ PEOPLE = ("anonymous", *(f"acme{level}" for level in range(1, 7)), "service", "s
 
 @pytest.mark.security("isolation matrix")
 def test_one_request_of_each_kind_is_answered_as_the_table_says(stage: Stage, record_property: Record) -> None:
-    before = fingerprints(stage.theirs)
     walked = walk(Browser, stage, ROUTES, table=TABLE, chosen=one_of_each)
     record_property("figure", f"isolation, short: {walked.figure()}, {len(walked.deviations)} deviations")
     assert walked.deviations == [], told(walked)
     assert len(walked.seen) == len(ROUTES)
-    assert fingerprints(stage.theirs) == before
 
 
 @pytest.mark.slow
 @pytest.mark.security("isolation matrix")
 def test_every_request_is_answered_as_the_table_says(stage: Stage, record_property: Record) -> None:
-    before = fingerprints(stage.theirs)
     walked = walk(Browser, stage, ROUTES, table=TABLE)
     record_property("figure", f"isolation: {walked.figure()}, {len(walked.deviations)} deviations")
     assert walked.deviations == [], told(walked)
     assert walked.counts["requests"] > 12_000
-    assert fingerprints(stage.theirs) == before
 
 
 @pytest.mark.security("isolation matrix: side doors of the admin")

@@ -163,6 +163,7 @@ def walk(
         for method in route.methods:
             for who in stage.people:
                 walker.ask_cells(route, method, who, cells, chosen)
+    walker.compare_rows()
     return walker.walked
 
 
@@ -240,6 +241,12 @@ class _Walker:
             return
         if foreign != random:
             self.deviate(ask, "told foreign from random", _difference(foreign, random))
+
+    def compare_rows(self) -> None:
+        """Look at both tenants once more when all is asked: every row is as it was."""
+        for rows in (self.stage.ours, self.stage.theirs):
+            if differ := self._changed(rows):
+                self.deviate("the whole walk", "changed rows", f"{', '.join(differ)} of {rows.name}")
 
     def deviate(self, ask: Any, kind: str, words: str) -> None:
         self.walked.deviations.append(Deviation(str(ask), kind, words))
