@@ -18,6 +18,7 @@ from django.db import connection
 from django.db.models import ForeignKey, ManyToManyField, Model
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from engine.models import Audit, Secret, Template
 from engine.services import setup
@@ -236,6 +237,24 @@ def test_a_history_tells_of_its_own_row_and_not_of_what_has_the_same_name(cast: 
     for kind, words in told.items():
         found = {word for word in acts.values() if f"the {word} same" in words}
         assert found == {acts[kind]}, kind
+
+
+@pytest.mark.security("admin side doors: histories")
+@pytest.mark.parametrize("kind", ["person", "template", "instance"])
+def test_the_audit_names_nothing_of_another_tenant(
+    cast: Cast, sign_in: SignIn, acmes: dict[str, Model], kind: str
+) -> None:
+    """Should a row of the audit ever name a subject of another tenant, its name is not looked up there."""
+    theirs = acmes[{"person": "accounts.user", "template": "engine.template", "instance": "engine.instance"}[kind]]
+    Audit.objects.create(
+        tenant=cast.globex, subject_kind=kind, subject_id=theirs.pk, seq=9001, action="odd_act", actor_name="sam",
+        at=timezone.now(), hash="0" * 64,
+    )  # fmt: skip
+    browser = sign_in("sam")
+    shown = words_of(browser.get(address_of(Audit))) + browser.get("/admin/engine/audit/export/").getvalue().decode()
+    assert "odd_act" in shown
+    for word in ("ada", "Expense approval", "EXP-1200"):
+        assert word not in shown
 
 
 @pytest.mark.security("admin side doors: histories")

@@ -100,11 +100,9 @@ class Walked:
     counts: Counter[str] = field(default_factory=Counter)
 
     def figure(self) -> str:
-        routes = len({address for _, address in self.seen})
-        named = ("requests", "refusals", "compared with random", "side doors")
-        return ", ".join(
-            [f"{routes} routes", *(f"{self.counts[name]:,} {name}" for name in named if self.counts[name])]
-        )
+        self.counts["routes"] = len({address for _, address in self.seen})
+        named = ("routes", "requests", "side doors", "refusals", "compared with random")
+        return ", ".join(f"{self.counts[name]:,} {name}" for name in named if self.counts[name])
 
 
 class Browser:
@@ -128,6 +126,16 @@ class Browser:
         answer: Any = getattr(self.client, method.lower())(address, headers=headers, REMOTE_ADDR=FROM, **sent, **kind)
         content = b"".join(answer.streaming_content) if answer.streaming else answer.content
         return Answer(answer.status_code, answer.headers.get("Location", ""), content.decode("utf-8", "replace"))
+
+
+def writes_nothing(table: Table) -> Callable[[Ask], bool]:
+    """Choose what may be asked where nobody takes writes back: what is refused, and what only reads."""
+
+    def chosen(ask: Ask) -> bool:
+        reads = ask.method == "GET" or (ask.cell != OWN and not table.leaves(ask))
+        return reads and not (table.crosses(ask) and ask.method != "GET")
+
+    return chosen
 
 
 ClientFactory = Callable[[Who], Asker]
@@ -156,7 +164,7 @@ def walk(
 
     Without `levels` the walls alone are judged (foreign like random, nothing of the other tenant shown or changed, nothing
     broken): for a walk with one of the walls taken down. `cells` and `chosen` narrow it. `around` says how a request's own
-    writes are taken back; where rows are committed, `cells=(FOREIGN, RANDOM)` with `around=nullcontext` writes nothing.
+    writes are taken back; where rows are committed, ask with `around=nullcontext` and `chosen=writes_nothing(table)`.
     """
     walker = _Walker(stage, table, levels, around, {who.name: client_factory(who) for who in stage.people})
     for route in routes:
@@ -253,9 +261,9 @@ class _Walker:
 
 
 def _cells_for(route: Route, method: str, who: Who, cells: tuple[str, ...]) -> tuple[str, ...]:
-    """Say whose rows a person asks for: those of B for the other's only, strangers and where no row is named once."""
+    """Say whose rows are asked for. B asks for A's; strangers ask once, but at the doors where people are named."""
     stranger = who.user is None or (who.scopes and not is_rest(route.address))
-    if stranger or not names_rows(route, method):
+    if not names_rows(route, method) or (stranger and (who.scopes or not route.address.startswith("accounts/"))):
         return (OWN,)
     return tuple(cell for cell in cells if cell != OWN) if who.tenant == THEIRS else cells
 
