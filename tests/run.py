@@ -98,7 +98,7 @@ FAMILIES = (
     Family("house", ("tests/house",), wants_django=False),
     Family("faults", ("tests/faults",)),
     Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
-    Family("REST", ("tests/api",)),
+    Family("REST", ("tests/api", "tests/isolation")),
 )
 """Those that take longest come first, so that none of them is left alone at the end."""
 LONG_WALKS = {"kernel", "REST"}

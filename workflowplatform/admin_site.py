@@ -9,8 +9,10 @@ from typing import Any
 
 from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_update
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.db.models.fields.related import RelatedField
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -24,6 +26,21 @@ LEFT_OUT = frozenset({"view_on_site"})
 RELAXED = {"script-src": [SELF, UNSAFE_EVAL], "style-src": [SELF, UNSAFE_INLINE]}
 """Unfold's Alpine evaluates attributes and its colours stand in a style element: here and nowhere else.
 Inline scripts stay forbidden."""
+
+
+class OfferedChoices(AutocompleteJsonView):
+    """Offer rows for a relation that stands on a page which this person sees; refuse to ask through anything else.
+
+    Django follows any relation of any table, backwards too, where it has no answer, and hands the term to the database
+    as it comes.
+    """
+
+    def process_request(self, request: HttpRequest) -> tuple[str, Any, Any, str]:
+        term, page, field, key = super().process_request(request)
+        source = self.admin_site._registry.get(field.model)
+        if not isinstance(field, RelatedField) or source is None or not source.has_view_permission(request):
+            raise PermissionDenied
+        return term.replace("\0", ""), page, field, key
 
 
 class WorkflowAdminSite(UnfoldAdminSite):
@@ -59,6 +76,9 @@ class WorkflowAdminSite(UnfoldAdminSite):
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         return [route for route in super().get_urls() if getattr(route, "name", None) not in LEFT_OUT]
+
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
+        return OfferedChoices.as_view(admin_site=self)(request)
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Send strangers to the one sign-in page."""

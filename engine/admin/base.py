@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NoReturn
 
 from django.contrib.admin import RelatedFieldListFilter
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import get_fields_from_path, quote, unquote
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -74,6 +75,8 @@ class TenantAdmin(ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         actor = actor_of(request)
+        if actor.level < self.rights.view:
+            return self.model._default_manager.none()
         door = type(self).visible
         rows = door(actor) if door else rows_of_tenant(self.model, actor)
         ordering = self.get_ordering(request)
@@ -124,6 +127,15 @@ class TenantAdmin(ModelAdmin):
     ) -> HttpResponse:
         self._refuse_unseen(request, object_id)
         return super().delete_view(request, object_id, extra_context)
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        """Refuse chosen rows that are no keys: Django hands them to the database as they come."""
+        try:
+            for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):
+                self.opts.pk.to_python(chosen)
+        except ValidationError as error:
+            raise BadRequest from error
+        return super().response_action(request, queryset)
 
     def _refuse_unseen(self, request: HttpRequest, object_id: str) -> None:
         """Look the row up before rights are asked: Django asks first, and refuses where nothing is to be seen."""

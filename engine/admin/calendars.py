@@ -210,6 +210,7 @@ def what_deleting_meets(actor: Actor, calendar: BusinessCalendar) -> str:
 
 @admin.register(BusinessCalendar)
 class CalendarAdmin(TenantSetting):
+    kind = "calendar"
     nothing = "No calendar yet. Templates and schedules name one to count working hours and days."
     form = CalendarForm
     list_display = ("words", "zone", "week", "days", "changed")

@@ -296,7 +296,8 @@ class RoleAdmin(TenantAdmin):
         return ["holders"] if obj else []
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.tenant_id, new__name=row.name)
+        acts = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.tenant_id, new__name=row.name)
+        return acts.filter(action__in=("create_role", "rename_role"))
 
     @display(description="Role", ordering="name")
     def words(self, role: Role) -> str:

@@ -1,6 +1,6 @@
 """What a tenant's workflows need: secrets, whose values only go in."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -75,17 +75,22 @@ def forget(request: HttpRequest, secret: Secret) -> str:
 
 
 class TenantSetting(TenantAdmin):
-    """A page of something the tenant sets up; its history stands in the tenant's own chain."""
+    """A page of something the tenant sets up; its history stands in the tenant's own chain, among that of others."""
+
+    kind: ClassVar[str]
+    """How its acts end: a secret and a calendar may have the same name."""
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=actor.tenant_id, new__name=row.name)
+        acts = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=actor.tenant_id, new__name=row.name)
+        return acts.filter(action__endswith=f"_{self.kind}")
 
 
 @admin.register(Secret)
 class SecretAdmin(TenantSetting):
+    kind = "secret"
     nothing = "No secret yet. A call names one instead of a password, and nobody reads it again."
     form = SecretForm
     list_display = ("name", "sent_to", "who", "changed")

@@ -109,18 +109,17 @@ def with_subject_names(acts: QuerySet[Audit]) -> QuerySet[Audit]:
         When(subject_kind="person", then=_name_of(User.objects.all(), "username")),
         When(subject_kind="template", then=_name_of(Template.objects.all(), "title")),
         When(subject_kind="instance", then=_name_of(Instance.objects.all(), "reference", "template__title")),
-        When(subject_kind="tenant", then=_name_of(Tenant.objects.all(), "name")),
+        When(subject_kind="tenant", then=_name_of(Tenant.objects.all(), "name", tenant="id")),
         default=Value(""),
         output_field=CharField(),
     )
     return acts.annotate(subject_name=names)
 
 
-def _name_of(rows: QuerySet[Any], *fields: str) -> Subquery:
-    named = rows.filter(pk=OuterRef("subject_id")).annotate(
-        called=Coalesce(*fields, Value(""), output_field=CharField())
-    )
-    return Subquery(named.values("called")[:1])
+def _name_of(rows: QuerySet[Any], *fields: str, tenant: str = "tenant_id") -> Subquery:
+    """Look a name up in the tenant of the act itself: a list shows no name of another one, whatever an act points to."""
+    named = rows.filter(pk=OuterRef("subject_id"), **{tenant: OuterRef("tenant_id")})
+    return Subquery(named.annotate(called=Coalesce(*fields, Value(""), output_field=CharField())).values("called")[:1])
 
 
 def _record(row: Audit) -> dict[str, Any]:
