@@ -1,6 +1,6 @@
 """Read what has fallen due and say what it means."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -47,6 +47,19 @@ HAPPENING_OF: dict[str, Callable[[Due], Happening]] = {
 """How queued signals are told to the kernel. CallDue is absent: it asks for an act first."""
 
 
+_TEXT, _MAYBE_TEXT = (str,), (str, type(None))
+_CHILD: Mapping[str, tuple[type, ...]] = {
+    "status": _TEXT, "outcome": _MAYBE_TEXT, "output": (object,), "error": (dict, type(None)), "instance": _TEXT,
+    "waited": (bool,), "people": (dict,),
+}  # fmt: skip
+FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    SignalType.EXTERNAL_SIGNAL: {"name": _TEXT, "key": _MAYBE_TEXT, "payload": (object,)},
+    SignalType.SUB_WORKFLOW_COMPLETED: _CHILD,
+    SignalType.PARENT_ENDED: {"reason": _MAYBE_TEXT},
+}
+"""What the fields of a payload are; one of another type is malformed, not a surprise inside the kernel."""
+
+
 NEED_TOKEN = frozenset({SignalType.TIMER_DUE, SignalType.RETRY_DUE, SignalType.SUB_WORKFLOW_COMPLETED})
 
 
@@ -55,7 +68,22 @@ def happening_of(signal: Due) -> Happening:
     make = HAPPENING_OF.get(signal.type)
     if make is None or (signal.type in NEED_TOKEN and not signal.token):
         raise Malformed(f"{signal.type} cannot be delivered")
+    fields = FIELDS.get(signal.type)
+    if fields is not None and not _fits(signal.payload, fields):
+        raise Malformed(f"the payload of {signal.type} cannot be read")
     try:
         return make(signal)
     except (KeyError, TypeError) as error:
         raise Malformed(f"the payload of {signal.type} cannot be read") from error
+
+
+def _fits(payload: Any, fields: Mapping[str, tuple[type, ...]]) -> bool:
+    if not isinstance(payload, dict):
+        return False
+    error = payload.get("error")
+    if isinstance(error, dict) and not all(isinstance(error.get(key, ""), str) for key in ("class", "code", "message")):
+        return False
+    people = payload.get("people")
+    if isinstance(people, dict) and not all(isinstance(moment, str) for moment in people.values()):
+        return False
+    return all(isinstance(value, fields.get(key, (object,))) for key, value in payload.items())
