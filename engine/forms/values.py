@@ -82,7 +82,8 @@ def shown_as(value: Json, schema: Mapping[str, Any] | None = None) -> str:
     if isinstance(value, dict):
         known = schema.get("properties") or {}
         return ", ".join(
-            f"{label_of(key, _schema_of(key, known))}: {shown_as(item, _schema_of(key, known))}" for key, item in value.items()
+            f"{label_of(key, _schema_of(key, known))}: {shown_as(item, _schema_of(key, known))}"
+            for key, item in value.items()
         )
     if _is_measure(value, schema):
         return measure_text(value, str(schema.get("x-unit", "")))

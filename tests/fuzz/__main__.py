@@ -23,7 +23,9 @@ def main() -> None:
     try:
         import atheris  # noqa: PLC0415  only this command needs it
     except ImportError:
-        sys.exit("atheris is not installed here: make a venv, `pip install atheris`, and put the project's packages on its path.")
+        sys.exit(
+            "atheris is not installed here: make a venv, `pip install atheris`, and put the project's packages on its path."
+        )
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
     with atheris.instrument_imports(include=["engine", "tests.fuzz"]):
         import django  # noqa: PLC0415  after the hooks
