@@ -267,3 +267,5 @@ class Slice(NamedTuple):
     """For each happening: true = a named signal that nobody took and that the case keeps."""
     more: bool = False
     """True when the slice ended early and needs an InternalContinue."""
+    made: int = 0
+    """How much the values that its expressions made measure together, in characters."""

@@ -4,9 +4,10 @@ Only what the costs of an expression need is taken apart; everything else is kep
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 _CONST, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _LOOP = 3, 4, 5, 6, 7, 8, 9
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
@@ -313,7 +314,7 @@ def _write_loop(tree: Loop) -> bytes:
     )
 
 
-_WRITE = {
+_WRITE: Mapping[type[Tree], Callable[[Any], tuple[int, bytes]]] = {
     Constant: lambda tree: (_CONST, tree.raw),
     Name: lambda tree: (_IDENT, _field(1, tree.name.encode())),
     Select: lambda tree: (

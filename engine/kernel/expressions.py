@@ -38,6 +38,8 @@ NAMES = (
     "done", "failed", "open", "total", "results",
 )  # fmt: skip
 LONGEST_EXPRESSION = 4_096
+LONGEST_SENTENCE = 500
+"""An error of the library may name the key that it missed, and a key may be long."""
 SMALL = 2_048
 """An input whose JSON text is shorter is not counted more closely."""
 LONGEST_TEXT = 64 * 1024
@@ -68,6 +70,9 @@ class Scope(Protocol):
 
     def activation(self, environment: Any, reads: "Reads") -> Any:
         """Give the library's form of the names that an expression reads, as `bind` makes it."""
+
+    def spend(self, made: int) -> None:
+        """Count the size of a value that was made; refuse where one act makes more than it may."""
 
 
 class ExpressionRefused(ValueError):
@@ -159,8 +164,12 @@ class Expression:
     def value(self, scope: Scope) -> Json:
         """Compute the JSON value; raise a StepError of class `expression` when that fails."""
         if self._path is not None:
-            return copied(self._walk(scope, self._path))
-        return _as_json(self._evaluate(scope), self.text)
+            value = self._walk(scope, self._path)
+            scope.spend(size_of_copy(value))
+            return copied(value)
+        value, size = _as_json(self._evaluate(scope), self.text)
+        scope.spend(size)
+        return value
 
     def holds(self, scope: Scope) -> bool:
         """Compute a condition: true or false and nothing else."""
@@ -381,10 +390,17 @@ class _Scan:
         return tuple(path)
 
 
-def _as_json(value: Any, text: str) -> Json:
+def size_of_copy(value: Json) -> int:
+    """Say how much a copy of a value adds to the case, roughly: numbers nothing, texts what they are long."""
+    if isinstance(value, str):
+        return len(value)
+    return _size({"": value}) if isinstance(value, (list, dict)) and value else 0
+
+
+def _as_json(value: Any, text: str) -> tuple[Json, int]:
     budget = [LARGEST_RESULT]
     try:
-        return _converted(value, budget, 0)
+        return _converted(value, budget, 0), LARGEST_RESULT - budget[0]
     except ValueError as problem:
         raise expression_error(f"`{_short(text)}`: {problem}") from None
 
@@ -461,6 +477,7 @@ def _sentence(message: str) -> str:
     """Take the library's code words off a message."""
     first = message.split("\n", 1)[0]
     first = re.sub(r"^[A-Z_]+: ", "", first)
+    first = first if len(first) <= LONGEST_SENTENCE else first[: LONGEST_SENTENCE - 1] + "…"
     first = re.sub(r"^ERROR: <input>:-?\d+:-?\d+: ", "", first)
     return re.sub(r" ?\(in container ''\)| \[[A-Z_]+\]$", "", first)
 

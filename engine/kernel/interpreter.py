@@ -91,6 +91,7 @@ def advance(
             machine.now = machine.now if isinstance(happening, Continue) else lent.now
         early = len(machine.early)
         told = len(machine.trace)
+        machine.made_before = machine.made
         applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
         kept.append(len(machine.early) > early)
         more = _run(machine) or more
@@ -116,6 +117,7 @@ def _run(machine: Machine) -> bool:
         while machine.queue:
             if _must_stop(machine):
                 return True
+            machine.made_before = machine.made
             _tell(machine, machine.queue.popleft())
         if not any(rule(machine) for rule in LATE_RULES):
             break
@@ -367,4 +369,5 @@ def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], 
         last_error=machine.error or error_of_retrying(machine),
         kept=kept,
         more=more,
+        made=machine.made,
     )

@@ -21,17 +21,17 @@ def main() -> None:
     parser.add_argument("--found", type=Path, default=None, help="where new inputs go")
     words = parser.parse_args()
     try:
-        import atheris  # noqa: PLC0415  only this command needs it
+        import atheris
     except ImportError:
         sys.exit(
             "atheris is not installed here: make a venv, `pip install atheris`, and put the project's packages on its path."
         )
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
     with atheris.instrument_imports(include=["engine", "tests.fuzz"]):
-        import django  # noqa: PLC0415  after the hooks
+        import django
 
         django.setup()
-        from tests.fuzz.targets import TARGETS, one_input  # noqa: PLC0415
+        from tests.fuzz.targets import TARGETS, one_input
     if words.target not in TARGETS:
         sys.exit(f"targets: {', '.join(TARGETS)}")
     found = words.found or Path(tempfile.mkdtemp(prefix=f"fuzz_{words.target}_"))

@@ -6,7 +6,6 @@ input, soon, and of bounded size. Every other exception is a crash.
 
 import io
 import json
-import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -36,13 +35,12 @@ from engine.kernel.cron import CronError, CronSchedule
 from engine.kernel.errors import KernelError, StepError
 from engine.kernel.expressions import LARGEST_RESULT, Expression, ExpressionRefused
 from engine.kernel.forms import check_values, schema_problem
-from engine.kernel.functions import MISSING
 from engine.kernel.interpolation import compile_value
 from engine.kernel.normalizer import normalize
-from engine.kernel.signals import NamedSignal, SignalType, TaskCompleted
+from engine.kernel.signals import SignalType
 from engine.kernel.unsafe_json import refuse_unsafe_json
 from engine.signing import new_secret, signed_headers
-from tests.fuzz.drawing import HOSTILE, Draw
+from tests.fuzz.drawing import Draw
 from tests.fuzz.expressions import expression
 from tests.kernel.play import MONDAY, Case, compiled
 from tests.kernel.test_expressions import Names
@@ -451,7 +449,7 @@ _BAD_TAG = re.compile(r"\}?(script|foreignObject|iframe|a|image|use|animate|set|
 
 
 def _harmless(picture: str) -> None:
-    root = ElementTree.fromstring(picture)  # noqa: S314  a picture that we drew; expat refuses what is no XML
+    root = ElementTree.fromstring(picture)
     for element in root.iter():
         require(not _BAD_TAG.fullmatch(element.tag.rpartition("}")[2]), f"<{element.tag}> is not drawn")
         for name, value in element.attrib.items():

@@ -71,6 +71,9 @@ class Names:
     def activation(self, environment: Any, reads: Reads) -> Any:
         return bind(environment, reads, self)
 
+    def spend(self, made: int) -> None:
+        """Count nothing."""
+
 
 def value(text: str, **names: Any) -> Any:
     """Compute one expression."""
