@@ -10,13 +10,12 @@ from functools import cache
 from typing import Any
 
 from django.template.loader import get_template
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from engine.diagram.layout import TEXT, Geometry
 from engine.diagram.measure import text_width
-from engine.diagram.wording import shortened
+from engine.diagram.wording import shortened, xml_text
 
 CORNER = 8.0
 FONT = "Inter Variable, Inter, system-ui, sans-serif"
@@ -102,10 +101,10 @@ def _opening(geometry: Geometry, alone: bool, outline: str) -> list[str]:
     space = ' xmlns="http://www.w3.org/2000/svg"' if alone else ""
     scale = 1 if alone else IN_PAGE
     return [
-        f'<svg{space} class="wfd" role="img" aria-label="{escape(title)}" viewBox="0 0 {width:g} {height:g}"',
+        f'<svg{space} class="wfd" role="img" aria-label="{xml_text(title)}" viewBox="0 0 {width:g} {height:g}"',
         f' width="{width * scale:g}" height="{height * scale:g}" font-family="{FONT}" font-size="13">',
-        f"<title>{escape(title)}</title>",
-        f"<desc>{escape(outline)}</desc>" if outline else "",
+        f"<title>{xml_text(title)}</title>",
+        f"<desc>{xml_text(outline)}</desc>" if outline else "",
         f"<style>{DARK}</style>" if alone else "",
         f'<rect class="wfd-paper" width="{width:g}" height="{height:g}" fill="{PAPER}"/>' if alone else "",
     ]
@@ -172,7 +171,7 @@ def _word(edge: Mapping[str, Any]) -> str:
     x, y = edge["label_at"]
     return (
         f'<text class="wfd-word" x="{x:g}" y="{y + 4:g}" text-anchor="middle" font-size="12" fill="{WORD}"'
-        f' stroke="{PAPER}" stroke-width="4" paint-order="stroke">{escape(edge["label"])}</text>'
+        f' stroke="{PAPER}" stroke-width="4" paint-order="stroke">{xml_text(edge["label"])}</text>'
     )
 
 
@@ -187,9 +186,9 @@ def _node(node: Mapping[str, Any], state: str, told: bool) -> str:
     if look == "joint":
         return f'<g class="wfd-node wfd-joint">{shape}</g>'
     classes = f"wfd-node wfd-{look}" + (f" wfd-is-{state}" if state else " wfd-is-todo" if told else "")
-    step = f' data-step="{escape(node["step"])}"' if node["step"] else ""
+    step = f' data-step="{xml_text(node["step"])}"' if node["step"] else ""
     inside = _icon(node, colours.line) + _title(node, WORD if grey else colours.line) + _badge(node, state)
-    return f'<g class="{classes}"{step}><title>{escape(node["title"])}</title>{shape}{inside}</g>'
+    return f'<g class="{classes}"{step}><title>{xml_text(node["title"])}</title>{shape}{inside}</g>'
 
 
 def _shape(node: Mapping[str, Any], line: str, fill: str, state: str) -> str:
@@ -239,7 +238,7 @@ def _title(node: Mapping[str, Any], colour: str) -> str:
     width = min(text_width(text, TEXT), room)
     fits = f' textLength="{width:.0f}" lengthAdjust="spacingAndGlyphs"'  # whatever font is there, whatever language
     words = f'x="{left:g}" y="{base:g}" font-weight="600" fill="{colour}"{fits}'
-    return f'<text class="wfd-title" {words}>{escape(text)}</text>'
+    return f'<text class="wfd-title" {words}>{xml_text(text)}</text>'
 
 
 def _badge(node: Mapping[str, Any], state: str) -> str:

@@ -25,6 +25,8 @@ SECONDS = 40
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "engine.diagram.elk")
 TEXT, SMALL = 13.0, 12.0
+FURTHEST = 1_000_000.0
+"""No place of a picture is further away, whoever laid it out."""
 ROOM = 20.0
 """By how much a node may grow beyond its place: two neighbours stand 22 apart."""
 HEIGHTS: Mapping[str, float] = {"joint": 8, "flow": 30, "start": 34, "end": 34, "bad": 34, "listen": 34}
@@ -173,9 +175,25 @@ def _renamed(place: dict[str, Any], node: Node) -> dict[str, Any]:
 def geometry_from_outside(flow: Flow, graph: Any) -> Geometry:
     """Take a layout that a browser made: whatever else it sent, only numbers come of it."""
     try:
-        return geometry_of(flow, graph)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
+        geometry = geometry_of(flow, graph)
+        _refuse_odd_numbers(geometry)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise LayoutFailed("This is no layout of that flow.") from problem
+    return geometry
+
+
+def _refuse_odd_numbers(geometry: Geometry) -> None:
+    """Refuse what no picture can show: places beyond any screen, infinity, and what is no number."""
+    places = [geometry, *geometry["nodes"]]
+    found = [place[key] for place in places for key in ("x", "y", "width", "height") if key in place]
+    found += [
+        value
+        for edge in geometry["edges"]
+        for point in (*edge["points"], edge.get("label_at") or ())
+        for value in point
+    ]
+    if not all(isinstance(value, (int, float)) and abs(value) < FURTHEST for value in found):
+        raise ValueError("a place lies outside of every picture")
 
 
 def _run(way: dict[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.utils.html import escape
 from django.utils.translation import gettext as _
 
 from engine.diagram.measure import text_width
 from engine.diagram.naming import kind_of, label_of, name_of
+from engine.diagram.wording import xml_text
 from engine.kernel.bodies import bodies
 
 LINE, INDENT, TEXT = 20, 18, 13
@@ -50,9 +50,9 @@ def outline_svg(canonical: Mapping[str, Any]) -> str:
     lines = outline_lines(canonical)
     width = max([240.0, *(depth * INDENT + text_width(text, TEXT) for depth, text in lines)]) + 32
     height = LINE * (len(lines) + 1) + 16
-    title = escape(_("Steps of %(title)s") % {"title": canonical["title"]})
+    title = xml_text(_("Steps of %(title)s") % {"title": canonical["title"]})
     texts = "".join(
-        f'<text x="{16 + depth * INDENT}" y="{LINE * (number + 1) + 4}">{escape(text)}</text>'
+        f'<text x="{16 + depth * INDENT}" y="{LINE * (number + 1) + 4}">{xml_text(text)}</text>'
         for number, (depth, text) in enumerate(lines)
     )
     return (

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.html import escape
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -27,6 +28,14 @@ def condition_words(condition: Any) -> str:
     text = str(condition).strip()
     found = re.fullmatch(r"[\w.\[\]']+\s*==\s*'([^']*)'", text) or re.fullmatch(r"[\w.]+\s*==\s*\"([^\"]*)\"", text)
     return label_of(found[1]) if found and found[1] else shortened(text)
+
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def xml_text(text: str) -> str:
+    """Write an author's text for XML: escaped, and without the few characters that XML cannot hold."""
+    return escape(_NOT_XML.sub("\ufffd", text))
 
 
 def shortened(text: str) -> str:

@@ -82,7 +82,8 @@ def shown_as(value: Json, schema: Mapping[str, Any] | None = None) -> str:
     if isinstance(value, dict):
         known = schema.get("properties") or {}
         return ", ".join(
-            f"{label_of(key, known.get(key))}: {shown_as(item, known.get(key))}" for key, item in value.items()
+            f"{label_of(key, _schema_of(key, known))}: {shown_as(item, _schema_of(key, known))}"
+            for key, item in value.items()
         )
     if _is_measure(value, schema):
         return measure_text(value, str(schema.get("x-unit", "")))
@@ -106,8 +107,14 @@ def facts_of(
     if not isinstance(record, Mapping):
         return []
     known = schemas or {}
-    facts = [fact_of(key, value, known.get(key)) for key, value in record.items() if key not in without]
+    facts = [fact_of(key, value, _schema_of(key, known)) for key, value in record.items() if key not in without]
     return [fact for fact in facts if not fact.rows] + [fact for fact in facts if fact.rows]
+
+
+def _schema_of(key: str, schemas: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a key's schema where it says anything; `true` allows all and says nothing."""
+    schema = schemas.get(key)
+    return schema if isinstance(schema, Mapping) else None
 
 
 def fact_of(key: str, value: Json, schema: Mapping[str, Any] | None = None) -> Fact:
@@ -126,10 +133,10 @@ def _columns(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 def _table(label: str, records: list[Any], known: Mapping[str, Any]) -> Fact:
     keys = list(dict.fromkeys(key for record in records for key in record))
-    rows = tuple(tuple(_cell(record.get(key), known.get(key)) for key in keys) for record in records)
+    rows = tuple(tuple(_cell(record.get(key), _schema_of(key, known)) for key in keys) for record in records)
     numbers = [all(row[at].is_number or row[at].text == NOTHING for row in rows) for at in range(len(keys))]
     columns = tuple(
-        Cell(label_of(key, known.get(key)), is_number) for key, is_number in zip(keys, numbers, strict=True)
+        Cell(label_of(key, _schema_of(key, known)), is_number) for key, is_number in zip(keys, numbers, strict=True)
     )
     return Fact(label, "", wide=True, columns=columns, rows=rows)
 

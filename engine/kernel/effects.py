@@ -269,3 +269,5 @@ class Slice(NamedTuple):
     """True when the slice ended early and needs an InternalContinue."""
     barred: tuple[str, ...] = ()
     """Tasks that four eyes keep somebody from, who tried to end them by another way: what they did was not applied."""
+    made: int = 0
+    """How much the values that its expressions made measure together, in characters."""

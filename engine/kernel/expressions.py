@@ -1,9 +1,9 @@
 """Compute expressions: the only door to the CEL library.
 
 The library returns errors as values, bounds iterations but not memory, and forgets the order of maps. So everything
-goes through `Expression`: compiled once, refused when it nests comprehensions too deep or is too long, its result
-turned into plain JSON, checked for size and for numbers JSON cannot carry. A bare path (`start.amount`) is read
-without the library.
+goes through `Expression`: compiled once, refused when it nests comprehensions too deep or is too long, computed within
+a budget (`expression_cost`), its result turned into plain JSON, checked for size and for numbers JSON cannot carry. A
+bare path (`start.amount`) is read without the library.
 """
 
 import re
@@ -11,11 +11,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from cel_expr_python import cel
 
 from engine.kernel.errors import expression_error
+from engine.kernel.expression_cost import (
+    BUDGET,
+    LARGEST_INPUT,
+    NODE,
+    TOO_LARGE,
+    TOO_MUCH,
+    Counting,
+    largest_input,
+    meter,
+)
+from engine.kernel.expression_tree import Fields, Tree, in_order, read_tree, write_tree
 from engine.kernel.functions import CALLABLE, MISSING, NAMESPACES, STANDARD, extensions
 from engine.kernel.periods import spell_moment
 from engine.kernel.signals import Json
@@ -26,6 +38,10 @@ NAMES = (
     "done", "failed", "open", "total", "results",
 )  # fmt: skip
 LONGEST_EXPRESSION = 4_096
+LONGEST_SENTENCE = 500
+"""An error of the library may name the key that it missed, and a key may be long."""
+SMALL = 2_048
+"""An input whose JSON text is shorter is not counted more closely."""
 LONGEST_TEXT = 64 * 1024
 LARGEST_RESULT = 256 * 1024
 DEEPEST_RESULT = 64
@@ -34,6 +50,7 @@ MOST_COMPREHENSIONS = 6
 SAFE_INTEGER = 2**53
 
 _PATH = re.compile(r"[a-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_MAKES_LIST = re.compile(r"\.\s*(?:map|filter)\b")
 _HALF = re.compile("[\ud800-\udfff\x00]")
 _LITERALS = frozenset({"true", "false", "null", "in"})
 _MACROS = frozenset({"map", "filter", "all", "exists", "exists_one", "bind"})
@@ -59,6 +76,9 @@ class Scope(Protocol):
     def activation(self, environment: Any, reads: "Reads") -> Any:
         """Give the library's form of the names that an expression reads, as `bind` makes it."""
 
+    def spend(self, made: int) -> None:
+        """Count the size of a value that was made; refuse where one act makes more than it may."""
+
 
 class ExpressionRefused(ValueError):
     """The expression cannot be compiled; `offset` is where, counted in characters."""
@@ -83,7 +103,14 @@ Reads = tuple[tuple[str, tuple[str, ...]], ...]
 """Roots that an expression looks at, each with the keys that it takes out of it; no keys: it needs the whole."""
 
 
-def bind(environment: Any, reads: Reads, scope: Scope) -> Any:
+class Bound(NamedTuple):
+    """What the library was handed, and how large that is."""
+
+    names: Any
+    size: int
+
+
+def bind(environment: Any, reads: Reads, scope: Scope) -> Bound:
     """Give the library what an expression reads and no more: it converts every value it is handed, to the bottom."""
     names = {}
     for root, keys in reads:
@@ -92,7 +119,21 @@ def bind(environment: Any, reads: Reads, scope: Scope) -> Any:
             value = {key: value[key] for key in keys if key in value}
         if value is not MISSING:
             names[root] = value
-    return environment.Activation(names)
+    size = _size(names)
+    if size > LARGEST_INPUT:
+        raise expression_error(f"`{', '.join(sorted(names))}`: {TOO_LARGE}", "too_large")
+    return Bound(environment.Activation(names), size)
+
+
+def _size(names: dict[str, Json]) -> int:
+    """Bound the size of values by their JSON text, which is written faster than anything here can walk."""
+    text = _spelled(names)
+    if len(text) < SMALL:
+        return NODE // 2 * len(text)
+    return len(text) + NODE * sum(map(text.count, (b",", b":", b"[", b"{")))
+
+
+_spelled = msgspec.json.Encoder(enc_hook=str).encode
 
 
 @lru_cache(maxsize=8192)
@@ -112,14 +153,16 @@ def environment(extra: frozenset[str]) -> Any:
 class Expression:
     """One compiled expression."""
 
-    __slots__ = ("_environment", "_path", "_program", "_reads", "roots", "text")
+    __slots__ = ("_environment", "_extra", "_fits", "_path", "_program", "_reads", "roots", "text")
 
     def __init__(self, text: str, extra: frozenset[str] = frozenset()) -> None:
         self.text = text
         self.roots = frozenset(reference.root for reference in check_text(text))
         self._reads = read_names(text)
         self._environment = environment(extra)
-        self._program = compile_program(text, extra)
+        self._extra = extra
+        self._fits: int | None = None
+        self._program = program_of(text, extra)
         bare = _PATH.fullmatch(text.strip()) and text.strip() not in _LITERALS
         self._path = tuple(text.strip().split(".")) if bare and not text.strip().startswith("now") else None
         if self._path is not None and self._path[0] == "result" and self._path[2:] == (OPERATED,):
@@ -128,8 +171,12 @@ class Expression:
     def value(self, scope: Scope) -> Json:
         """Compute the JSON value; raise a StepError of class `expression` when that fails."""
         if self._path is not None:
-            return copied(self._walk(scope, self._path))
-        return _as_json(self._evaluate(scope), self.text)
+            value = self._walk(scope, self._path)
+            scope.spend(size_of_copy(value))
+            return copied(value)
+        value, size = _as_json(self._evaluate(scope), self.text)
+        scope.spend(size)
+        return value
 
     def holds(self, scope: Scope) -> bool:
         """Compute a condition: true or false and nothing else."""
@@ -139,14 +186,34 @@ class Expression:
         raise expression_error(f"`{_short(self.text)}` must be true or false, not {kind_of(found)}")
 
     def _evaluate(self, scope: Scope) -> Any:
+        bound = scope.activation(self._environment, self._reads)
+        if self._fits is None:
+            self._fits = fitting_size(self.text, self._extra)
         try:
-            found = self._program.eval(scope.activation(self._environment, self._reads))
+            found = self._program.eval(bound.names) if bound.size <= self._fits else self._count(bound)
             value = found.plain_value()
         except RuntimeError as problem:
             raise expression_error(f"`{_short(self.text)}`: {_sentence(str(problem))}") from None
         if isinstance(value, str) and found.type() == cel.Type.ERROR:  # the library spells its errors as texts
             raise expression_error(f"`{_short(self.text)}`: {_sentence(value)}{self._types(scope)}")
         return value
+
+    def _count(self, bound: Bound) -> Any:
+        """Compute what could take too much, and stop where it does."""
+        program = counted_program(self.text, self._extra)
+        meter.left = BUDGET
+        try:
+            found = program.eval(bound.names)
+            overdrawn = meter.left < 0
+        except RuntimeError:
+            if meter.left >= 0:
+                raise
+            overdrawn = True
+        finally:
+            meter.left = None
+        if overdrawn:
+            raise expression_error(f"`{_short(self.text)}`: {TOO_MUCH}", "too_much")
+        return found
 
     def _types(self, scope: Scope) -> str:
         found = ", ".join(f"{root} is {kind_of(scope.lookup(root))}" for root in sorted(self.roots))
@@ -170,6 +237,34 @@ def compile_program(text: str, extra: frozenset[str] = frozenset()) -> Any:
         return environment(extra).compile(own_names(text), disable_check=True)
     except RuntimeError as problem:
         raise ExpressionRefused(_sentence(str(problem)), _offset(str(problem))) from None
+
+
+@lru_cache(maxsize=8192)
+def fitting_size(text: str, extra: frozenset[str] = frozenset()) -> int:
+    """Return up to which size of what it reads an expression is computed without counting."""
+    return largest_input(_tree_of(text, extra)[0])
+
+
+@lru_cache(maxsize=1024)
+def counted_program(text: str, extra: frozenset[str] = frozenset()) -> Any:
+    """Make the form of an expression that asks its budget before it takes."""
+    tree, *around = _tree_of(text, extra)
+    return environment(extra).deserialize(write_tree(Counting(tree).tree, *around))
+
+
+def _tree_of(text: str, extra: frozenset[str]) -> tuple[Tree, Fields, Fields]:
+    tree, outer, inner = read_tree(compile_program(text, extra).serialize())
+    in_order(tree)
+    return tree, outer, inner
+
+
+def program_of(text: str, extra: frozenset[str] = frozenset()) -> Any:
+    """Compile an expression; one with loops that make lists goes over objects in the order of their keys."""
+    program = compile_program(text, extra)
+    if _MAKES_LIST.search(text) is None:
+        return program
+    tree, *around = read_tree(program.serialize())
+    return environment(extra).deserialize(write_tree(tree, *around)) if in_order(tree) else program
 
 
 @lru_cache(maxsize=8192)
@@ -338,10 +433,17 @@ class _Scan:
         return tuple(path)
 
 
-def _as_json(value: Any, text: str) -> Json:
+def size_of_copy(value: Json) -> int:
+    """Say how much a copy of a value adds to the case, roughly: numbers nothing, texts what they are long."""
+    if isinstance(value, str):
+        return len(value)
+    return _size({"": value}) if isinstance(value, (list, dict)) and value else 0
+
+
+def _as_json(value: Any, text: str) -> tuple[Json, int]:
     budget = [LARGEST_RESULT]
     try:
-        return _converted(value, budget, 0)
+        return _converted(value, budget, 0), LARGEST_RESULT - budget[0]
     except ValueError as problem:
         raise expression_error(f"`{_short(text)}`: {problem}") from None
 
@@ -418,6 +520,7 @@ def _sentence(message: str) -> str:
     """Take the library's code words off a message."""
     first = message.split("\n", 1)[0]
     first = re.sub(r"^[A-Z_]+: ", "", first)
+    first = first if len(first) <= LONGEST_SENTENCE else first[: LONGEST_SENTENCE - 1] + "…"
     first = re.sub(r"^ERROR: <input>:-?\d+:-?\d+: ", "", first)
     return re.sub(r" ?\(in container ''\)| \[[A-Z_]+\]$", "", first)
 

@@ -2,7 +2,8 @@
 
 Every function is pure, takes and returns JSON values (moments as datetime, lengths as timedelta) and raises
 ValueError with a sentence when it cannot answer. Maps are walked in the order of their keys: the expression library
-keeps none.
+keeps none. A function whose result may be larger than what it is given asks the evaluation's budget before it makes it
+(`expression_cost`).
 """
 
 import json
@@ -17,10 +18,14 @@ from cel_expr_python.ext.ext_encoders import ExtEncoders
 from cel_expr_python.ext.ext_math import ExtMath
 from cel_expr_python.ext.ext_strings import ExtStrings
 
+from engine.kernel.expression_cost import NODE, USED, TooMuch, charge, charge_for, meter, searching
 from engine.kernel.periods import parse_moment, parse_period
 from engine.kernel.signals import Json
 
 MISSING = object()
+MOST_DIGITS = 15
+LONGEST_SPELLING = 7
+"""How many times as long as its size a value's JSON text may be: a NUL is written as six characters."""
 _T = cel.Type
 _MIXED: Mapping[str, Callable[[float, float], float]] = {
     "_+_": operator.add,
@@ -62,11 +67,13 @@ def concat(*values: Json) -> Json:
     """Join lists into one list, or texts into one text."""
     if all(isinstance(value, list) for value in values):
         return [item for value in values for item in value]
+    charge_for(*values, times=LONGEST_SPELLING)
     return "".join(as_text(value) for value in values)
 
 
 def merge(*values: Json) -> Json:
     """Lay objects over each other, deeply; the later wins."""
+    charge_for(*values, times=len(values))
     merged: Json = {}
     for value in values:
         merged = _merge_two(merged, {} if value is None else value)
@@ -101,18 +108,54 @@ def length(value: Json) -> int:
 def contains(value: Json, wanted: Json) -> bool:
     """Tell whether a list holds an item, an object a key or a text a part."""
     if isinstance(value, str):
-        return as_text(wanted) in value
+        charge_for(wanted, times=LONGEST_SPELLING)
+        part = as_text(wanted)
+        charge(searching(value, part))
+        return part in value
     return value is not None and wanted in value
+
+
+def upper(text: str) -> str:
+    """Write a text in capitals; some letters become three."""
+    charge_for(text, times=2)
+    return text.upper()
+
+
+def lower(text: str) -> str:
+    """Write a text in small letters; some letters become three."""
+    charge_for(text, times=2)
+    return text.lower()
+
+
+def replace(text: str, old: str, new: str, *most: int) -> str:
+    """Put one text in the place of another wherever that stands, or at the first places only."""
+    if meter.left is None:
+        return text.replace(old, new, *most)
+    charge(searching(text, old))
+    found = text.count(old)
+    places = found if not most or most[0] < 0 else min(found, most[0])
+    charge(len(text) + max(len(new) - len(old), 0) * places)
+    return text.replace(old, new, places)
 
 
 def join(values: Json, by: str) -> str:
     """Write items one after the other with a separator."""
-    return by.join(as_text(value) for value in _listed(values))
+    items = _listed(values)
+    charge_for(items, times=LONGEST_SPELLING)
+    charge(len(by) * len(items))
+    return by.join(as_text(value) for value in items)
 
 
-def split(text: str, by: str) -> list[str]:
-    """Cut a text at a separator."""
-    return text.split(by) if by else list(text)
+def split(text: str, by: str, *most: int) -> list[str]:
+    """Cut a text at a separator, into so many parts at most."""
+    charge(searching(text, by))
+    charge(NODE * (text.count(by) + 1))
+    if most and 0 <= most[0] <= 1:
+        return [text][: most[0]]
+    cuts = most[0] - 1 if most and most[0] > 0 else -1
+    if by:
+        return text.split(by, cuts)
+    return [*text[:cuts], text[cuts:]] if 0 <= cuts < len(text) else list(text)
 
 
 def pick(value: Json, names: Json) -> Json:
@@ -122,12 +165,18 @@ def pick(value: Json, names: Json) -> Json:
 
 def omit(value: Json, names: Json) -> Json:
     """Leave these keys out."""
-    return {key: value[key] for key in sorted(value) if key not in names}
+    left_out = frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else names
+    return {key: value[key] for key in sorted(value) if key not in left_out}
 
 
 def keys(value: Json) -> list[str]:
     """Give an object's keys in order."""
     return sorted(value)
+
+
+def in_order(value: Json) -> list[Json]:
+    """Give an object's keys in order, whatever they are; expressions do not call it, loops over objects do."""
+    return sorted(value, key=lambda key: (type(key).__name__, key))
 
 
 def values(value: Json) -> list[Json]:
@@ -137,20 +186,16 @@ def values(value: Json) -> list[Json]:
 
 def unique(items: Json) -> list[Json]:
     """Leave repeated items out."""
-    seen: list[Json] = []
-    return [item for item in _listed(items) if not _same_seen(item, seen)]
-
-
-def _same_seen(item: Json, seen: list[Json]) -> bool:
-    mark = json.dumps(item, sort_keys=True, default=str)
-    if mark in seen:
-        return True
-    seen.append(mark)
-    return False
+    charge_for(items, times=LONGEST_SPELLING)
+    first_of: dict[str, Json] = {}
+    for item in _listed(items):
+        first_of.setdefault(json.dumps(item, sort_keys=True, default=str), item)
+    return list(first_of.values())
 
 
 def sort(items: Json, *by: str) -> list[Json]:
     """Order items, or objects by one of their keys."""
+    charge_for(items, times=LONGEST_SPELLING)
     try:
         return sorted(_listed(items), key=lambda item: item[by[0]] if by else item)
     except (TypeError, KeyError):
@@ -160,6 +205,8 @@ def sort(items: Json, *by: str) -> list[Json]:
 def round_to(value: float, *digits: int) -> Json:
     """Round half away from zero: to an integer, or to so many digits."""
     places = digits[0] if digits else 0
+    if abs(places) > MOST_DIGITS:
+        raise ValueError(f"round goes to at most {MOST_DIGITS} digits")
     factor = 10**places
     scaled = abs(value) * factor
     rounded = int(scaled + 0.5 + 1e-9)
@@ -202,6 +249,9 @@ def add_business_days(moment: Json, days: int) -> datetime:
     while left:
         day += step
         left -= day.weekday() < 5
+        if left > 5 and day.weekday() < 5:  # five working days from a working day are a week
+            day += step * 7 * (left // 5)
+            left %= 5
     return day
 
 
@@ -226,7 +276,8 @@ def _listed(value: Json) -> list[Json]:
     raise ValueError("a list is wanted here")
 
 
-FUNCTIONS: Mapping[str, tuple[Callable[..., Json], Sequence[Sequence[Any]], Any]] = {
+Function = tuple[Callable[..., Json], Sequence[Sequence[Any]], Any]
+FUNCTIONS: Mapping[str, Function] = {
     "get": (get, [[_T.DYN, _T.STRING, _T.DYN]], _T.DYN),
     "coalesce": (coalesce, [[_T.DYN] * n for n in range(1, 9)], _T.DYN),
     "concat": (concat, [[_T.DYN] * n for n in range(1, 9)], _T.DYN),
@@ -234,10 +285,10 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Json], Sequence[Sequence[Any]], Any]
     "first": (first, [[_T.DYN]], _T.DYN),
     "last": (last, [[_T.DYN]], _T.DYN),
     "length": (length, [[_T.DYN]], _T.INT),
-    "upper": (str.upper, [[_T.STRING]], _T.STRING),
-    "lower": (str.lower, [[_T.STRING]], _T.STRING),
+    "upper": (upper, [[_T.STRING]], _T.STRING),
+    "lower": (lower, [[_T.STRING]], _T.STRING),
     "trim": (str.strip, [[_T.STRING]], _T.STRING),
-    "replace": (str.replace, [[_T.STRING] * 3], _T.STRING),
+    "replace": (replace, [[_T.STRING] * 3], _T.STRING),
     "contains": (contains, [[_T.DYN, _T.DYN]], _T.BOOL),
     "join": (join, [[_T.DYN, _T.STRING]], _T.STRING),
     "split": (split, [[_T.STRING, _T.STRING]], _T.DYN),
@@ -297,12 +348,13 @@ def _declare_pair(name: str) -> Any:
     return cel.FunctionDecl(f"wf_{name}", own + mixed)
 
 
-def _declare(name: str) -> Any:
-    implementation, signatures, result = FUNCTIONS[name]
+def _declare(name: str, function: Function) -> Any:
+    implementation, signatures, result = function
+    given = result if result in (_T.DURATION, _T.TIMESTAMP) else _T.DYN  # only under DYN does ENOUGH end an evaluation
     return cel.FunctionDecl(
         f"wf_{name}",
         [
-            cel.Overload(f"wf_{name}_{place}", result, list(parameters), impl=_plain(implementation))
+            cel.Overload(f"wf_{name}_{place}", given, list(parameters), impl=_plain(implementation))
             for place, parameters in enumerate(signatures)
         ],
     )
@@ -313,9 +365,84 @@ def _plain(implementation: Callable[..., Json]) -> Callable[..., Json]:
 
     def call(*arguments: Json) -> Json:
         try:
+            if meter.left is not None:
+                charge_for(*arguments)
             return implementation(*arguments)
+        except TooMuch:
+            return ENOUGH
         except (TypeError, KeyError, AttributeError, IndexError, OverflowError) as problem:
-            raise ValueError(f"wrong kind of value: {problem}") from None
+            raise ValueError(f"wrong kind of value: {_said(problem)}") from None
+
+    return call
+
+
+def _said(problem: Exception) -> str:
+    """Say what was wrong; of two values that cannot be compared, not which came first: the library keeps no order."""
+    return "these cannot be compared with each other" if "not supported between" in str(problem) else str(problem)
+
+
+ENOUGH = object()
+"""What the library cannot take: it ends the evaluation at once, where an error could be passed over by `||` and go on."""
+
+
+def _at_contains(text: str, part: str) -> bool:
+    charge(searching(text, part))
+    return part in text
+
+
+def _at_index_of(text: str, part: str, *begin: int) -> int:
+    """Find a text in another as the library does, from a place on."""
+    charge(searching(text, part))
+    if begin and not 0 <= begin[0] <= len(text):
+        raise ValueError("index out of range")
+    return text.find(part, *begin)
+
+
+def _at_last_index_of(text: str, part: str, *begin: int) -> int:
+    """Find a text's last place in another as the library does, beginning no later than at a place."""
+    charge(searching(text, part))
+    if begin and not 0 <= begin[0] <= len(text):
+        raise ValueError("index out of range")
+    return text.rfind(part, 0, begin[0] + len(part)) if begin else text.rfind(part)
+
+
+def _at_join(items: list[str], *by: str) -> str:
+    if not all(isinstance(item, str) for item in items):
+        raise ValueError("join wants a list of texts")
+    charge(len(by[0]) * len(items) if by else 0)
+    return (by[0] if by else "").join(items)
+
+
+_AT: Mapping[str, tuple[Callable[..., Json], Sequence[Sequence[Any]]]] = {
+    "contains": (_at_contains, [[_T.STRING] * 2]),
+    "indexOf": (_at_index_of, [[_T.STRING] * 2, [_T.STRING, _T.STRING, _T.INT]]),
+    "lastIndexOf": (_at_last_index_of, [[_T.STRING] * 2, [_T.STRING, _T.STRING, _T.INT]]),
+    "replace": (replace, [[_T.STRING] * 3, [_T.STRING] * 3 + [_T.INT]]),
+    "split": (split, [[_T.STRING] * 2, [_T.STRING, _T.STRING, _T.INT]]),
+    "join": (_at_join, [[_T.LIST], [_T.LIST, _T.STRING]]),
+}
+"""Methods of the library as functions of ours that count (`expression_cost.REPLACED`)."""
+
+
+def _declare_at(name: str) -> Any:
+    implementation, signatures = _AT[name]
+    overloads = [
+        cel.Overload(f"wf_at_{name}_{place}", _T.DYN, list(parameters), impl=_plain(implementation))
+        for place, parameters in enumerate(signatures)
+    ]
+    return cel.FunctionDecl(f"wf_at_{name}", overloads)
+
+
+def _declare_use(name: str) -> Any:
+    return cel.FunctionDecl(name, [cel.Overload(f"{name}_0", _T.DYN, [_T.DYN], impl=_asked(USED[name]))])
+
+
+def _asked(implementation: Callable[[Json], bool]) -> Callable[[Json], Json]:
+    def call(value: Json) -> Json:
+        try:
+            return implementation(value)
+        except TooMuch:
+            return ENOUGH
 
     return call
 
@@ -342,6 +469,14 @@ def extensions() -> list[Any]:
     Our functions are declared as `wf_name`, because some of their names are taken by methods of the library.
     """
     own = cel.CelExtension(
-        "workflow", [*map(_declare, FUNCTIONS), *map(_declare_pair, _PAIRS), *map(_declare_mixed, _MIXED)]
+        "workflow",
+        [
+            *map(_declare, FUNCTIONS, FUNCTIONS.values()),
+            _declare("in_order", (in_order, [[_T.DYN]], _T.DYN)),
+            *map(_declare_pair, _PAIRS),
+            *map(_declare_mixed, _MIXED),
+            *map(_declare_at, _AT),
+            *map(_declare_use, USED),
+        ],
     )
     return [own, ExtStrings(), ExtMath(), ExtBindings(), ExtEncoders()]

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.kernel.errors import expression_error
-from engine.kernel.expressions import Expression, ExpressionRefused, Scope
+from engine.kernel.expressions import LARGEST_RESULT, Expression, ExpressionRefused, Scope, size_of_copy
 from engine.kernel.functions import as_text
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
+
+WORTH_COUNTING = 1_024
+"""What an author wrote out is counted where copies of it could fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,15 @@ class Value:
 
 
 class Constant(Value):
-    __slots__ = ("_value",)
+    __slots__ = ("_size", "_value")
 
     def __init__(self, value: Json) -> None:
         self._value = value
+        self._size = size_of_copy(value)
 
     def of(self, scope: Scope) -> Json:
+        if self._size > WORTH_COUNTING:
+            scope.spend(self._size)
         return copied(self._value)
 
 
@@ -106,7 +112,13 @@ class Interpolated(Value):
         self._parts = parts
 
     def of(self, scope: Scope) -> Json:
-        return "".join([part if isinstance(part, str) else as_text(part.value(scope)) for part in self._parts])
+        texts, left = [], LARGEST_RESULT
+        for part in self._parts:
+            texts.append(part if isinstance(part, str) else as_text(part.value(scope)))
+            left -= len(texts[-1])
+            if left < 0:
+                raise expression_error(f"a text has at most {LARGEST_RESULT:,} characters", "too_much")
+        return "".join(texts)
 
 
 class Listed(Value):

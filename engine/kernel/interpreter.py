@@ -93,6 +93,7 @@ def advance(
         early = len(machine.early)
         told = len(machine.trace)
         watch = watch_tasks(machine, happening)
+        machine.made_before = machine.made
         applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
         kept.append(len(machine.early) > early)
         more = _run(machine) or more
@@ -120,6 +121,7 @@ def _run(machine: Machine) -> bool:
         while machine.queue:
             if _must_stop(machine):
                 return True
+            machine.made_before = machine.made
             _tell(machine, machine.queue.popleft())
         if not any(rule(machine) for rule in LATE_RULES):
             break
@@ -373,4 +375,5 @@ def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], 
         kept=kept,
         more=more,
         barred=tuple(machine.barred),
+        made=machine.made,
     )

@@ -45,6 +45,10 @@ STATUS_OF_OUTCOME: Mapping[str, StepStatus] = {
 }
 
 
+LARGEST_ACT = 16 * 1024 * 1024
+"""How much the values may measure that one step, or what follows from its end, makes; more fails the step."""
+
+
 @dataclass(slots=True)
 class Ended:
     """The message that a child has ended: who is told, who ended, as what, and how."""
@@ -114,6 +118,9 @@ class Machine(Tree):
         self.error: ErrorRecord | None = None
         self.version = 0
         self.steps_run = 0
+        self.made = 0
+        self.made_before = 0
+        """What had been made when the act under way began: a step, or what follows from one."""
         self.opened: dict[int, Wait] = {}
         self.closed: list[ClosedWait] = []
         self.effects: list[Effect] = []
@@ -233,7 +240,15 @@ class Machine(Tree):
     def is_spent(self) -> bool:
         """Tell whether this slice has done what it may."""
         lent = self.lent
-        return self.steps_run >= lent.max_steps or (lent.stop is not None and bool(lent.stop()))
+        if self.steps_run >= lent.max_steps or self.made > lent.max_made:
+            return True
+        return lent.stop is not None and bool(lent.stop())
+
+    def spend(self, made: int) -> None:
+        """Count the size of a value; one act that makes too many fails, many acts stop the slice early."""
+        self.made += made
+        if self.made - self.made_before > LARGEST_ACT:
+            raise StepError("expression", "too_much", f"a step makes at most {LARGEST_ACT:,} characters at once")
 
     # what became of steps
 

@@ -31,6 +31,7 @@ def open_step(machine: Machine, step: Step, parent: Frame, **more: Any) -> Frame
     for slot, value in more.items():
         setattr(frame, slot, value)
     machine.steps_run += 1
+    machine.made_before = machine.made
     if step.gated:
         machine.attempt(frame, lambda: pass_gates(machine, frame, step, ""))
     else:

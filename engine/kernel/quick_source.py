@@ -18,6 +18,7 @@ _DOUBLE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
 _SINGLE = re.compile(r"'(?:[^']|'')*'")
 _PLAIN_FIRST = frozenset("-?:,[]{}#&*!|>'\"%@`")
 _REST = re.compile(r" *(?: #.*)?")
+_BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
 _FLOW_PLAIN = re.compile(r"[^,\[\]{}:#\"'&*!|>%@`\s-](?:[^,\[\]{}:#]|:(?=[^\s,\[\]{}]))*")
 
 
@@ -194,13 +195,19 @@ def _quoted(text: str, at: int) -> tuple[str, int] | None:
         match = _DOUBLE.match(text, at)
         if match is None:
             raise NotPlain
-        return json.loads(match.group()), match.end()
+        return _whole_letters(json.loads(match.group())), match.end()
     if text[at] == "'":
         match = _SINGLE.match(text, at)
         if match is None:
             raise NotPlain
         return match.group()[1:-1].replace("''", "'"), match.end()
     return None
+
+
+def _whole_letters(text: str) -> str:
+    if _BAD_LETTER.search(text) is not None:
+        raise NotPlain
+    return text
 
 
 def _skip(text: str, at: int) -> int:

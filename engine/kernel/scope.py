@@ -45,6 +45,10 @@ class Names:
             self._bound[reads] = next(wider, None) or bind(environment, reads, self)
         return self._bound[reads]
 
+    def spend(self, made: int) -> None:
+        """Count the size of a value that was made for the case."""
+        self._machine.spend(made)
+
     def _look_again(self) -> None:
         if self._version != self._machine.version:
             self._version = self._machine.version
@@ -134,3 +138,7 @@ class With:
     def activation(self, environment: Any, reads: Reads) -> Any:
         """Give the library's form of the names that an expression reads."""
         return bind(environment, reads, self)
+
+    def spend(self, made: int) -> None:
+        """Count the size of a value that was made for the case."""
+        self._under.spend(made)

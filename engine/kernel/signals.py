@@ -196,6 +196,8 @@ class Lent:
 
     now: datetime
     max_steps: int = 500
+    max_made: int = 8 * 1024 * 1024
+    """How much the values of one slice may measure together before it stops early, in characters."""
     stop: Any = None
     """A function without arguments; true ends the slice early with a Continue. None: never."""
     calendar: Any = None

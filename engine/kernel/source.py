@@ -22,7 +22,7 @@ from ruamel.yaml.events import (
 )
 
 from engine.kernel.quick_source import NotPlain, read_json, read_plain
-from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, SourceRefused, typed
+from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, SourceRefused, typed, whole_letters
 
 __all__ = ["Node", "SourceRefused", "read_documents"]
 
@@ -129,7 +129,7 @@ def _entries(events: Iterator[Any], depth: int) -> dict[str, tuple[Node, Node]]:
 def _key(key: Node, event: Any, entries: dict[str, tuple[Node, Node]]) -> str:
     if key.entries is not None or key.items is not None:
         raise SourceRefused("bad_key", "a key must be text", key.line, key.column)
-    name = str(event.value)
+    name = whole_letters(str(event.value), key.line, key.column)
     if name in entries:
         raise SourceRefused("duplicate_key", f"the key `{name}` stands here twice", key.line, key.column, "keep one")
     return name
@@ -146,5 +146,5 @@ def _scalar(event: Any, line: int, column: int) -> Node:
     if not isinstance(event, ScalarEvent):
         raise SourceRefused("syntax", "a value is missing here", line, column)
     if event.style:
-        return Node(line, column, scalar=event.value, quoted=True)
+        return Node(line, column, scalar=whole_letters(event.value, line, column), quoted=True)
     return Node(line, column, scalar=typed(event.value, line, column))

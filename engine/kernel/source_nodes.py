@@ -1,6 +1,7 @@
 """The nodes of a document: values that know their line and column, with JSON's types only."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 from engine.kernel.signals import Json
@@ -47,6 +48,20 @@ class SourceRefused(Exception):
     def __init__(self, code: str, message: str, line: int, column: int, hint: str = "") -> None:
         super().__init__(message)
         self.code, self.message, self.line, self.column, self.hint = code, message, line, column, hint
+
+
+_BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
+
+
+def whole_letters(text: str, line: int, column: int) -> str:
+    """Join halves of letters that an escape wrote apart, as JSON does; refuse a half alone and NUL, which nothing can keep."""
+    if _BAD_LETTER.search(text) is None:
+        return text
+    with suppress(UnicodeDecodeError):
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    if _BAD_LETTER.search(text) is not None:
+        raise SourceRefused("bad_character", "NUL and half characters are not allowed", line, column)
+    return text
 
 
 def typed(text: str, line: int, column: int) -> Json:

@@ -32,6 +32,9 @@ class _Names:
     def activation(self, environment: Any, reads: Reads) -> Any:
         return bind(environment, reads, self)
 
+    def spend(self, made: int) -> None:
+        """Count nothing: an event computes a condition and two short texts."""
+
 
 def event_start(definition: Definition, name: str, payload: Json, now: datetime) -> EventStart | None:
     """Answer what an event starts the definition with, None when it is not meant; StepError says why that cannot be computed."""

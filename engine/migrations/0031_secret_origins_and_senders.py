@@ -8,7 +8,7 @@ from django.db.models import Value
 
 
 class Migration(migrations.Migration):
-    dependencies = (("engine", "0029_four_eyes"),)
+    dependencies = (("engine", "0030_token_makers"),)
 
     operations = (
         migrations.AddField(

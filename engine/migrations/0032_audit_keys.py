@@ -65,7 +65,7 @@ def _write(editor, batch) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = (("engine", "0029_four_eyes"),)
+    dependencies = (("engine", "0031_secret_origins_and_senders"),)
 
     operations = (
         migrations.AddField(

@@ -27,6 +27,7 @@ class Lending:
     calendar: Callable[[str], Calendar | None] | None = None
     decorator: Callable[[str], Decorator | None] | None = None
     most_steps: int = 1_000_000
+    most_made: int = 32 * 1024 * 1024
     stop: Callable[[], bool] | None = None
     """Looked at while cases run; true ends the simulation as over its budget."""
 
@@ -37,17 +38,26 @@ class Budget:
 
     lending: Lending
     steps: int = 0
+    made: int = 0
 
     @property
     def steps_left(self) -> int:
         """Say how many steps may still begin."""
         return self.lending.most_steps - self.steps
 
+    @property
+    def made_left(self) -> int:
+        """Say how much may still be made."""
+        return self.lending.most_made - self.made
+
     def spend(self, found: Slice) -> None:
         """Count a slice; refuse to go on when it had to stop early, or nothing is left."""
         self.steps += sum(run.began for run in found.trace)
+        self.made += found.made
         if self.steps_left <= 0:
             raise OverBudget(f"it runs more than {self.lending.most_steps:,} steps")
+        if self.made_left <= 0:
+            raise OverBudget(f"its values measure more than {self.lending.most_made:,} characters")
         if found.more:
             raise OverBudget("it takes too much time")
 

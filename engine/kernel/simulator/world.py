@@ -105,6 +105,7 @@ class World:
         return Lent(
             self.now,
             max_steps=self.budget.steps_left,
+            max_made=self.budget.made_left,
             stop=self.lending.stop,
             calendar=self._calendar,
             admit=partial(self.turns.admit, self.now),

@@ -1,0 +1,1 @@
+"""Fuzz targets: plain functions of bytes, played by pytest (kept corpus, hypothesis) and by atheris."""
