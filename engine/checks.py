@@ -144,9 +144,17 @@ def check_database_roles(**kwargs: Any) -> list[CheckMessage]:
         message = f"The database role {role} bypasses row-level security."
         return [Doubt(message, hint=WALLS_HINT, id="workflow.W012")]
     if not may_cross:
-        message = f"The database role {role} owns the tables: filters alone keep tenants apart, the second wall is missing."
+        message = (
+            f"The database role {role} owns the tables: filters alone keep tenants apart, the second wall is missing."
+        )
         return [Doubt(message, hint=WALLS_HINT, id="workflow.W011")]
     if always_crosses:
         message = f"The database role {role} inherits from {role}{SUFFIX}, so it sees all tenants always."
-        return [Error(message, hint=f"ALTER ROLE {role} NOINHERIT, then revoke and grant {role}{SUFFIX} again.", id="workflow.E011")]
+        return [
+            Error(
+                message,
+                hint=f"ALTER ROLE {role} NOINHERIT, then revoke and grant {role}{SUFFIX} again.",
+                id="workflow.E011",
+            )
+        ]
     return []

@@ -162,7 +162,9 @@ def write_event(event: Event) -> bytes:
 def end_strangers(listeners: Collection[Listener]) -> None:
     """End the streams whose pass is gone, or whose person has another level, other roles or another tenant by now."""
     with crossing("streams"):
-        known = who_holds({(each.given, each.actor.person_id) for each in listeners if each.actor.person_id is not None})
+        known = who_holds(
+            {(each.given, each.actor.person_id) for each in listeners if each.actor.person_id is not None}
+        )
     for listener in listeners:
         if known.get(listener.given) != listener.actor:
             listener.end()
