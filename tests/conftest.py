@@ -74,7 +74,7 @@ def everybody_is_the_application(request: pytest.FixtureRequest) -> Generator[No
     if "WORKFLOW_TEST_AS_APPLICATION" not in os.environ:
         yield
         return
-    from tests.application import as_application  # noqa: PLC0415  families without Django load this file too
+    from tests.application import as_application
 
     request.getfixturevalue("django_db_setup")
     with request.getfixturevalue("django_db_blocker").unblock(), as_application():

@@ -67,6 +67,7 @@ def _start_servers() -> None:
     embedded = Embedded(household, data, careless=True)
     embedded.start_missing({})
     # Tests put rows where they like, as the owner; the processes that they start are the application (tests/application.py).
+    os.environ.pop(OWNER_ADDRESS, None)
     addresses = dict(embedded.addresses)
     addresses["DATABASE_URL"] = addresses.pop(OWNER_ADDRESS)
     os.environ.update(addresses, WORKFLOW_TEST_SERVERS="1")

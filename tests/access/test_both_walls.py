@@ -1,7 +1,7 @@
-"""Both walls between tenants, each alone: the filters of access without row-level security, and row-level security without filters.
+"""Both walls between tenants, each alone: the filters of access without row-level security, and row-level security without them.
 
-Globex's people ask for everything under every address, with the ids and names of Acme. Whatever stands between them, no answer holds
-anything of Acme's and no row of Acme's changes. With both walls taken away the same questions do find Acme: so each wall was tried.
+Globex's people ask for everything under every address, with the ids and names of Acme. Whatever stands between them, no answer
+holds anything of Acme's and no row of Acme's changes. With both walls away the same questions do find Acme: so each was tried.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -95,7 +96,7 @@ def addresses(names: dict[str, str]) -> Iterator[str]:
     for prefix in ("api/v1/", "inbox/", "admin/"):
         for pattern in _patterns(get_resolver().url_patterns, ""):
             if pattern.startswith(prefix) and not LEFT_OUT.search(pattern):
-                yield "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: _value(pattern, found[1], names), pattern)
+                yield "/" + re.sub(r"<(?:\w+:)?(\w+)>", partial(_value, names, pattern), pattern)
 
 
 def _patterns(entries: list[Any], before: str) -> Iterator[str]:
@@ -107,10 +108,10 @@ def _patterns(entries: list[Any], before: str) -> Iterator[str]:
             yield here
 
 
-def _value(pattern: str, parameter: str, names: dict[str, str]) -> str:
+def _value(names: dict[str, str], pattern: str, parameter: re.Match[str]) -> str:
     """Choose what stands in an address: by the folder that it stands in, else by its name."""
     folder = next((word for word in reversed(pattern.partition("<")[0].split("/")) if word), "")
-    return names.get(f"{folder}/{parameter}") or names.get(parameter) or names["task_id"]
+    return names.get(f"{folder}/{parameter[1]}") or names.get(parameter[1]) or names["task_id"]
 
 
 def acmes(cast: Cast, scene: Scene) -> dict[str, str]:
@@ -156,7 +157,7 @@ def ids_of(cast: Cast) -> set[str]:
         tables = [name for name, _, has_tenant in cursor.fetchall() if has_tenant]
         ids: dict[bool, set[str]] = {True: set(), False: set()}
         for table in tables:
-            cursor.execute(f"SELECT tenant_id, t::text FROM {table} t")  # noqa: S608  a name from the catalogue
+            cursor.execute(f"SELECT tenant_id, t::text FROM {table} t")
             for tenant_id, text in cursor.fetchall():
                 ids[tenant_id == cast.acme.pk].update(UUID_TEXT.findall(text))
     return ids[True] - ids[False]
@@ -222,6 +223,6 @@ def test_one_wall_is_enough(
 def test_without_both_walls_the_same_questions_find_acme(committed_cast: Cast) -> None:  # noqa: F811
     asking = Asking(committed_cast)
     with without_filters():
-        leaking = [address for address in addresses(asking.names) if asking.ask("GET", "sam", address)[1]]
-    assert len(leaking) > 30
+        leaking = [address for address in [*addresses(asking.names)][::3] if asking.ask("GET", "sam", address)[1]]
+    assert len(leaking) > 10
     assert {address.split("/")[1] for address in leaking} == {"api", "inbox", "admin"}

@@ -16,7 +16,7 @@ import pytest
 
 from tests.house.running_house import House, Running, eventually, running
 from workflowplatform.services import paths, processes
-from workflowplatform.services.running import find_running
+from workflowplatform.services.running import OWNER_ADDRESS, find_running
 
 DEVSERVER = (sys.executable, "-m", "workflowplatform.services.devserver", "--data")
 
@@ -26,7 +26,7 @@ def start(house: House) -> Running:
 
 
 def address(server: Running) -> str:
-    return server.await_line("DATABASE_URL=").removeprefix("DATABASE_URL=")
+    return server.await_line(f"{OWNER_ADDRESS}=").removeprefix(f"{OWNER_ADDRESS}=")
 
 
 def write_one_row(url: str) -> None:
@@ -83,8 +83,8 @@ def test_second_owner_of_a_folder_is_refused_in_one_sentence(house: House) -> No
 def test_running_servers_are_found_until_they_stop(house: House) -> None:
     with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as server:
         url = address(server)
-        assert find_running(house.data)["DATABASE_URL"] == url
-        assert find_running(house.data).keys() == {"DATABASE_URL", "REDIS_URL"}
+        assert find_running(house.data)[OWNER_ADDRESS] == url
+        assert find_running(house.data).keys() == {"DATABASE_URL", "REDIS_URL", OWNER_ADDRESS}
     assert find_running(house.data) == {}
 
 

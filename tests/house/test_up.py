@@ -89,7 +89,7 @@ def test_mails_of_the_running_one_link_to_it(product: Home) -> None:
 def test_printed_environment_reaches_the_running_one(product: Home) -> None:
     done = product.house.run(UP, "--data", product.house.data, "--print-env")
     lines = dict(line.split("=", 1) for line in done.stdout.splitlines())
-    assert list(lines) == ["DATABASE_URL", "REDIS_URL"]
+    assert list(lines) == ["DATABASE_URL", "REDIS_URL", "WORKFLOW_OWNER_DATABASE_URL"]
     with psycopg.connect(lines["DATABASE_URL"]) as connection:
         assert connection.execute("select count(*) from django_migrations").fetchone() != (0,)
 

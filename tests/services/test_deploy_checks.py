@@ -4,7 +4,6 @@ from typing import Any
 
 import psycopg
 import pytest
-
 from django.db import connection
 
 from engine.checks import check_database_roles, check_redis

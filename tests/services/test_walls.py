@@ -17,7 +17,7 @@ from engine.commit import run_hot, run_hot_together
 from engine.models import Audit, Instance, Task, Wait
 from tests.application import as_application
 from tests.cast import Cast
-from tests.workflows import APPROVAL, activated, only_task, started
+from tests.workflows import APPROVAL, activated, started
 from workflowplatform.accounts.models import Tenant, User
 from workflowplatform.database import tenancy, walls
 from workflowplatform.database.hot import Hot
@@ -126,11 +126,16 @@ def test_a_guest_of_level_6_keeps_their_own_row_and_no_other_of_their_home(commi
 
 def test_the_scope_changes_inside_a_transaction_and_survives_a_savepoint(committed_cast: Cast) -> None:
     acme, globex = committed_cast.acme.pk, committed_cast.globex.pk
-    with as_application(outside=tenancy.NOBODY), acting_for(acme), transaction.atomic():
-        assert User.objects.count() == 4
-        with pytest.raises(IntegrityError), transaction.atomic(), acting_for(globex):
+
+    def break_in_globex() -> None:
+        with transaction.atomic(), acting_for(globex):
             assert run_hot("SELECT count(*) FROM wf_people", []) == [(2,)]
             User.objects.create(tenant_id=globex, username="sam", level=2)
+
+    with as_application(outside=tenancy.NOBODY), acting_for(acme), transaction.atomic():
+        assert User.objects.count() == 4
+        with pytest.raises(IntegrityError):
+            break_in_globex()
         assert run_hot("SELECT count(*) FROM wf_people", []) == [(4,)]
         with crossing("drain"):
             assert run_hot_together(("SELECT count(*) FROM wf_people", []), ("SELECT 1", [])) == [[(7,)], [(1,)]]
@@ -178,11 +183,16 @@ def test_the_owner_of_a_single_role_house_is_told_nothing(committed_cast: Cast) 
 @pytest.mark.parametrize("verb", ["DELETE FROM {}", "UPDATE {} SET tenant_id = tenant_id", "TRUNCATE {}", "DROP TABLE {}",
     "ALTER TABLE {} DISABLE TRIGGER ALL", "ALTER TABLE {} DISABLE ROW LEVEL SECURITY"])  # fmt: skip
 def test_history_cannot_be_changed_by_the_application(committed_cast: Cast, table: str, verb: str) -> None:
+
+    def try_it() -> None:
+        with transaction.atomic():
+            rows("SET LOCAL workflow.purging = 'on'")
+            rows(verb.format(table))
+
     with as_application():
         for scope in (acting_for(committed_cast.acme.pk), crossing("drain")):
-            with scope, pytest.raises(ProgrammingError) as refused, transaction.atomic():
-                rows("SET LOCAL workflow.purging = 'on'")
-                rows(verb.format(table))
+            with scope, pytest.raises(ProgrammingError) as refused:
+                try_it()
             assert isinstance(refused.value.__cause__, psycopg.errors.InsufficientPrivilege)
     assert Audit.objects.exists()
 

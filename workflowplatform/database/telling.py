@@ -22,6 +22,8 @@ _found: dict[tuple[str, int, str], str | None] = {}
 """Roles belong to a server: each is asked after once a process."""
 
 TELLER = "_teller"
+_Plain: Any = base.Cursor
+_ServerSide: Any = base.ServerSideCursor
 
 
 class Teller:
@@ -93,7 +95,7 @@ def _crossing_role(driver: psycopg.Connection[Any]) -> str | None:
     return _found[key]
 
 
-class Cursor(base.Cursor):  # type: ignore[misc, name-defined]
+class Cursor(_Plain):
     """Django's cursor, which tells before it asks: both are one message to the server."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
@@ -119,7 +121,7 @@ class Cursor(base.Cursor):  # type: ignore[misc, name-defined]
         return teller.words() if teller else ""
 
 
-class ServerSideCursor(base.ServerSideCursor):  # type: ignore[misc, name-defined]
+class ServerSideCursor(_ServerSide):
     """Django's cursor for long lists, which tells as it is declared: in one transaction with that."""
 
     _words = ""

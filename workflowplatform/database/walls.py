@@ -2,8 +2,8 @@
 
 The owner of the tables runs this after every `migrate`; it is the same however often it runs, and a new table with a `tenant_id`
 is walled without a line here. The owner and the role in which an application role crosses tenants see all rows; everybody else,
-those of the tenant that their transaction names. Where one role is owner and application at once, that role sees everything, and the
-filters of engine.access stand alone.
+those of the tenant that their transaction names. Where one role is owner and application at once, that role sees everything, and
+the filters of engine.access stand alone.
 """
 
 from collections.abc import Callable, Iterator

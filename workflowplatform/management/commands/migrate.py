@@ -1,7 +1,7 @@
 """Migrate one process at a time: of two hosts that start a release together, one migrates and the other waits for it.
 
-It does so as the owner of the tables, which WORKFLOW_OWNER_DATABASE_URL names where the application's role is another, and sets up
-the wall between tenants behind every run.
+It does so as the owner of the tables, which WORKFLOW_OWNER_DATABASE_URL names where the application's role is another, and sets
+up the wall between tenants behind every run.
 """
 
 import time
