@@ -28,8 +28,10 @@ from engine.kernel.expression_tree import (
     Name,
     Select,
     Tree,
+    binding,
     bound_to_name,
     is_binding,
+    makes_list,
     walk,
 )
 from engine.kernel.signals import Json
@@ -46,7 +48,12 @@ MOST_ITERATIONS = 10_000
 """The library itself ends an expression that goes round more often."""
 SEARCHED_AT_ONCE = 256
 """Looking for one text in another compares so many pairs of characters in the time of one unit."""
-PATTERN_UNIT = 150
+COPIED = 16
+"""What copying one item of a loop's list takes by the library alone: 32 bytes, that no size bounds."""
+CHUNK = 100
+COPIED_IN_CHUNKS = 2
+"""What copying one item takes where the list is made in chunks: there are no more of them than a few hundred for each item."""
+PATTERN_UNIT = 100
 """What one character of a regular expression takes, in units: it is compiled anew for every text."""
 FORMATTED = 1_100
 """The longest text that one clause of a format makes of a number."""
@@ -121,6 +128,14 @@ def use_format(text: Json) -> bool:
     return True
 
 
+def chunks(count: int | bool) -> list[list[int]]:
+    """Give the places of a list in chunks, and count what making a list in chunks takes; true: it is no list."""
+    if isinstance(count, bool):
+        raise ValueError("a list is wanted here")
+    charge(COPIED_IN_CHUNKS * (count * CHUNK // 2 + count * count // (2 * CHUNK)) + NODE * count)
+    return [list(range(begin, min(begin + CHUNK, count))) for begin in range(0, count, CHUNK)]
+
+
 USED: Mapping[str, Callable[[Json], bool]] = {
     "wf_use": use,
     "wf_use_4": lambda value: use(value, 4),
@@ -152,7 +167,7 @@ def pattern_length(pattern: str) -> int:
             last = lengths.pop()
             lengths[-1] += last
         else:
-            last = _LONG_ATOMS.get(atom, 10 if atom[0] == "[" and len(atom) > 1 else 1)
+            last = _LONG_ATOMS.get(atom, 3 if atom[0] == "[" and len(atom) > 1 else 1)
             lengths[-1] += last
         lengths[-1] = min(lengths[-1], _LONGEST_PATTERN)
         last = min(last, _LONGEST_PATTERN)
@@ -329,6 +344,8 @@ def _most_loop(tree: Loop, given: int, sizes: Sizes) -> Most:
     kept = begin.size + (added if isinstance(tree.begin, Listed) else SCALAR)
     result = most(tree.result, given, {**sizes, tree.variable: 0, tree.kept: kept})
     rounds_cost = rounds * (small.cost + NODE) + large.cost - small.cost
+    if isinstance(tree.begin, Listed):  # the library copies the list for every item that it adds
+        rounds_cost += rounds * rounds * COPIED // 2
     return Most(result.size, over.cost + begin.cost + rounds_cost + result.cost)
 
 
@@ -376,6 +393,10 @@ def largest_input(tree: Tree) -> int:
 
 REPLACED = frozenset({"contains", "indexOf", "lastIndexOf", "replace", "split", "join"})
 """Methods of the library that are our own functions where costs are counted: `wf_at_replace` and so on."""
+
+
+_TRUE = b"\x10\x01"
+"""The constant true, as the serialised form has it."""
 
 
 class Counting:
@@ -447,6 +468,32 @@ class Counting:
         return Mapped(tree.id, tree.message, entries)
 
     def loop(self, tree: Loop) -> Tree:
+        counted = self._looped(tree)
+        return self._in_chunks(counted) if makes_list(tree) else counted
+
+    def _in_chunks(self, tree: Loop) -> Tree:
+        """Make a list of short lists: the library copies a loop's list for every item that it adds.
+
+        `whole.map(x, f)` becomes a loop over chunks of places, in it one over the places, in it `x` bound to `whole[place]`.
+        """
+        whole, chunk, place, kept = (f"@own{self._new()}" for _ in range(4))
+        item = Call(self._new(), "_[_]", None, [Name(self._new(), whole), Name(self._new(), place)])
+        step = binding(tree.variable, item, tree.step, self._new)
+        inner = Loop(
+            self._new(), place, Name(self._new(), chunk), tree.kept, tree.begin, tree.while_, step, tree.result
+        )
+        kind = Call(self._new(), "type", None, [Name(self._new(), whole)])
+        is_list = Call(self._new(), "_==_", None, [kind, Name(self._new(), "list")])
+        size = Call(self._new(), "size", None, [Name(self._new(), whole)])
+        count = Call(self._new(), "_?_:_", None, [is_list, size, Constant(self._new(), _TRUE)])
+        longer = Call(self._new(), "_+_", None, [Name(self._new(), kept), inner])
+        outer = Loop(
+            tree.id, chunk, Call(self._new(), "wf_chunks", None, [count]), kept, Listed(self._new(), []),
+            Constant(self._new(), _TRUE), longer, Name(self._new(), kept),
+        )  # fmt: skip
+        return binding(whole, tree.over, outer, self._new)
+
+    def _looped(self, tree: Loop) -> Loop:
         return Loop(
             tree.id, tree.variable, self._counted(tree.over), tree.kept, self._counted(tree.begin),
             self._counted(tree.while_), self._step(tree.step, tree.kept), self._counted(tree.result),

@@ -132,8 +132,20 @@ def bound_to_name(value: Tree, new_id: Callable[[], int], choice: Callable[[Call
     """Bind a value to a name of its own and choose with it: `choice` gives condition, then and else; it is computed once."""
     name = f"@own{new_id()}"
     result = Call(new_id(), "_?_:_", None, choice(lambda: Name(new_id(), name)))
+    return binding(name, value, result, new_id)
+
+
+def binding(name: str, value: Tree, result: Tree, new_id: Callable[[], int]) -> Tree:
+    """Compute something under one more name, as `cel.bind` does: a loop over nothing."""
     nothing, never = Listed(new_id(), []), Constant(new_id(), _FALSE)
     return Loop(new_id(), "#unused", nothing, name, value, never, Name(new_id(), name), result)
+
+
+def makes_list(tree: Tree) -> bool:
+    """Return whether this is a loop of `map` or `filter` over something that is computed."""
+    if not isinstance(tree, Loop) or not isinstance(tree.begin, Listed) or is_binding(tree):
+        return False
+    return isinstance(tree.result, Name) and tree.result.name == tree.kept and not isinstance(tree.over, Listed)
 
 
 def in_order(tree: Tree) -> bool:
@@ -143,14 +155,7 @@ def in_order(tree: Tree) -> bool:
     """
     nodes = walk(tree)
     ids = itertools.count(max(one.id for one in nodes) + 1)
-    loops = [
-        one
-        for one in nodes
-        if isinstance(one, Loop)
-        and isinstance(one.begin, Listed)
-        and not is_binding(one)
-        and not isinstance(one.over, Listed)
-    ]
+    loops = [one for one in nodes if isinstance(one, Loop) and makes_list(one)]
     for loop in loops:
         loop.over = bound_to_name(loop.over, ids.__next__, partial(_keys_in_order, ids.__next__))
     return bool(loops)

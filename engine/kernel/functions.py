@@ -18,7 +18,7 @@ from cel_expr_python.ext.ext_encoders import ExtEncoders
 from cel_expr_python.ext.ext_math import ExtMath
 from cel_expr_python.ext.ext_strings import ExtStrings
 
-from engine.kernel.expression_cost import NODE, USED, TooMuch, charge, charge_for, meter, searching
+from engine.kernel.expression_cost import NODE, USED, TooMuch, charge, charge_for, chunks, meter, searching
 from engine.kernel.periods import parse_moment, parse_period
 from engine.kernel.signals import Json
 
@@ -473,6 +473,7 @@ def extensions() -> list[Any]:
         [
             *map(_declare, FUNCTIONS, FUNCTIONS.values()),
             _declare("in_order", (in_order, [[_T.DYN]], _T.DYN)),
+            _declare("chunks", (chunks, [[_T.DYN]], _T.DYN)),
             *map(_declare_pair, _PAIRS),
             *map(_declare_mixed, _MIXED),
             *map(_declare_at, _AT),

@@ -19,10 +19,10 @@ from engine.kernel.expressions import (
     Reads,
     bind,
     check_text,
-    program_of,
     covers,
     environment,
     own_names,
+    program_of,
     read_names,
 )
 from engine.kernel.functions import MISSING, extensions
