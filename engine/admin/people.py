@@ -26,6 +26,7 @@ from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
+from engine.admin.sentences import moment_words
 from engine.models import Audit
 from engine.services import people
 from engine.services.tenant_looks import note_looks
@@ -91,6 +92,15 @@ class NewPersonForm(PersonForm):
         return person
 
 
+def held_words(person: User) -> str:
+    """Say what a changed mail address waits for, and what a change of it leads to."""
+    until = person.email_held_until
+    if until is None:
+        return "After a change the old address is told, and no link for a password goes to the new one for a day."
+    by = person.email_changed_by.capitalize()
+    return f"{by} changed it. No link for a password goes there until {moment_words(until)}, unless a second level 5 confirms it."
+
+
 class ChangedPersonForm(PersonForm):
     """Change details, level and roles; each difference is its own act in the audit."""
 
@@ -99,6 +109,7 @@ class ChangedPersonForm(PersonForm):
         person = self.instance
         held = [role.name for role in person.roles.all()]
         self.initial.update(full_name=person.full_name, email=person.email, level=person.level, roles=held)
+        self.fields["email"].help_text = held_words(person)
 
     def act(self, typed: dict[str, Any]) -> User:
         person, held = self.instance, set(self.initial["roles"])

@@ -91,6 +91,8 @@ def test_second_level_five_confirms_the_address(
     ada_works: User, call: Callers, mailoutbox: list[EmailMessage], door: str
 ) -> None:
     by_rest(call)
+    page = reverse("admin:accounts_user_change", args=[ada_works.pk])
+    assert "Gwen changed it. No link" in browser_of("greta").get(page).content.decode()
     shown = call("gwen").get("people/ada/").json()
     assert shown["email_held_until"]
 
