@@ -7,7 +7,7 @@ bare path (`start.amount`) is read without the library.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -32,6 +32,7 @@ from engine.kernel.functions import CALLABLE, MISSING, NAMESPACES, STANDARD, ext
 from engine.kernel.periods import spell_moment
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
+from engine.kernel.tokens import OPERATED, Token, own_names, tokens_of
 
 NAMES = (
     "start", "state", "result", "status", "task", "signal", "item", "index", "error", "instance", "secret", "now",
@@ -54,17 +55,6 @@ _MAKES_LIST = re.compile(r"\.\s*(?:map|filter)\b")
 _HALF = re.compile("[\ud800-\udfff\x00]")
 _LITERALS = frozenset({"true", "false", "null", "in"})
 _MACROS = frozenset({"map", "filter", "all", "exists", "exists_one", "bind"})
-_TOKEN = re.compile(
-    r"""(?P<string>[bB]?[rR][bB]?(?:\"\"\".*?\"\"\"|'''.*?'''|"[^"\n]*"|'[^'\n]*')"""
-    r"""|[bB]?(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
-    r"""|(?P<skip>\s+|//[^\n]*)|(?P<number>\d[\w.]*)|(?P<name>[A-Za-z_]\w*)|(?P<other>.)""",
-    re.DOTALL,
-)
-
-
-OPERATED = "operated"
-"""Behind the name of a result: whether an operator intervened there (operated.py)."""
-_OPERATED_PATH = re.compile(rf"""(?P<q>['"])\w+\.{OPERATED}(?P=q)""")
 
 
 class Scope(Protocol):
@@ -267,45 +257,6 @@ def program_of(text: str, extra: frozenset[str] = frozenset()) -> Any:
     return environment(extra).deserialize(write_tree(tree, *around)) if in_order(tree) else program
 
 
-@lru_cache(maxsize=8192)
-def own_names(text: str) -> str:
-    """Spell calls of our functions as the environment declares them."""
-    tokens = [*_tokens(text), _Token("other", "", len(text))]
-    for place in range(len(tokens) - 2, -1, -1):
-        token = tokens[place]
-        free = place == 0 or tokens[place - 1].text != "."
-        if free and token.kind == "name" and token.text in CALLABLE and tokens[place + 1].text == "(":
-            text = f"{text[: token.offset]}wf_{text[token.offset :]}"
-        elif free and token.text == "result":
-            text = _with_operated(text, tokens, place)
-    return text
-
-
-def _with_operated(text: str, tokens: "list[_Token]", place: int) -> str:
-    """Spell `result.<id>.operated` as what is kept beside the results, which is false where there is none."""
-    end = _Token("other", "", len(text))
-    words = [one.text for one in tokens[place + 1 : place + 6]]
-    if words[::2][:2] == [".", "."] and words[3:4] == [OPERATED] and words[4:5] != ["("]:
-        name, last = tokens[place + 2].text, tokens[place + 4]
-        begin, stop, found = (
-            tokens[place].offset,
-            last.offset + len(last.text),
-            f"wf_get(result, '{name}${OPERATED}', false)",
-        )
-        if [one.text for one in tokens[max(place - 2, 0) : place]] == ["has", "("] and words[4:5] == [")"]:
-            begin, stop, found = (
-                tokens[place - 2].offset,
-                tokens[place + 5].offset + 1,
-                f"('{name}${OPERATED}' in result)",
-            )
-        return text[:begin] + found + text[stop:]
-    literal = tokens[place + 2] if len(tokens) > place + 2 else end
-    if words[:1] == [","] and _OPERATED_PATH.fullmatch(literal.text):
-        spelled = literal.text.replace(f".{OPERATED}", f"${OPERATED}")
-        return text[: literal.offset] + spelled + text[literal.offset + len(literal.text) :]
-    return text
-
-
 def _asks_operated(found: Reference) -> bool:
     return found.root == "result" and found.path[1:2] == (OPERATED,)
 
@@ -327,24 +278,11 @@ def read_names(text: str) -> Reads:
     return _Scan(text).reads()
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    offset: int
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(text):
-        if match.lastgroup != "skip":
-            yield _Token(str(match.lastgroup), match.group(), match.start())
-
-
 class _Scan:
     """Read an expression's names from left to right, counting parentheses of macros, has() and get()."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = [*_tokens(text), _Token("other", "", len(text))]
+        self.tokens = [*tokens_of(text), Token("other", "", len(text))]
         self.own: set[str] = set()
         self.calls: list[str] = []
         self.macros = 0
@@ -385,7 +323,7 @@ class _Scan:
         """Tell whether a name is a part of what stands before it; a dot with nothing before it begins a root."""
         return place > 1 and self.tokens[place - 1].text == "." and self._ends_value(self.tokens[place - 2])
 
-    def _ends_value(self, token: _Token) -> bool:
+    def _ends_value(self, token: Token) -> bool:
         return token.text in (")", "]", "}") or (token.kind != "other" and token.text != "in")
 
     def _enter(self, place: int) -> None:
@@ -418,7 +356,7 @@ class _Scan:
         if self.tokens[place].text == "cel" and self.tokens[place + 3].text == "(":
             self.own.add(self.tokens[place + 4].text)
 
-    def _call(self, token: _Token) -> list[Reference]:
+    def _call(self, token: Token) -> list[Reference]:
         if token.text not in CALLABLE and token.text not in STANDARD:
             raise ExpressionRefused(f"there is no function {token.text}()", token.offset)
         return []

@@ -5,9 +5,9 @@ step. The run, and everything that it stands in, is noted; when it ends the note
 own, so that a result of any form, or none, can have one. A later run of the same step without an operator takes it away.
 """
 
-from engine.kernel.expressions import OPERATED
 from engine.kernel.machine import Machine
 from engine.kernel.snapshot import Frame
+from engine.kernel.tokens import OPERATED
 
 
 def operated_key(name: str) -> str:

@@ -9,20 +9,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from engine.kernel.embedding import Lookup
-from engine.kernel.expressions import (
-    NAMES,
-    ExpressionRefused,
-    Reference,
-    check_text,
-    compile_program,
-    environment,
-    own_names,
-)
+from engine.kernel.expressions import NAMES, ExpressionRefused, Reference, check_text, compile_program, environment
 from engine.kernel.findings import Finding, did_you_mean
 from engine.kernel.language_kinds import TRANSPORTS
 from engine.kernel.own_kinds import StepKind
 from engine.kernel.reading import Named, Reading, Use
 from engine.kernel.source import Node
+from engine.kernel.tokens import own_names
 from engine.kernel.validator_flow import (
     check_constants,
     check_graphs,
