@@ -6,12 +6,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
-from engine.api.answers import NewTokenSerializer, PersonSerializer, RoleSerializer, TokenSerializer
+from engine.api.answers import ErasedSerializer, NewTokenSerializer, PersonSerializer, RoleSerializer, TokenSerializer
 from engine.api.filters import narrowed
 from engine.api.inputs import (
+    ErasureBody,
     NewPersonBody,
     NewRoleBody,
     NewTokenBody,
+    NoBody,
     PersonBody,
     RoleBody,
     naming,
@@ -22,7 +24,7 @@ from engine.api.once import once, refuse_key
 from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
 from engine.keyset import BY_NAME, BY_TOKEN, BY_USERNAME
-from engine.services import directory, people, stats
+from engine.services import directory, erasing, people, stats
 
 
 def shape_people(rows: list[Any]) -> list[Any]:
@@ -69,6 +71,30 @@ class PersonView(EditedView):
         """Change whatever is given: words, level, roles, or whether they may come in at all."""
         body = read_body(request, PersonBody)
         return Response(PersonSerializer.write(directory.change_person(actor=self.actor, name=name, **body)))
+
+
+class ErasureView(ApiView):
+    def post(self, request: Request, name: str) -> Response:
+        """Ask that a person be erased; when somebody else has asked, agree, and it is done."""
+        refuse_key(request, "An erasure")
+        body = read_body(request, ErasureBody)
+        person = directory.find_person(actor=self.actor, name=name)
+        done = erasing.seek_erasure(actor=self.actor, person=person, reason=body["reason"])
+        return Response(ErasedSerializer.write(done))
+
+    def delete(self, request: Request, name: str) -> Response:
+        """Take back that a person be erased."""
+        erasing.withdraw_erasure(actor=self.actor, person=directory.find_person(actor=self.actor, name=name))
+        return Response(status=204)
+
+
+class PersonExportView(ApiView):
+    def post(self, request: Request, name: str) -> Response:
+        """Hand out all that is kept of a person; that stands in their audit."""
+        refuse_key(request, "All that is kept of a person")
+        read_body(request, NoBody)
+        person = directory.find_person(actor=self.actor, name=name)
+        return Response(erasing.export_person(actor=self.actor, person=person))
 
 
 class RolesView(ApiView):
