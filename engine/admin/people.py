@@ -27,8 +27,9 @@ from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
-from engine.models import Audit
+from engine.models import Audit, Erasure
 from engine.services import people
+from engine.services.erasing import seek_erasure, withdraw_erasure
 from engine.services.tenant_looks import note_looks
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
@@ -152,6 +153,44 @@ def reactivate(request: HttpRequest, person: User) -> str:
     return f"{person.display_name} can sign in again."
 
 
+def erase(request: HttpRequest, person: User) -> str:
+    """Ask that a person be erased, or agree to it."""
+    done = seek_erasure(actor=actor_of(request), person=person, reason=request.POST.get("answer", ""))
+    if done.erasure.done_at is None:
+        return "Asked. Somebody else of level 5 or above has to agree, on this page; until then nothing is erased."
+    left = f" {len(done.mentions)} texts or values mention the person and are unchanged." if done.mentions else ""
+    return f"Erased. What stays names {done.erasure.pseudonym}.{left}"
+
+
+def withdraw(request: HttpRequest, person: User) -> str:
+    """Take back that a person be erased."""
+    withdraw_erasure(actor=actor_of(request), person=person)
+    return "The erasure is withdrawn."
+
+
+def may_be_erased(actor: Actor, person: User) -> bool:
+    """Offer it for others who are not erased."""
+    return (
+        person.pk != actor.person_id and not Erasure.objects.filter(person_id=person.pk, done_at__isnull=False).exists()
+    )
+
+
+def is_to_be_erased(actor: Actor, person: User) -> bool:
+    """Offer it between the asking and the agreeing."""
+    return Erasure.objects.filter(person_id=person.pk, done_at__isnull=True, agreed_by_name="").exists()
+
+
+def erasure_words(actor: Actor, person: User) -> str:
+    """Say what pressing the button does now."""
+    asked = Erasure.objects.filter(person_id=person.pk, done_at__isnull=True).first()
+    goes = "Name, mail address, password, tokens, roles, filters and drafts go; tasks, comments and history keep a pseudonym."
+    if asked is None:
+        return (
+            f"{goes} Somebody else of level 5 or above has to agree. The reason stays in the audit: name nobody in it."
+        )
+    return f"{goes} {asked.asked_by_name.capitalize()} asked for it: {asked.reason}. Agreeing erases at once, for good."
+
+
 def is_to_invite(actor: Actor, person: User) -> bool:
     """Offer it while the person may come in and has no password yet."""
     return person.is_active and not person.is_service and not person.has_usable_password()
@@ -205,6 +244,10 @@ class PersonAdmin(TenantAdmin):
             danger=True,
             preview="They are signed out at once, their tokens are revoked, and tasks they claimed go back to all who may.",
         ),
+        Button(
+            "erase", "Erase", erase, TO_MANAGE_PEOPLE, may_be_erased, danger=True, asks="Why?", preview=erasure_words
+        ),
+        Button("withdraw", "Withdraw the erasure", withdraw, TO_MANAGE_PEOPLE, is_to_be_erased),
     )
     readonly_for_viewers = ("username", "kind_words", "full_name", "email", "level_words", "role_words", "state")
 

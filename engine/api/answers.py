@@ -178,6 +178,32 @@ class PersonSerializer(Rows):
         return sorted(role.name for role in person.roles.all())
 
 
+class MentionSerializer(Rows):
+    """A text or a value that still speaks of the person; nothing changes it."""
+
+    table = serializers.CharField()
+    id = serializers.CharField()
+    field = serializers.CharField()
+
+
+class ErasureSerializer(Rows):
+    """An erasure that is asked for; one that is done has `done_at`."""
+
+    id = serializers.UUIDField()
+    pseudonym = serializers.CharField(help_text="What is left of the name.")
+    reason = serializers.CharField()
+    asked_by = serializers.CharField(source="asked_by_name")
+    asked_at = Moment()
+    agreed_by = serializers.CharField(source="agreed_by_name")
+    done_at = Moment(allow_null=True)
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="What was erased, by kind.")
+
+
+class ErasedSerializer(Rows):
+    erasure = ErasureSerializer()
+    mentions = MentionSerializer(many=True)
+
+
 class RoleSerializer(Rows):
     name = serializers.CharField()
     title = serializers.CharField()

@@ -302,6 +302,12 @@ class RoleBody(Body):
     title = Text(allow_blank=True, max_length=200)
 
 
+class ErasureBody(Body):
+    reason = Text(
+        required=False, allow_blank=True, default="", max_length=2000, help_text="Needed by whoever asks first."
+    )
+
+
 class NewRoleBody(Body):
     name = Text(max_length=63)
     title = Text(required=False, allow_blank=True, max_length=200)

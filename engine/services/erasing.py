@@ -150,7 +150,8 @@ def ask_erasure(*, actor: Actor | None, person: User, reason: str) -> Erasure:
 def withdraw_erasure(*, actor: Actor | None, person: User, reason: str = "") -> None:
     """Take back that a person be erased, as long as nothing is erased."""
     acting, person = to_manage(actor, person)
-    Erasure.objects.filter(pk=_open_erasure(person).pk).delete()
+    if not Erasure.objects.filter(pk=_open_erasure(person).pk, agreed_by_name="").delete()[0]:
+        raise Conflict("This erasure is agreed to and under way; nobody can take it back.", code="erasure")
     record(person, Act("refuse_erasure", cause=reason), actor=acting)
 
 
@@ -179,6 +180,14 @@ def _agree(actor: Actor | None, person: User) -> Actor:
     refuse_needed(person)
     Erasure.objects.filter(pk=erasure.pk).update(agreed_by_name=acting.name)
     return acting
+
+
+def seek_erasure(*, actor: Actor, person: User, reason: str) -> Erased:
+    """Ask for an erasure, or agree to the one that somebody else asked for."""
+    to_manage(actor, person)
+    if Erasure.objects.filter(person_id=person.pk, done_at__isnull=True).exists():
+        return agree_erasure(actor=actor, person=person)
+    return Erased(ask_erasure(actor=actor, person=person, reason=reason), ())
 
 
 def erase_person(*, person: User, reason: str) -> Erased:
@@ -405,7 +414,7 @@ SELECT id FROM {table} WHERE id > %(last)s AND (actor_name = %(name)s OR cause =
 
 def _walk(table: str, own: str, names: Names, last: Any) -> Iterator[list[Any]]:
     quoted = '%"' + names.name.replace("_", r"\_") + '"%'
-    given = {
+    given: dict[str, Any] = {
         "name": names.name,
         "left": _leaving_words(names.display),
         "quoted": quoted,
@@ -414,7 +423,7 @@ def _walk(table: str, own: str, names: Names, last: Any) -> Iterator[list[Any]]:
     }
     while True:
         with connection.cursor() as cursor:
-            cursor.execute(ROWS.format(table=table, own=own), given | {"last": last})
+            cursor.execute(ROWS.format(table=table, own=own), {**given, "last": last})
             ids = [row[0] for row in cursor.fetchall()]
         if not ids:
             return

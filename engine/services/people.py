@@ -24,6 +24,7 @@ from engine.admission import admit_waiting
 from engine.audit import Act, record
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
+from engine.models import Erasure
 from engine.services.sign_in import end_all_tokens
 from engine.services.tasks import release_all_of
 from engine.transactions import in_one_transaction
@@ -339,6 +340,8 @@ def reactivate_person(*, actor: Actor | None, person: User) -> User:
     acting, person = _to_manage(actor, person)
     if person.is_active:
         return person
+    if Erasure.objects.filter(person_id=person.pk, done_at__isnull=False).exists():
+        raise Refused("This person was erased and cannot come back; make a new one.", code="erased")
     return _change(person, "reactivate_person", {"is_active": True}, actor=acting)
 
 

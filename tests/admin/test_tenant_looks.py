@@ -1,6 +1,5 @@
 """Whoever of level 6 looks at another tenant leaves a row in its audit: one for each person, tenant and day."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ def a_day_passes() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(
-            "UPDATE wf_audit SET at = at - %s WHERE action IN ('enter_tenant', 'look_into_tenant')", [timedelta(days=1)]
+            "UPDATE wf_audit SET at = at - interval '1 day' WHERE action IN ('enter_tenant', 'look_into_tenant')"
         )
         cursor.execute("SET LOCAL session_replication_role = origin")
 
@@ -53,7 +52,7 @@ def test_a_tenants_own_pages_are_a_look(cast: Cast, sign_in: SignIn, page: str) 
     assert (looks(cast.acme), looks(cast.globex)) == (1, 0)
     row = Audit.objects.get(subject_id=cast.acme.pk, action="look_into_tenant")
     assert (row.tenant_id, row.actor_level) == (cast.acme.pk, 6)
-    assert str(cast.acme.pk) in row.new["at"]
+    assert str(cast.acme.pk) in str(row.new)
     assert verify_everything().broken == ()
 
 

@@ -65,7 +65,8 @@ def test_an_act_over_rest_sends_no_savepoints(committed_cast: Cast, monkeypatch:
 
 READS = {
     "audit/": 2,
-    "audit/verify/": 2,
+    "audit/export/": 2,
+    "audit/verify/": 3,
     "calendars/": 2,
     "calendars/{name}/": 2,
     "dead-letters/": 2,

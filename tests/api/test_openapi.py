@@ -83,10 +83,10 @@ def faults(path: str, method: str, answer: HttpResponse) -> list[str]:
         return [f"{answer.status_code} is not declared"]
     if "$ref" in declared:
         declared = document()["components"]["responses"][declared["$ref"].rpartition("/")[2]]
-    kind = answer["Content-Type"].partition(";")[0] if answer.content else None
+    kind = answer["Content-Type"].partition(";")[0] if answer.getvalue() else None
     if (kind is None) != ("content" not in declared) or (kind and kind not in declared["content"]):
         return [f"{kind} is not declared"]
-    if kind is None or "json" not in kind:
+    if kind is None or "json" not in kind or kind == "application/x-ndjson":
         return []
     shape = json.dumps(declared["content"][kind]["schema"])
     return [f"{error.instance_path}: {error.message}" for error in _validator(shape).iter_errors(answer.json())]

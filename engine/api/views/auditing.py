@@ -75,7 +75,7 @@ class ExportView(ApiView):
     def get(self, request: Request) -> StreamingHttpResponse:
         """Hand out the audit as a file with a signed end: CSV, or one JSON object a line."""
         rows = filters.narrowed(request, auditing.list_audit(actor=self.actor), filters.AUDIT, FORMAT)
-        asked = {name: value for name, value in request.query_params.items() if name != FORMAT}
+        asked = {name: str(value) for name, value in request.query_params.items() if name != FORMAT}
         form = request.query_params.get(FORMAT, "json")
         export = export_audit(actor=self.actor, rows=rows, form=form, asked=asked)
         named = {"Content-Disposition": f'attachment; filename="{export.name}"'}

@@ -6,9 +6,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
-from engine.api.answers import NewTokenSerializer, PersonSerializer, RoleSerializer, TokenSerializer
+from engine.api.answers import ErasedSerializer, NewTokenSerializer, PersonSerializer, RoleSerializer, TokenSerializer
 from engine.api.filters import narrowed
 from engine.api.inputs import (
+    ErasureBody,
     NewPersonBody,
     NewRoleBody,
     NewTokenBody,
@@ -24,7 +25,7 @@ from engine.api.once import once, refuse_key
 from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
 from engine.keyset import BY_NAME, BY_TOKEN, BY_USERNAME
-from engine.services import directory, people, stats
+from engine.services import directory, erasing, people, stats
 from workflowplatform.addresses import origin_for
 
 
@@ -94,6 +95,30 @@ class ConfirmEmailView(ApiView):
         person = directory.find_person(actor=self.actor, name=name)
         people.confirm_email(actor=self.actor, person=person)
         return Response(PersonSerializer.write(directory.find_person(actor=self.actor, name=name)))
+
+
+class ErasureView(ApiView):
+    def post(self, request: Request, name: str) -> Response:
+        """Ask that a person be erased; when somebody else has asked, agree, and it is done."""
+        refuse_key(request, "An erasure")
+        body = read_body(request, ErasureBody)
+        person = directory.find_person(actor=self.actor, name=name)
+        done = erasing.seek_erasure(actor=self.actor, person=person, reason=body["reason"])
+        return Response(ErasedSerializer.write(done))
+
+    def delete(self, request: Request, name: str) -> Response:
+        """Take back that a person be erased."""
+        erasing.withdraw_erasure(actor=self.actor, person=directory.find_person(actor=self.actor, name=name))
+        return Response(status=204)
+
+
+class PersonExportView(ApiView):
+    def post(self, request: Request, name: str) -> Response:
+        """Hand out all that is kept of a person; that stands in their audit."""
+        refuse_key(request, "All that is kept of a person")
+        read_body(request, NoBody)
+        person = directory.find_person(actor=self.actor, name=name)
+        return Response(erasing.export_person(actor=self.actor, person=person))
 
 
 class RolesView(ApiView):
