@@ -4,8 +4,8 @@ Each failing attempt is counted in its own transaction, for the one signal that 
 at a time. A signal whose attempts are used up, or that no attempt could ever apply, becomes a dead letter and its instance an
 incident, in one transaction.
 
-Worse than a signal that fails is one that takes its worker with it. A call's attempt is counted when it is taken on. All else that
-a dead worker had in hand is on its board (engine.dispatch.board): its successor counts that attempt. From then on every worker
+Worse than a signal that fails is one that takes its worker with it. A call's attempt is counted when it is taken on. All else a
+dead worker had in hand is on its board (engine.dispatch.board): its successor counts that attempt. From then on every worker
 takes the signal alone, counts each attempt beforehand, and pushes it into the future meanwhile. So what kills costs exactly as
 many workers as it has attempts, and its neighbours go on. The successor is cautious with everything for a while: what killed its
 predecessor may not be on the board.

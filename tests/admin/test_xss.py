@@ -1,0 +1,133 @@
+"""No text of anybody becomes markup: every field holds payloads, every page is read as a browser's parser would."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.db.models import Model
+from django.urls import reverse
+
+from engine.models import Task
+from engine.services.comments import comment_task
+from engine.services.instances import start_instance
+from engine.services.templates import activate_version, save_draft
+from tests.admin.conftest import SignIn
+from tests.browser.payloads import LEFT, MARKER, PAYLOADS, authored, inject, named, text_fields
+from tests.cast import Cast
+from workflowplatform.accounts.actor import Actor
+
+HREF = re.compile(r'(?:href|src|action)="(/[^"#]*)"')
+ACTIVE = re.compile(r"^(on|hx-|x-|@|:|v-)|^(srcdoc|style|background|formaction)$")
+ADDRESSES = {"content", "href", "src", "action", "data", "formaction", "poster", "xlink:href"}
+RAW = ("script", "style")
+LEADS_AWAY = ("/accounts/logout", "/admin/logout", "/static/", "/admin/jsi18n", "/inbox/live", "/api/")
+MOST_PAGES = 70
+ONLY_ELSEWHERE = frozenset(
+    payload
+    for payload in PAYLOADS
+    if not re.search(r"[<>\"']", payload) or payload.startswith(("&", "\\", "%3C", "＜", "{", "data:", '"}', "';"))
+)
+"""Payloads for addresses, scripts, templates and decoders: as text or attribute they are nothing but words."""
+
+
+class Reader(HTMLParser):
+    """Find what a payload became: an element, an event, a style, an address that runs, a script."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.faults: list[str] = []
+        self._script: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if MARKER in tag:
+            self.faults.append(f"<{tag}> is an element")
+        for name, value in attrs:
+            text = value or ""
+            if MARKER in name or (MARKER in text and ACTIVE.search(name)):
+                self.faults.append(f"<{tag} {name}={text[:80]!r}>")
+            if MARKER in text and name in ADDRESSES and (not text.startswith(("/", "?", "#")) or text.startswith("//")):
+                self.faults.append(f"<{tag}> leads to {text[:80]!r}")
+        self._script = dict(attrs).get("type") or tag if tag in RAW else None
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in RAW:
+            self._script = None
+
+    def handle_data(self, data: str) -> None:
+        if self._script and MARKER in data:
+            if self._script != "application/json":
+                self.faults.append(f"a script holds {data[:80]!r}")
+            else:
+                json.loads(data)
+
+
+def faults_of(page: str) -> list[str]:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    return reader.faults
+
+
+@pytest.mark.parametrize("payload", [payload for payload in PAYLOADS if payload not in ONLY_ELSEWHERE])
+def test_the_reader_finds_what_is_not_escaped(payload: str) -> None:
+    """A check that cannot fail is a defect: drawn as they are, in a text or in an attribute, payloads are found."""
+    assert faults_of(f"<p>{payload}</p>") or faults_of(f'<p title="{payload}">') or faults_of(f"<p title='{payload}'>")
+
+
+def test_the_corpus_is_large_and_marked() -> None:
+    assert len(set(PAYLOADS)) == len(PAYLOADS) >= 40
+    assert all(MARKER in payload for payload in PAYLOADS)
+
+
+@pytest.mark.security("XSS: every text field of every table is tried, or left out with a reason")
+def test_every_field_is_written_or_left_out_with_a_reason() -> None:
+    known = {named(field) for field in text_fields()}
+    assert set(LEFT) <= known, "what is left out must exist"
+
+
+@pytest.fixture
+def marked(cast: Cast, gwen: Actor, acmes: dict[str, Model]) -> dict[str, int]:
+    """Give a world in which every text is a payload."""
+    save_draft(actor=gwen, source=authored())
+    activate_version(actor=gwen, name="marked", number=1)
+    start_instance(actor=gwen, template="marked", input={"free": PAYLOADS[3]})
+    for task in Task.objects.open():
+        comment_task(actor=gwen, task_id=task.pk, text=PAYLOADS[11])
+    return inject()
+
+
+@pytest.mark.security("XSS: no payload becomes markup on any page of inbox and admin")
+@pytest.mark.django_db
+def test_no_text_becomes_markup(
+    marked: dict[str, int], sign_in: SignIn, acmes: dict[str, Model], record_property: Any
+) -> None:
+    seen: dict[str, int] = {}
+    faults: dict[str, list[str]] = {}
+    rows = [reverse(f"admin:{key.replace('.', '_')}_change", args=[row.pk]) for key, row in acmes.items()]
+    tasks = [f"/inbox/tasks/{task.pk}/" for task in Task.objects.all()]
+    cases = [f"/inbox/instances/{task.instance_id}/" for task in Task.objects.all()]
+    for person, begins in (("zoe", ["/admin/", *rows]), ("gwen", ["/inbox/", "/inbox/start/marked/", *tasks, *cases])):
+        client = sign_in(person)
+        left = list(begins)
+        own = 0
+        while left and own < MOST_PAGES:
+            address = left.pop(0)
+            if address in seen or address.startswith(LEADS_AWAY):
+                continue
+            answer = client.get(address)
+            own += 1
+            seen[address] = answer.status_code
+            if not answer.get("Content-Type", "").startswith("text/html") or answer.streaming:
+                continue
+            page = answer.content.decode()
+            if found := faults_of(page):
+                faults[address] = found
+            left += [link for link in HREF.findall(page) if "?" not in link]
+    record_property("figure", f"{len(PAYLOADS)} payloads, {len(marked)} fields, {len(seen)} pages")
+    assert faults == {}
+    assert {address: status for address, status in seen.items() if status >= 500} == {}
+    assert sum(status == 200 for status in seen.values()) > 60, seen
