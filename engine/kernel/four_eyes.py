@@ -110,13 +110,15 @@ GIVEN_UP = frozenset({InstanceStatus.CANCELLED, InstanceStatus.FAILED})
 
 def watch_tasks(machine: Machine, happening: Happening) -> TaskWatch | None:
     """Look at the open tasks that bar whoever sends a signal or operates, before that is applied."""
-    name = getattr(happening, "by", None) if isinstance(happening, WAYS_PAST) else None
+    names = (getattr(happening, "by", None) or "").split() if isinstance(happening, WAYS_PAST) else ()
     if isinstance(happening, StepRetried) and happening.input is None:
         return None  # the same once more: what it withdraws it opens again
-    if not name or not machine.definition.four_eyes or machine.status in TERMINAL_INSTANCE:
+    if not names or not machine.definition.four_eyes or machine.status in TERMINAL_INSTANCE:
         return None
     leaves = [leaf for leaf in machine.leaves() if leaf.wait == WaitKind.TASK]
-    tasks = {leaf.n: str(machine.owner(leaf).step) for leaf in leaves if name in _barred_at(machine, leaf)}
+    tasks = {
+        leaf.n: str(machine.owner(leaf).step) for leaf in leaves if not set(names).isdisjoint(_barred_at(machine, leaf))
+    }
     if not tasks:
         return None
     took_part = {step: list(acts) for step, acts in machine.took_part.items()}

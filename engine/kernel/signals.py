@@ -83,7 +83,8 @@ class NamedSignal:
     payload: Json
     all: bool = False
     by: str | None = None
-    """Who sent it, where a person did: nobody ends by a signal a task that four eyes keep them from."""
+    """Who sent it, where a person did, and the names that count as one person with them: nobody ends by a signal a task that
+    four eyes keep them from."""
 
 
 @dataclass(frozen=True, slots=True)

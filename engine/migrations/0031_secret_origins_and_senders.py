@@ -16,7 +16,5 @@ class Migration(migrations.Migration):
             "origins",
             models.JSONField(default=list, db_default=Value([], output_field=models.JSONField())),
         ),
-        migrations.AddField(
-            "keptsignal", "sent_by_name", models.CharField(blank=True, db_default="", default="", max_length=150)
-        ),
+        migrations.AddField("keptsignal", "sent_by_name", models.TextField(blank=True, db_default="", default="")),
     )

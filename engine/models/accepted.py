@@ -12,8 +12,8 @@ class KeptSignal(IdRow):
     name = models.CharField(max_length=200)
     key = models.CharField(max_length=200)
     payload = models.JSONField(null=True)
-    sent_by_name = models.CharField(max_length=150, default="", db_default="", blank=True)
-    """Who sent it, where a person did."""
+    sent_by_name = models.TextField(default="", db_default="", blank=True)
+    """Who sent it, where a person did, with whoever counts as one person with them."""
     sent_at = models.DateTimeField()
     expires_at = models.DateTimeField()
 

@@ -80,7 +80,7 @@ def send_signal(
                 f"This instance is {instance.status}: it takes no signals until it runs again.", instance
             )
         return _hold(actor, instance, name, payload, receipt_id, content)
-    happening = NamedSignal(name, None, payload, by=actor.name)
+    happening = NamedSignal(name, None, payload, by=actor.sender)
     delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, receipt_id, actor, queued=False, content=content)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
     refuse_barred(actor, instance, advanced)
@@ -100,7 +100,7 @@ def _nobody_waits(message: str, instance: Instance | None = None) -> Conflict:
 
 def _hold(actor: Actor, instance: Instance, name: str, payload: Any, signal_id: UUID, content: str | None) -> Sent:
     """Let a signal wait until the instance goes on; it moves nothing that stands still."""
-    sent, now = {"name": name, "key": None, "payload": payload, "by": actor.name}, database_now()
+    sent, now = {"name": name, "key": None, "payload": payload, "by": actor.sender}, database_now()
     kind = SignalType.EXTERNAL_SIGNAL
     queue_signal(instance.tenant_id, instance.pk, kind, now, payload=sent, signal_id=signal_id, held=True)
     SignalReceipt.objects.create(  # written now, so that the answer stays the same once it is delivered
@@ -166,7 +166,7 @@ def send_keyed_signal(
     if external_id is not None and (earlier := _accepted(actor, address, external_id, payload, content)) is not None:
         return earlier
     now = database_now()
-    routed = route(address, payload, now=now, ttl=ttl, everybody=everybody, by=actor.name)
+    routed = route(address, payload, now=now, ttl=ttl, everybody=everybody, by=actor.sender)
     if require and not routed.delivered:
         raise _nobody_waits(f"Nobody waits for {name} with this key.")
     answer = Broadcast(routed.delivered, routed.kept)

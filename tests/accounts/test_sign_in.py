@@ -352,3 +352,4 @@ def test_static_files_may_be_stored(client: Client) -> None:
     answer = client.get("/static/css/layout.css")
     assert answer.status_code == 200
     assert "no-store" not in answer.get("Cache-Control", "")
+    answer.close()

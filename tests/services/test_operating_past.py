@@ -17,6 +17,8 @@ from engine.services.people import create_person
 from engine.services.tasks import complete_task
 from tests.cast import Cast
 from tests.workflows import activated, started
+from workflowplatform.accounts.actor import actor_of
+from workflowplatform.accounts.models import Kind, User
 
 pytestmark = pytest.mark.security("nobody operates past a decision that four eyes keep them from")
 
@@ -105,6 +107,20 @@ def test_a_signal_does_not_end_the_task_for_whom_it_bars(house: Cast, source: st
     instance = prepared(house, source, name)
     ends_nothing(house, instance, go(house, instance))
     go(house, instance, "fay")()
+    instance.refresh_from_db()
+    assert instance.state == {"paid": True}
+
+
+def test_a_signal_of_a_service_account_does_not_for_whoever_stands_behind_it(house: Cast) -> None:
+    instance = prepared(house, INTERRUPTED, "interrupted")
+    robot = create_person(actor=None, tenant=house.acme, name="robot", level=4, kind=Kind.SERVICE)
+    User.objects.filter(pk=robot.pk).update(same_eyes=["ada"])
+    sender = actor_of(User.objects.get(pk=robot.pk))
+    ends_nothing(
+        house, instance, lambda: signals.send_signal(actor=sender, instance_id=instance.pk, name="go", payload=None)
+    )
+    User.objects.filter(pk=robot.pk).update(same_eyes=["fay"])
+    signals.send_signal(actor=actor_of(User.objects.get(pk=robot.pk)), instance_id=instance.pk, name="go")
     instance.refresh_from_db()
     assert instance.state == {"paid": True}
 

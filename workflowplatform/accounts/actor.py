@@ -30,6 +30,11 @@ class Actor:
         return self.same_eyes | {self.name}
 
     @property
+    def sender(self) -> str:
+        """Name the same as one text, which signals carry; names have no blanks."""
+        return " ".join(sorted(self.eyes))
+
+    @property
     def crosses(self) -> bool:
         """Tell whether the actor works in a tenant that is not their own."""
         return self.tenant_id != self.home_tenant_id
