@@ -337,10 +337,8 @@ def test_an_act_under_way_is_waited_for_and_its_name_goes_too(
         monkeypatch.setattr(erasing, "PATIENCE", 0.2)
         with pytest.raises(Conflict, match="Try again"):
             erase_person(person=committed_cast.adam, reason="asked for it")
-        assert (User.objects.get(pk=adam.person_id).username, User.objects.get(pk=adam.person_id).is_active) == (
-            "adam",
-            False,
-        )
+        person = User.objects.get(pk=committed_cast.adam.pk)
+        assert (person.username, person.is_active) == ("adam", False)
     finally:
         may_end.set()
         thread.join()
