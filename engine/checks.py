@@ -1,6 +1,7 @@
 """Tell about wrong settings before anything runs, each with a hint."""
 
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -70,6 +71,7 @@ def check_bounds(**kwargs: Any) -> list[CheckMessage]:
         "WORKFLOW_LONGEST_CHAIN",
         "WORKFLOW_LARGEST_UPLOAD",
         "WORKFLOW_TOKENS_PER_PERSON",
+        "WORKFLOW_AUDIT_ROOT_HOURS",
         "WORKFLOW_WEBHOOK_FAILURES",
         "WORKFLOW_WEBHOOK_KEEP_DAYS",
     )
@@ -124,6 +126,21 @@ def check_proxies(**kwargs: Any) -> list[CheckMessage]:
             "WORKFLOW_BEHIND_PROXY is set and WORKFLOW_PROXIES is not: everybody has the proxy's address and its limits.",
             hint="Set WORKFLOW_PROXIES to the proxy's network, such as 127.0.0.1 or 10.0.0.0/24.",
             id="workflow.W003",
+        )
+    ]
+
+
+@register(deploy=True)
+def check_audit_signing_key(**kwargs: Any) -> list[CheckMessage]:
+    """Warn where hosts would sign roots and exports of the audit with keys of their own."""
+    own = Path(settings.WORKFLOW_AUDIT_SIGNING_KEY).parent == Path(settings.DATA_DIR)
+    if settings.WORKFLOW_HOSTS <= 1 or not own:
+        return []
+    return [
+        Doubt(
+            f"The product runs on {settings.WORKFLOW_HOSTS} hosts, and each makes a key of its own to sign the audit.",
+            hint="Give all hosts the same key file and name it with WORKFLOW_AUDIT_SIGNING_KEY.",
+            id="workflow.W013",
         )
     ]
 

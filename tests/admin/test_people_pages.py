@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.mail import EmailMessage
+from django.test import Client
 from django.urls import reverse
 
 from engine.models import Audit, Task, TaskEvent
@@ -190,3 +191,23 @@ def test_person_who_lost_level_six_is_home_again(cast: Cast, sign_in: SignIn) ->
     browser.post(page(cast.acme, "enter"))
     people.change_level(actor=None, person=cast.zoe, level=5)
     assert "ada" not in sight_of(browser.get("/admin/accounts/user/"))
+
+
+@pytest.mark.security("a person can be erased and the chains still verify")
+def test_one_asks_for_an_erasure_and_another_agrees(cast: Cast, sign_in: SignIn) -> None:
+    people.create_person(actor=None, tenant=cast.acme, name="greta", level=5)
+    cast_greta = User.objects.get(username="greta")
+    first, second = sign_in("gwen"), Client()
+    second.force_login(cast_greta, backend="django.contrib.auth.backends.ModelBackend")
+    assert "Withdraw the erasure" not in words_of(first.get(page(cast.adam)))
+    first.post(page(cast.adam, "erase"), {"answer": "asked for it"})
+    assert "Gwen asked for it: asked for it" in words_of(second.get(page(cast.adam)))
+    first.post(page(cast.adam, "erase"), {"answer": "again"})
+    assert User.objects.get(pk=cast.adam.pk).username == "adam"
+    answer = second.post(page(cast.adam, "erase"), {"answer": ""}, follow=True)
+    assert "Erased. What stays names former-" in words_of(answer)
+    shown = words_of(first.get(page(cast.adam)))
+    assert "adam" not in sight_of(first.get("/admin/accounts/user/"))
+    assert ("Withdraw the erasure" in shown, 'erase/"' in shown) == (False, False)
+    first.post(page(cast.adam, "reactivate"))
+    assert not User.objects.get(pk=cast.adam.pk).is_active

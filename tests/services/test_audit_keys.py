@@ -6,11 +6,16 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from datetime import timedelta
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.models import F
 
 from engine.audit import Act, append, hash_plainly
 from engine.audit import Chain as AuditChain
@@ -19,6 +24,7 @@ from engine.audit_plain import seal_ends
 from engine.models import Audit, Instance
 from engine.services.auditing import hashed_values, verify_everything
 from engine.services.instances import cancel_instance
+from engine.services.retention import apply_retention, set_retention
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, started
 from workflowplatform.ids import uuid7
@@ -160,3 +166,17 @@ def test_a_row_says_who_made_its_hash_in_a_chain_of_any_length(cast: Cast) -> No
     rows, after = append(chain, [Act("one"), Act("two")], actor=cast.actor("ada"), at=now)
     assert [row["hash"][:8] for row in rows] == [keyring().current.mark] * 2
     assert after.hash == rows[-1]["hash"]
+
+
+@pytest.mark.security("the audit shows tampering from within")
+def test_the_upgrade_seals_anchors_of_before(cast: Cast, told: Instance) -> None:
+    cancel_instance(actor=cast.actor("ada"), instance_id=told.pk, reason="no")
+    Instance.objects.filter(pk=told.pk).update(ended_at=F("ended_at") - timedelta(days=9))
+    set_retention(actor=cast.actor("gwen"), audit_for="P5D")
+    apply_retention()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT wf_seal_anchors(%s, %s)", [[told.pk], [""]])
+    assert whats() == ["its anchor was not written by retention"]
+    migration = import_module("engine.migrations.0032_audit_keys")
+    migration.seal_what_is_there(apps, SimpleNamespace(connection=connection))
+    assert whats() == []

@@ -1,6 +1,7 @@
 """A person can be erased: no name of theirs stays where the platform wrote it, the chains hold, and work goes on."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -308,3 +309,40 @@ def test_events_of_tasks_are_renamed(cast: Cast, penny: User) -> None:
     assert before > 1
     assert TaskEvent.objects.filter(actor_name=pseudonym).count() == before
     assert isinstance(TaskEvent.objects.filter(actor_name=pseudonym)[0].actor_id, UUID)
+
+
+# While others work
+
+
+def test_an_act_under_way_is_waited_for_and_its_name_goes_too(
+    committed_cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activated(committed_cast.actor("gwen"), APPROVAL)
+    adam = committed_cast.actor("adam")
+    begun, may_end = threading.Event(), threading.Event()
+
+    def starts() -> None:
+        try:
+            with transaction.atomic():
+                started(adam, "approval", amount=9)
+                begun.set()
+                may_end.wait(10)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=starts)
+    thread.start()
+    try:
+        assert begun.wait(10)
+        monkeypatch.setattr(erasing, "PATIENCE", 0.2)
+        with pytest.raises(Conflict, match="Try again"):
+            erase_person(person=committed_cast.adam, reason="asked for it")
+        person = User.objects.get(pk=committed_cast.adam.pk)
+        assert (person.username, person.is_active) == ("adam", False)
+    finally:
+        may_end.set()
+        thread.join()
+    monkeypatch.setattr(erasing, "PATIENCE", 10)
+    pseudonym = erase_person(person=committed_cast.adam, reason="asked for it").erasure.pseudonym
+    assert Instance.objects.get().started_by_name == pseudonym
+    assert (verify_everything().broken, verify_folds().broken) == ((), ())

@@ -197,7 +197,7 @@ GUARDED: Mapping[str, str] = {
     "operations.skip_step": "refuse_passing, refuse_barred",
     "signals.send_signal": "refuse_barred",
     "instances.cancel_instance": "refuse_ending",
-    "signals.send_keyed_signal": "by=actor.name",
+    "signals.send_keyed_signal": "by=actor.sender",
 }
 """Acts on a case that may end a task in it, and what keeps whom four eyes bar from doing so; their bodies are looked at."""
 HARMLESS: Mapping[str, str] = {

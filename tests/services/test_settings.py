@@ -64,6 +64,14 @@ def test_mail_without_a_public_address_is_warned_of(db: None, settings: Any) -> 
     assert "workflow.W001" not in warned()
 
 
+def test_many_hosts_with_signing_keys_of_their_own_are_warned_of(db: None, settings: Any) -> None:
+    assert "workflow.W013" not in warned()
+    settings.WORKFLOW_HOSTS = 2
+    assert "workflow.W013" in warned()
+    settings.WORKFLOW_AUDIT_SIGNING_KEY = "/etc/workflow/audit.pem"
+    assert "workflow.W013" not in warned()
+
+
 def test_many_hosts_without_shared_files_are_warned_of(db: None, settings: Any) -> None:
     assert "workflow.W002" not in warned()
     settings.WORKFLOW_HOSTS = 2
