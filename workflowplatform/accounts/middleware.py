@@ -25,14 +25,14 @@ def actor_of_request(request: HttpRequest) -> Actor | None:
     if not isinstance(user, User):
         return None
     chosen = request.session.get(CHOSEN_TENANT) if hasattr(request, "session") else None
-    return actor_in(actor_of(user), chosen)
+    with tenancy.crossing("who asks"):
+        return actor_in(actor_of(user), chosen)
 
 
 def actor_in(actor: Actor, chosen: Any) -> Actor:
     """Return the actor in the tenant that their session chose, where they may."""
     if chosen and actor.level >= 6:
-        with tenancy.crossing("who asks"):
-            tenant = Tenant.objects.filter(pk=chosen).first()
+        tenant = Tenant.objects.filter(pk=chosen).first()
         return actor.within(tenant) if tenant else actor
     return actor
 
