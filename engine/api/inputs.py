@@ -25,6 +25,8 @@ from workflowplatform.accounts.scopes import Scope
 
 LONGEST_SOURCE = 1_000_000
 LONGEST_SECRET = 10_000
+MOST_NAMED, LONGEST_NAME = 50, 200
+"""How many unknown fields an answer names, and how much of each name."""
 MOST_ENTRIES = 200
 """How many acts or signals one simulation may name."""
 
@@ -110,8 +112,11 @@ class Body(serializers.Serializer[Any]):
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
         if unknown:
             raise Invalid(
-                f"There is no field {unknown[0]} here.",
-                [FieldError(name, "unknown", "There is no such field here.") for name in unknown],
+                f"There is no field {unknown[0][:LONGEST_NAME]} here.",
+                [
+                    FieldError(name[:LONGEST_NAME], "unknown", "There is no such field here.")
+                    for name in unknown[:MOST_NAMED]
+                ],
             )
         return super().to_internal_value(data)
 

@@ -16,6 +16,8 @@ from engine.kernel.signals import Json
 
 LONG_TEXT = 120
 DEEPEST = 6
+MOST_EXPANDED = 2_000
+"""How many objects a schema may have when what it points to is written out; beyond that nothing more is."""
 """How deep groups and rows may lie in each other; deeper ones are sent by REST."""
 LONG_FORMATS = frozenset({"textarea", "multiline", "markdown"})
 KIND_OF_FORMAT = {
@@ -275,19 +277,27 @@ def key_of(value: Json) -> str:
 
 def expanded(schema: Schema) -> Schema:
     """Write out what `$ref` points to inside the same schema, as deep as a form can show it."""
-    return _expanded(schema, schema, 2 * DEEPEST) if "$ref" in json.dumps(schema) else schema
+    return _Expansion(schema).expanded(schema, 2 * DEEPEST) if "$ref" in json.dumps(schema) else schema
 
 
-def _expanded(value: Any, root: Schema, depth: int) -> Any:
-    if isinstance(value, list):
-        return [_expanded(item, root, depth) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    if "$ref" in value:
-        beside = {key: item for key, item in value.items() if key != "$ref"}
-        found = _pointed_at(root, str(value["$ref"])) if depth else None
-        return {**_expanded(found, root, depth - 1), **beside} if isinstance(found, Mapping) else beside
-    return {key: _expanded(item, root, depth) for key, item in value.items() if key != "$defs"}
+class _Expansion:
+    """One schema being written out. A schema that points to itself at several places doubles with every level: it has an end."""
+
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+        self._left = MOST_EXPANDED
+
+    def expanded(self, value: Any, depth: int) -> Any:
+        if isinstance(value, list):
+            return [self.expanded(item, depth) for item in value]
+        if not isinstance(value, Mapping):
+            return value
+        self._left -= 1
+        if "$ref" in value:
+            beside = {key: item for key, item in value.items() if key != "$ref"}
+            found = _pointed_at(self._root, str(value["$ref"])) if depth and self._left > 0 else None
+            return {**self.expanded(found, depth - 1), **beside} if isinstance(found, Mapping) else beside
+        return {key: self.expanded(item, depth) for key, item in value.items() if key != "$defs"}
 
 
 def _pointed_at(root: Schema, reference: str) -> Any:

@@ -302,7 +302,7 @@ def _most_call(tree: Call, given: int, sizes: Sizes) -> Most:
     inner = [most(one, given, sizes) for one in tree.operands]
     cost = sum(one.cost for one in inner)
     if tree.function in _FREE:
-        return Most(NODE if tree.function in _SCALARS else max(one.size for one in inner), cost)
+        return Most(NODE if tree.function in _SCALARS else max((one.size for one in inner), default=0), cost)
     rule, found = RULES.get(_full_name(tree), _USUAL), [one.size for one in inner]
     rule = rule if len(found) >= rule.least else _USUAL
     return Most(rule.size(found, tree), cost + rule.cost(found, tree))

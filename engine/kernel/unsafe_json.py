@@ -3,12 +3,15 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from engine.kernel.expressions import SAFE_INTEGER
 from engine.kernel.signals import Json
 
 DEEPEST_VALUE = 64
+MOST_ERRORS = 50
+"""How many values a refusal names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ def wrong(path: str, code: str, sentence: str, limit: str = "", among: tuple[str
 
 def refuse_unsafe_json(value: Json) -> tuple[FieldError, ...]:
     """Refuse what JSON or the database cannot keep: NaN, infinity, integers beyond 2^53, NUL, half characters."""
-    return tuple(_unsafe(value, ""))
+    return tuple(islice(_unsafe(value, ""), MOST_ERRORS))
 
 
 def _unsafe(value: Json, path: str, depth: int = 0) -> Iterator[FieldError]:

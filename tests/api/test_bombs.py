@@ -1,0 +1,260 @@
+"""Bombs over real HTTP: one tenant sends them, the web process stays small and the neighbours notice nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from engine.models import Instance
+from engine.services.people import create_token
+from engine.services.templates import save_draft
+from tests.cast import Cast
+from tests.kernel.bombs import EXPRESSIONS, LONG, SOURCES
+from tests.workers import ROOT, environment, stop
+from tests.workflows import APPROVAL, activated
+
+PATIENCE = 60.0
+MOST_GROWTH = 150
+"""Megabytes by which the web process may grow at its highest."""
+ANSWERED = 5.0
+"""Seconds for one answer on a machine where eight others work; alone it is a fifth of a second."""
+ASKED = {"type": "object", "properties": {"a": {}}}
+STARTED = {
+    "workflow": "explode", "starters": {"min_level": 2}, "input": ASKED,
+    "steps": [{"id": "bomb", "set": {"x": "${replace(start.a, 'x', start.a)}"}, "on_error": []}],
+}  # fmt: skip
+FORM = {"type": "object", "properties": {"a": {"type": "string"}}}
+COMPLETED = {
+    "workflow": "answered", "starters": {"min_level": 2}, "input": ASKED,
+    "steps": [
+        {"id": "ask", "task": {"title": "Say", "min_level": 2, "form": FORM}},
+        {"id": "bomb", "set": {"x": "${result.ask.a.replace('x', result.ask.a)}"}, "on_error": []},
+        {"id": "each", "on_error": [], "for_each": {
+            "each": "${split(result.ask.a, '').map(i, result.ask.a)}", "steps": [{"set": {"y": 1}}],
+        }},
+    ],
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Bomb:
+    """One request, and what may be answered."""
+
+    name: str
+    path: str
+    content: bytes
+    statuses: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A web process of its own."""
+
+    address: str
+    pid: int
+
+    def megabytes(self, which: str) -> int:
+        """Read what the process holds now (VmRSS), or has held at most (VmHWM)."""
+        found = re.search(rf"^{which}:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text(), re.MULTILINE)
+        assert found is not None
+        return int(found[1]) // 1024
+
+
+@pytest.fixture
+def server(committed_cast: Cast) -> Generator[Server, None, None]:
+    """Serve the test's own database with uvicorn, without limits on requests."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        limits = {"WORKFLOW_TOKEN_REQUESTS": "0", "WORKFLOW_TENANT_REQUESTS": "0"}
+        process = subprocess.Popen(
+            words, cwd=ROOT, env=environment(limits), pass_fds=[listener.fileno()], start_new_session=True
+        )
+        try:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1/"
+            assert httpx.get(address + "health/", timeout=PATIENCE).status_code == 200
+            yield Server(address, process.pid)
+        finally:
+            stop(process)
+
+
+def _client(server: Server, person: Any) -> httpx.Client:
+    _, token = create_token(actor=None, person=person)
+    headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
+    return httpx.Client(base_url=server.address, headers=headers, timeout=PATIENCE)
+
+
+def _bombs(cast: Cast, client: httpx.Client) -> list[Bomb]:
+    """Lay the bombs: a draft of all expressions, two templates in force, one task, and bodies that are bombs themselves."""
+    gwen = cast.actor("gwen")
+    steps = [
+        {
+            "if": f"start.which == {number}",
+            "then": [{"id": f"bomb_{number}", "set": {"x": f"${{{text}}}"}}],
+        }
+        for number, (text, _) in enumerate(EXPRESSIONS.values())
+    ]
+    save_draft(actor=gwen, source=json.dumps({"workflow": "bombs", "input": {"type": "object"}, "steps": steps}))
+    for source in (STARTED, COMPLETED):
+        activated(gwen, json.dumps(source))
+    instance = client.post("instances/", content=json.dumps({"template": "answered", "input": {}})).json()
+    (task,) = client.get("tasks/", params={"instance": instance["id"]}).json()["results"]
+    client.post(f"tasks/{task['id']}/claim/", content=b"{}")
+    return [*_of_expressions(), *_of_bodies(), *_of_sources(), _completing(task["id"])]
+
+
+def _of_expressions() -> Iterator[Bomb]:
+    for number, (name, (_, start)) in enumerate(EXPRESSIONS.items()):
+        body = json.dumps({"start": {**start, "which": number}}).encode()
+        yield Bomb(f"simulate: {name}", "templates/bombs/versions/1/simulate/", body, frozenset({200}))
+
+
+def _of_sources() -> Iterator[Bomb]:
+    for name, source in SOURCES.items():
+        yield Bomb(
+            f"validate: {name}", "templates/validate/", json.dumps({"source": source}).encode(), frozenset({200, 422})
+        )
+
+
+def _of_bodies() -> Iterator[Bomb]:
+    yield Bomb(
+        "start", "instances/", json.dumps({"template": "explode", "input": {"a": LONG}}).encode(), frozenset({201})
+    )
+    for name, body in {
+        "deep lists": b"[" * 200_000 + b"]" * 200_000,
+        "deep objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        "deep input": b'{"template": "explode", "input": {"a": ' + b"[" * 900 + b"]" * 900 + b"}}",
+        "wide": b"{" + b",".join(b'"k%d": 1' % number for number in range(150_000)) + b"}",
+        "many that cannot be kept": b'{"template": "explode", "input": {"a": ['
+        + b"9007199254740993," * 100_000
+        + b"1]}}",
+        "long number": b'{"template": "explode", "input": {"a": ' + b"9" * 200_000 + b"}}",
+    }.items():
+        yield Bomb(f"body: {name}", "instances/", body, frozenset({400, 422}))
+
+
+def _completing(task_id: str) -> Bomb:
+    body = {"outcome": "done", "values": {"a": LONG}}
+    return Bomb("complete", f"tasks/{task_id}/complete/", json.dumps(body).encode(), frozenset({200}))
+
+
+@pytest.mark.security("bombs over HTTP")
+def test_every_bomb_is_answered_soon_and_the_web_process_stays_small(
+    committed_cast: Cast, server: Server, record_property: Any
+) -> None:
+    with _client(server, committed_cast.gwen) as client:
+        bombs = _bombs(committed_cast, client)
+        before = server.megabytes("VmRSS")
+        taken: dict[str, float] = {}
+        wrong: dict[str, tuple[int, str]] = {}
+        for bomb in bombs:
+            began = time.monotonic()
+            answer = client.post(bomb.path, content=bomb.content)
+            taken[bomb.name] = time.monotonic() - began
+            if answer.status_code not in bomb.statuses or (
+                bomb.name.startswith("simulate") and "too_" not in answer.text
+            ):
+                wrong[bomb.name] = (answer.status_code, answer.text[:300])
+    growth = server.megabytes("VmHWM") - before
+    assert wrong == {}
+    assert {name: seconds for name, seconds in taken.items() if seconds > ANSWERED} == {}
+    assert growth < MOST_GROWTH
+    assert len(bombs) >= 25
+    assert {*Instance.objects.values_list("status", flat=True)} <= {"completed", "running"}
+    slowest = max(taken, key=lambda name: taken[name])
+    record_property(
+        "figure",
+        f"{len(bombs)} bombs, slowest {taken[slowest] * 1000:.0f} ms ({slowest}), web process +{growth} MB at most",
+    )
+
+
+ROUNDS = 6
+LOOKS = 60
+"""Requests of the neighbour in each round, quiet and under fire."""
+
+
+@pytest.mark.slow
+@pytest.mark.security("bombs and the neighbours")
+def test_neighbour_notices_nothing_of_bombs(committed_cast: Cast, server: Server, record_property: Any) -> None:
+    activated(committed_cast.actor("sam"), APPROVAL)
+    quiet: list[float] = []
+    loud: list[float] = []
+    with _client(server, committed_cast.gwen) as attacker, _client(server, committed_cast.sam) as neighbour:
+        bombs = [bomb for bomb in _bombs(committed_cast, attacker) if bomb.name != "complete"]
+        before = server.megabytes("VmRSS")
+        _look(neighbour)
+        thrown = 0
+        for _ in range(ROUNDS):
+            quiet += _look(neighbour)
+            with _throwing(attacker, bombs) as count:
+                loud += _look(neighbour)
+            thrown += len(count)
+        growth = server.megabytes("VmHWM") - before
+    ratio = _p95(loud) / _p95(quiet)
+    record_property(
+        "figure",
+        f"neighbour's p95 {_p95(quiet) * 1000:.0f} ms quiet, {_p95(loud) * 1000:.0f} ms under {thrown} bombs: "
+        f"{ratio:.2f} × (median {statistics.median(loud) / statistics.median(quiet):.2f} ×), web process +{growth} MB",
+    )
+    assert thrown >= ROUNDS
+    assert growth < MOST_GROWTH
+    assert ratio < 2
+
+
+def _look(client: httpx.Client) -> list[float]:
+    """Look at the neighbour's own lists and start something, as somebody at work does."""
+    taken = []
+    for number in range(LOOKS):
+        began = time.monotonic()
+        if number % 3:
+            answer = client.get("instances/")
+        else:
+            answer = client.post(
+                "instances/", content=json.dumps({"template": "approval", "input": {"amount": number + 1}})
+            )
+        assert answer.status_code in (200, 201), answer.text
+        taken.append(time.monotonic() - began)
+        time.sleep(0.01)
+    return taken
+
+
+class _throwing:  # noqa: N801  a with-block
+    """Send bombs one after the other while a block lasts; gives the names of those that were answered."""
+
+    def __init__(self, client: httpx.Client, bombs: list[Bomb]) -> None:
+        self._client, self._bombs = client, bombs
+        self._thrown: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._throw, daemon=True)
+
+    def __enter__(self) -> list[str]:
+        self._thread.start()
+        return self._thrown
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(PATIENCE)
+
+    def _throw(self) -> None:
+        while not self._over.is_set():
+            for bomb in self._bombs:
+                if self._over.is_set():
+                    return
+                assert self._client.post(bomb.path, content=bomb.content).status_code < 500
+                self._thrown.append(bomb.name)
+
+
+def _p95(taken: list[float]) -> float:
+    return statistics.quantiles(taken, n=20)[-1]
