@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from knox.crypto import hash_token
 
 from engine.errors import Refused
+from engine.holding import token_with
 from engine.models import Audit, Task
 from engine.services import people
+from engine.services.hearing import Pass, who_holds
 from engine.services.instances import start_instance
 from tests.api.conftest import Caller, Callers
 from tests.cast import Cast
@@ -214,6 +217,17 @@ def test_act_by_token_says_by_which_and_who_made_it(cast: Cast, call: Callers) -
     start_instance(actor=cast.actor("ada"), template="two", input={})
     assert Audit.objects.filter(action="start_workflow", cause="").count() == 1
     assert call("gwen").get("audit/verify/").json()["broken"] == []
+
+
+def test_stream_of_a_token_stays_open_while_its_person_stays_the_same(cast: Cast, call: Callers) -> None:
+    found = token_with(hash_token(str(call("ada").token)))
+    assert found is not None
+    token, actor = found
+    given = Pass(token=token.digest)
+    assert actor.via
+    assert who_holds({(given, cast.ada.pk)})[given] == actor
+    people.change_level(actor=None, person=cast.ada, level=3)
+    assert who_holds({(given, cast.ada.pk)})[given] != actor
 
 
 @pytest.mark.security("the first use of a token per day and each new address are audited, bounded")

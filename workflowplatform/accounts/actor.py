@@ -1,7 +1,7 @@
 """Say who acts, as a value that access and services understand."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
@@ -21,8 +21,8 @@ class Actor:
     is_service: bool = False
     same_eyes: frozenset[str] = frozenset()
     """The service accounts behind which a person stands; of a service account, the people behind it."""
-    via: str = ""
-    """By what the actor came in where it was no session: a token, and who made it."""
+    via: str = field(default="", compare=False)
+    """By what the actor came in where it was no session: a token, and who made it. Who they are does not depend on it."""
 
     @property
     def eyes(self) -> frozenset[str]:
