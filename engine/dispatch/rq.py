@@ -242,7 +242,7 @@ class DrainWorker(SimpleWorker):
         """Look at the workers only."""
         for queue in self.queues:
             worker_registration.clean_worker_registry(queue)
-        self.last_cleaned_at = now()
+        self.last_cleaned_at = now()  # type: ignore[assignment]  # RQ says None, for never
 
     @bearing_loss
     def register_birth(self) -> None:
