@@ -61,6 +61,7 @@ class SecretForm(NamedSettingForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["value"].required = not self.instance.name
         self.initial.setdefault("origins", "\n".join(self.instance.origins))
 
     def act(self, typed: dict[str, Any]) -> Secret:

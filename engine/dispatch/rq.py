@@ -241,8 +241,18 @@ class DrainWorker(SimpleWorker):
     unsubscribe = bearing_loss(SimpleWorker.unsubscribe)
     set_state = bearing_loss(SimpleWorker.set_state)
     check_for_suspension = bearing_loss(SimpleWorker.check_for_suspension)
-    run_maintenance_tasks = bearing_loss(SimpleWorker.run_maintenance_tasks)
     execute_job = bearing_loss(SimpleWorker.execute_job)
+
+    @bearing_loss
+    def run_maintenance_tasks(self) -> None:
+        """Forget workers that are gone. Nothing of ours is in RQ's registries: to tidy them would call what a job there names."""
+        self.clean_registries()
+
+    def clean_registries(self) -> None:
+        """Look at the workers only."""
+        for queue in self.queues:
+            worker_registration.clean_worker_registry(queue)
+        self.last_cleaned_at = now()  # type: ignore[assignment]  # RQ says None, for never
 
     @bearing_loss
     def register_birth(self) -> None:

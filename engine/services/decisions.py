@@ -5,7 +5,7 @@ either names the step that it passes (`refuse_passing`), or is carried out and t
 of the instance or of one of its children (`refuse_barred`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -14,8 +14,8 @@ from engine import coordinator
 from engine.coordinator import Advanced
 from engine.definitions import definition_of
 from engine.errors import Refused
-from engine.four_eyes import is_one_of, took_part_inside
-from engine.kernel.four_eyes import barred_from_passing, children_named
+from engine.four_eyes import INSIDE, is_one_of, took_part_inside
+from engine.kernel.four_eyes import GIVEN_UP, barred_from_passing, children_named
 from engine.kernel.signals import SignalType
 from engine.models import Instance, Signal, Task
 from workflowplatform.accounts.actor import Actor
@@ -34,17 +34,37 @@ def refuse_passing(actor: Actor, instance: Instance, name: str | None) -> None:
         return
     for task, people in barred_from_passing(definition, loaded.snapshot, loaded.facts.started_by, step):
         inside = children_named(definition, task)
-        took_part = any(took_part_inside(instance.pk, inside, name) for name in actor.eyes)
-        if actor.is_service or took_part or is_one_of(actor, people):
+        if actor.is_service or is_one_of(actor, people) or _took_part(actor, instance, inside):
             raise _refusal(task.id)
 
 
-def refuse_barred(actor: Actor, instance: Instance, advanced: Advanced) -> None:
-    """Refuse an act, before it is committed, that ended a task which bars the actor, here or in a child that ended by it."""
+def barred_inside(actor: Actor, instance: Instance) -> Mapping[UUID, str]:
+    """Give the open tasks that bar the actor for what they did in a child under way: the kernel does not know of that."""
+    definition = definition_of(instance.version_id)
+    if not any(children_named(definition, definition.steps[name]) for name in definition.four_eyes):
+        return {}
+    tasks = Task.objects.open().filter(instance=instance, extra__has_key=INSIDE)
+    return {task.pk: task.step for task in tasks if _took_part(actor, instance, task.extra[INSIDE])}
+
+
+def _took_part(actor: Actor, instance: Instance, steps: Sequence[str]) -> bool:
+    return any(took_part_inside(instance.pk, steps, name) for name in actor.eyes)
+
+
+def refuse_barred(actor: Actor, instance: Instance, advanced: Advanced, inside: Mapping[UUID, str]) -> None:
+    """Refuse an act, before it is committed, that ended a task which bars the actor, here or in a child that ended by it.
+
+    `inside` are the tasks that `barred_inside` gave before the act. Who gives the whole case up decides nothing.
+    """
     if advanced.barred:
         raise _refusal(advanced.barred[0])
-    kinds = {step.kind for step in definition_of(instance.version_id).steps.values()}
-    if "workflow" in kinds:
+    if advanced.status in GIVEN_UP:
+        return
+    still = set(Task.objects.open().filter(pk__in=inside).values_list("pk", flat=True)) if inside else set()
+    for task_id, step in inside.items():
+        if task_id not in still:
+            raise _refusal(step)
+    if any(step.kind == "workflow" for step in definition_of(instance.version_id).steps.values()):
         ended = Signal.objects.filter(instance__parent_id=instance.pk, type=SignalType.PARENT_ENDED)
         refuse_ending(actor, ended.values_list("instance_id", flat=True))
 
@@ -52,8 +72,6 @@ def refuse_barred(actor: Actor, instance: Instance, advanced: Advanced) -> None:
 def refuse_ending(actor: Actor, instance_ids: Iterable[UUID]) -> None:
     """Refuse to end instances whose parent goes on without them, while a task in one bars the actor."""
     tasks = Task.objects.open().filter(instance_id__in=instance_ids, extra__has_key="four_eyes")
-    if not actor.is_service:
-        tasks = tasks.filter(excluded__has_any_keys=sorted(actor.eyes))
-    barring = tasks.values_list("step", flat=True).first()
+    barring = tasks.filter(excluded__has_any_keys=sorted(actor.eyes)).values_list("step", flat=True).first()
     if barring is not None:
         raise _refusal(barring)

@@ -26,7 +26,7 @@ from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, Sig
 from engine.outbox import announce_on_commit
 from engine.places import look_after
 from engine.projection import NEVER, Delivery
-from engine.services.decisions import refuse_barred, refuse_passing
+from engine.services.decisions import barred_inside, refuse_barred, refuse_passing
 from engine.services.instances import instance_now
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -155,8 +155,9 @@ def _failed_run(instance: Instance, step: str | None) -> int | None:
 
 def _repair(actor: Actor, instance: Instance, happening: Happening) -> Instance:
     delivery = Delivery(happening, None, uuid7(), actor, queued=False)
+    inside = barred_inside(actor, instance)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
-    refuse_barred(actor, instance, advanced)
+    refuse_barred(actor, instance, advanced, inside)
     if not advanced.applied[0]:
         raise Conflict("There is no failed step to mend here; look at its dead letters.", code="status")
     return instance_now(instance.pk)

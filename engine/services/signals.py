@@ -16,7 +16,7 @@ from engine.models import Instance, Signal, SignalReceipt
 from engine.outbox import announce_on_commit
 from engine.projection import STANDING_STILL, Delivery
 from engine.routing import Address, hold_addresses, queue_signal, route
-from engine.services.decisions import refuse_barred
+from engine.services.decisions import barred_inside, refuse_barred
 from engine.services.sent_ids import digest_of, earlier_answer, refuse_other_content, remember
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
@@ -82,8 +82,9 @@ def send_signal(
         return _hold(actor, instance, name, payload, receipt_id, content)
     happening = NamedSignal(name, None, payload, by=actor.sender)
     delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, receipt_id, actor, queued=False, content=content)
+    inside = barred_inside(actor, instance)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
-    refuse_barred(actor, instance, advanced)
+    refuse_barred(actor, instance, advanced, inside)
     kept = bool(advanced.kept and advanced.kept[0])
     if require and (kept or not advanced.applied[0]):
         raise _nobody_waits(f"No step of this instance waits for {name} now.", instance)

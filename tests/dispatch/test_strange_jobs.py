@@ -1,11 +1,13 @@
 """Redis is a bell: whatever somebody puts into it, a worker drains, drops it, and runs nothing that it names."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import django_rq
 import pytest
 from rq.queue import Queue
+from rq.registry import StartedJobRegistry
 from rq.serializers import DefaultSerializer, JSONSerializer
 
 from engine.dispatch import rq
@@ -41,6 +43,9 @@ def broken(queue: Queue, path: Path) -> None:
     queue.connection.hset(job.key, mapping={"data": b"\xff", "created_at": "never", "timeout": "x"})
 
 
+pytestmark = pytest.mark.security("Redis is not trusted")
+
+
 @pytest.mark.parametrize("put", [touch, touch_afterwards, pickled, broken])
 def test_a_worker_runs_nothing_that_redis_names(cast: Cast, queue: Queue, tmp_path: Path, put: Any) -> None:
     activated(cast.actor("gwen"), CALL)
@@ -53,3 +58,16 @@ def test_a_worker_runs_nothing_that_redis_names(cast: Cast, queue: Queue, tmp_pa
     assert not target.exists()
     assert queue.count == 0
     assert instance.status == "completed"  # and it drained all the same
+
+
+def test_nor_what_an_abandoned_job_names_as_its_failure(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RQ's own upkeep calls that for jobs that seem to have been given up."""
+    called: list[Any] = []
+    monkeypatch.setattr(os, "wf_called", lambda *given: called.append(given), raising=False)
+    job = queue.enqueue(rq.DRAIN_JOB)
+    queue.connection.hset(job.key, mapping={"failure_callback_name": "os.wf_called"})
+    queue.connection.zadd(StartedJobRegistry(queue=queue).key, {f"{job.id}:abandoned": 1})
+    worker = make_worker("careful")
+    worker.run_maintenance_tasks()
+    worker.clean_registries()
+    assert called == []

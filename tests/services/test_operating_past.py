@@ -180,6 +180,19 @@ def test_a_child_that_holds_the_task_is_not_ended_from_either_side(house: Cast) 
     instances.cancel_instance(actor=ada, instance_id=parent.pk, reason="the whole case")  # nobody goes on without it
 
 
+def test_what_was_done_in_a_child_under_way_counts_too(house: Cast) -> None:
+    activated(house.actor("gwen"), KID)
+    y = "{id: z, task: {title: Z, roles: [finance], not_same_as: [c]}, on: [{signal: go, interrupting: true, steps: []}]}"
+    steps = f"- parallel: {{branches: {{a: [{{id: c, workflow: {{name: kid}}}}], b: [{y}]}}}}"
+    instance = prepared(house, f"workflow: over\nsteps:\n  {steps}\n", "over")
+    with pytest.raises(WorkflowError) as refusal:
+        go(house, instance)()
+    assert refusal.value.code == "four_eyes"
+    assert Task.objects.open().filter(step="z").count() == 1
+    go(house, instance, "fay")()
+    assert not Task.objects.open().filter(step="z").exists()
+
+
 def test_many_at_once_in_the_background_are_refused_one_by_one(house: Cast) -> None:
     instance = prepared(house, BESIDE, "beside")
     ada = house.actor("ada")

@@ -1,5 +1,8 @@
 """The address guard: where a call may go, and every trick to get elsewhere."""
 
+import inspect
+import ipaddress
+import re
 import socket
 from collections.abc import Iterator
 
@@ -46,6 +49,28 @@ def refused(result: Succeeded | Failed) -> bool:
 )  # fmt: skip
 def test_address_that_is_not_of_the_open_internet_is_not_public(address: str) -> None:
     assert not addresses.is_public(address)
+
+
+REGISTERED = """
+0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24
+192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
+255.255.255.255/32 168.63.129.16/32
+::/128 ::1/128 ::ffff:0.0.0.0/104 64:ff9b::/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001:db8::/32 2002::/16
+2620:4f:8000::/48 3fff::/20 5f00::/16 fc00::/7 fe80::/10 ff00::/8
+"""
+"""IANA's registries of special addresses and multicast, as they stood in 2025, and the host that every machine in Azure asks."""
+
+
+@pytest.mark.security("calls reach public addresses only")
+@pytest.mark.parametrize("block", REGISTERED.split())
+def test_every_registered_block_is_refused_from_its_first_address_to_its_last(block: str) -> None:
+    network = ipaddress.ip_network(block)
+    assert [addresses.is_public(str(one)) for one in (network[0], network[-1])] == [False, False]
+
+
+@pytest.mark.security("calls reach public addresses only")
+def test_the_list_is_our_own_and_not_that_of_pythons_patch_release() -> None:
+    assert re.findall(r"is_(?:global|private|reserved|link_local|loopback)\b", inspect.getsource(addresses)) == []
 
 
 @pytest.mark.parametrize(
