@@ -5,7 +5,7 @@ error at start.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_update
@@ -37,7 +37,8 @@ class OfferedChoices(AutocompleteJsonView):
 
     def process_request(self, request: HttpRequest) -> tuple[str, Any, Any, str]:
         term, page, field, key = super().process_request(request)
-        source = self.admin_site._registry.get(field.model)
+        site: Any = self.admin_site
+        source = site._registry.get(field.model)
         if not isinstance(field, RelatedField) or source is None or not source.has_view_permission(request):
             raise PermissionDenied
         return term.replace("\0", ""), page, field, key
@@ -78,7 +79,7 @@ class WorkflowAdminSite(UnfoldAdminSite):
         return [route for route in super().get_urls() if getattr(route, "name", None) not in LEFT_OUT]
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
-        return OfferedChoices.as_view(admin_site=self)(request)
+        return cast(HttpResponse, OfferedChoices.as_view(admin_site=self)(request))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Send strangers to the one sign-in page."""

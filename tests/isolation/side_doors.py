@@ -152,9 +152,7 @@ def walk_side_doors(
 
 def _crosses(who: Who, door: Door) -> bool:
     """Tell where level 6 sees every tenant: in their list, and where one is chosen from it."""
-    return who.level == 6 and (
-        "/accounts/tenant/" in door.address or "{accounts.tenant}" in door.address or _TENANT in door.address
-    )
+    return who.level == 6 and ("/accounts/tenant/" in door.address or _TENANT in door.address)
 
 
 _TENANT = "field_name=tenant&"
