@@ -11,7 +11,8 @@ from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.core.exceptions import BadRequest, ImproperlyConfigured, PermissionDenied
+from django.core.paginator import InvalidPage
 from django.db.models.fields.related import RelatedField
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -80,6 +81,13 @@ class WorkflowAdminSite(UnfoldAdminSite):
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
         return cast(HttpResponse, OfferedChoices.as_view(admin_site=self)(request))
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Find pages by name; Unfold breaks on a page number that is none."""
+        try:
+            return cast(HttpResponse, super().search(request, extra_context))
+        except (InvalidPage, ValueError) as error:
+            raise BadRequest from error
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Send strangers to the one sign-in page."""

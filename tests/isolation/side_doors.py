@@ -137,9 +137,9 @@ def walk_side_doors(
 ) -> Walked:
     """Ask through every side door and return what deviates."""
     walked = Walked()
+    askers = {who: client_factory(who) for who in stage.people if who.name in people}
     before = {rows.name: fingerprints(rows) for rows in (stage.ours, stage.theirs)}
-    for who in (who for who in stage.people if who.name in people):
-        asker = client_factory(who)
+    for who, asker in askers.items():
         for door in doors:
             found = {}
             for cell in (FOREIGN, RANDOM) if door.names_rows else (OWN,):
