@@ -5,13 +5,14 @@ error at start.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.core.exceptions import BadRequest, ImproperlyConfigured, PermissionDenied
+from django.core.paginator import InvalidPage
 from django.db.models.fields.related import RelatedField
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -37,7 +38,8 @@ class OfferedChoices(AutocompleteJsonView):
 
     def process_request(self, request: HttpRequest) -> tuple[str, Any, Any, str]:
         term, page, field, key = super().process_request(request)
-        source = self.admin_site._registry.get(field.model)
+        site: Any = self.admin_site
+        source = site._registry.get(field.model)
         if not isinstance(field, RelatedField) or source is None or not source.has_view_permission(request):
             raise PermissionDenied
         return term.replace("\0", ""), page, field, key
@@ -78,7 +80,14 @@ class WorkflowAdminSite(UnfoldAdminSite):
         return [route for route in super().get_urls() if getattr(route, "name", None) not in LEFT_OUT]
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
-        return OfferedChoices.as_view(admin_site=self)(request)
+        return cast(HttpResponse, OfferedChoices.as_view(admin_site=self)(request))
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Find pages by name; Unfold breaks on a page number that is none."""
+        try:
+            return cast(HttpResponse, super().search(request, extra_context))
+        except (InvalidPage, ValueError) as error:
+            raise BadRequest from error
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Send strangers to the one sign-in page."""

@@ -324,6 +324,16 @@ def test_filters_to_come_back_to_lead_nowhere_else(
         assert answer.headers.get("Location", address_of(model)).startswith(address_of(model)), flag
 
 
+@pytest.mark.security("admin side doors: search")
+@pytest.mark.parametrize("page", ["x", "0", "99", "-1", "1.5", NUL, ""])
+def test_the_search_of_the_frame_never_breaks(sign_in: SignIn, page: str) -> None:
+    browser = sign_in("gwen")
+    browser.raise_request_exception = False
+    for word in ("tasks", f"a{NUL}"):
+        for extended in ("", "&extended=1"):
+            assert browser.get(f"/admin/search/?s={word}&page={page}{extended}").status_code == 400
+
+
 @pytest.mark.security("admin side doors: ways back")
 def test_the_doors_lead_to_no_other_host(sign_in: SignIn) -> None:
     stranger, browser = Client(), sign_in("gwen")

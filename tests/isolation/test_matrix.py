@@ -182,7 +182,7 @@ TIMED = (
     "api/v1/instances/<instance_id>/", "api/v1/tasks/<task_id>/", "api/v1/webhooks/<webhook_id>/", "api/v1/people/<name>/",
     "inbox/tasks/<task_id>/", "admin/engine/instance/<object_id>/change/", "admin/accounts/user/<object_id>/change/",
 )  # fmt: skip
-TRIES, RATIO, FLOOR = 25, 2.0, 0.004
+TRIES, RATIO, FLOOR = 11, 2.0, 0.004
 """A read of a row that is there costs a quarter more than one that is not; a page more would be many times that."""
 
 

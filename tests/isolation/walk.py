@@ -33,6 +33,7 @@ PASSING = (
     re.compile(r'(?:name="csrfmiddlewaretoken" |name="key" )?value="[A-Za-z0-9-]{32,64}"'),
     re.compile(r'"X-CSRFToken": ?"\w+"|&quot;X-CSRFToken&quot;: ?&quot;\w+&quot;'),
     re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)?"),
+    re.compile(r"\d+\.\d\d seconds"),
     re.compile(r'nonce="[^"]*"|"request_id": ?"[^"]*"'),
 )
 """What differs from request to request whatever is asked."""
