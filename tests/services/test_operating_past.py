@@ -138,7 +138,7 @@ def test_a_signal_held_for_a_suspended_case_does_not_either(house: Cast) -> None
 
 @pytest.mark.parametrize("early", [False, True])
 def test_a_signal_by_key_does_not_either(house: Cast, early: bool) -> None:
-    send = {"actor": house.actor("ada"), "name": "go", "key": "k", "ttl": "P1D"}
+    send: dict[str, Any] = {"actor": house.actor("ada"), "name": "go", "key": "k", "ttl": "P1D"}
     if early:
         signals.send_keyed_signal(**send)
     instance = prepared(house, RACED, "raced")
@@ -163,7 +163,7 @@ def test_a_signal_may_give_the_case_up(house: Cast) -> None:
 def test_passing_over_what_failed_beside_the_task_does_not_end_it(house: Cast) -> None:
     """The error names the step that failed; what is passed over is the whole that it broke, with the task in it."""
     instance = prepared(house, BESIDE, "beside")
-    skip = {"instance_id": instance.pk, "reason": "go on"}
+    skip: dict[str, Any] = {"instance_id": instance.pk, "reason": "go on"}
     ends_nothing(house, instance, lambda: operations.skip_step(actor=house.actor("ada"), **skip))
     operations.skip_step(actor=house.actor("fay"), **skip)
     instance.refresh_from_db()
@@ -242,7 +242,7 @@ ACTING = ("operations", "signals", "pausing", "instances", "bulk_acts", "assigni
 
 def acts_on_cases() -> dict[str, Callable[..., Any]]:
     """Find every service that takes an actor, and is an act on a case by where it lives or by what it takes."""
-    found = {}
+    found: dict[str, Callable[..., Any]] = {}
     for module in pkgutil.iter_modules(services.__path__):
         here = importlib.import_module(f"engine.services.{module.name}")
         for name, one in vars(here).items():
