@@ -313,6 +313,8 @@ class DrainWorker(SimpleWorker):
                 return None
             if max_idle_time is not None and time.monotonic() - idle_since > max_idle_time:
                 return None
+        if not self._stop_requested:
+            log.warning("a call that was given up still runs, leaving its process", worker=self.name)
         raise StopRequested
 
     def be_replaceable(self) -> None:
@@ -322,14 +324,11 @@ class DrainWorker(SimpleWorker):
     @property
     def _should_leave(self) -> bool:
         """Return whether a given-up thread still runs here and no other call has to be awaited."""
-        if not self._calls.is_spoiled or self._calls.count:
-            return False
-        log.warning("a call that was given up still runs, leaving its process", worker=self.name)
-        return True
+        return self._calls.is_spoiled and not self._calls.count
 
     def _look(self, *, lasting: bool) -> Drained:
         """Drain; calls go on beside a lasting worker, one that ends with the queue waits for them."""
-        return look(self._calls if lasting else None, lambda: bool(self._stop_requested))
+        return look(self._calls if lasting else None, lambda: bool(self._stop_requested) or self._should_leave)
 
     def _woken_by(self, job: Job, *, lasting: bool) -> None:
         """Drain on being woken. The job itself is dropped, never run: what it names is only worth a line in the log."""

@@ -25,11 +25,12 @@ ACTIVE = re.compile(r"^(on|hx-|x-|@|:|v-)|^(srcdoc|style|background|formaction)$
 ADDRESSES = {"content", "href", "src", "action", "data", "formaction", "poster", "xlink:href"}
 RAW = ("script", "style")
 LEADS_AWAY = ("/accounts/logout", "/admin/logout", "/static/", "/admin/jsi18n", "/inbox/live", "/api/")
-MOST_PAGES = 70
+MOST_PAGES = 25
 ONLY_ELSEWHERE = frozenset(
     payload
     for payload in PAYLOADS
-    if not re.search(r"[<>\"']", payload) or payload.startswith(("&", "\\", "%3C", "＜", "{", "data:", '"}', "';"))
+    if not re.search(r"[<>\"']", payload)
+    or payload.startswith(("&", "<!--", "\\", "%3C", "＜", "{", "data:", '"}', "';"))
 )
 """Payloads for addresses, scripts, templates and decoders: as text or attribute they are nothing but words."""
 
@@ -40,9 +41,18 @@ class Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.faults: list[str] = []
-        self._script: str | None = None
+        self.elements = 0
+        self._raw: str | None = None
+        self._held = ""
+
+    def handle_comment(self, data: str) -> None:
+        if MARKER in data:
+            self.faults.append(f"a comment holds {data[:80]!r}")
+
+    unknown_decl = handle_comment
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements += 1
         if MARKER in tag:
             self.faults.append(f"<{tag}> is an element")
         for name, value in attrs:
@@ -51,18 +61,30 @@ class Reader(HTMLParser):
                 self.faults.append(f"<{tag} {name}={text[:80]!r}>")
             if MARKER in text and name in ADDRESSES and (not text.startswith(("/", "?", "#")) or text.startswith("//")):
                 self.faults.append(f"<{tag}> leads to {text[:80]!r}")
-        self._script = dict(attrs).get("type") or tag if tag in RAW else None
+        self._raw, self._held = (dict(attrs).get("type") or tag if tag in RAW else None), ""
 
     def handle_endtag(self, tag: str) -> None:
         if tag in RAW:
-            self._script = None
+            self._judge_raw()
 
     def handle_data(self, data: str) -> None:
-        if self._script and MARKER in data:
-            if self._script != "application/json":
-                self.faults.append(f"a script holds {data[:80]!r}")
-            else:
-                json.loads(data)
+        if self._raw:
+            self._held += data
+
+    def close(self) -> None:
+        super().close()
+        self._judge_raw()
+
+    def _judge_raw(self) -> None:
+        """Judge what a script or style holds: data may be quoted in JSON, nothing else may be there."""
+        if MARKER in self._held:
+            try:
+                is_data = self._raw == "application/json" and json.loads(self._held) is not None
+            except ValueError:
+                is_data = False
+            if not is_data:
+                self.faults.append(f"a {self._raw} holds {self._held[:80]!r}")
+        self._raw, self._held = None, ""
 
 
 def faults_of(page: str) -> list[str]:
@@ -75,7 +97,12 @@ def faults_of(page: str) -> list[str]:
 @pytest.mark.parametrize("payload", [payload for payload in PAYLOADS if payload not in ONLY_ELSEWHERE])
 def test_the_reader_finds_what_is_not_escaped(payload: str) -> None:
     """A check that cannot fail is a defect: drawn as they are, in a text or in an attribute, payloads are found."""
-    assert faults_of(f"<p>{payload}</p>") or faults_of(f'<p title="{payload}">') or faults_of(f"<p title='{payload}'>")
+    drawn = Reader()
+    drawn.feed(f"<p>{payload}</p>")
+    drawn.close()
+    assert (
+        drawn.faults or drawn.elements > 1 or faults_of(f'<p title="{payload}">') or faults_of(f"<p title='{payload}'>")
+    )
 
 
 def test_the_corpus_is_large_and_marked() -> None:
@@ -110,7 +137,7 @@ def test_no_text_becomes_markup(
     rows = [reverse(f"admin:{key.replace('.', '_')}_change", args=[row.pk]) for key, row in acmes.items()]
     tasks = [f"/inbox/tasks/{task.pk}/" for task in Task.objects.all()]
     cases = [f"/inbox/instances/{task.instance_id}/" for task in Task.objects.all()]
-    for person, begins in (("zoe", ["/admin/", *rows]), ("gwen", ["/inbox/", "/inbox/start/marked/", *tasks, *cases])):
+    for person, begins in (("gwen", [*rows, "/admin/"]), ("ada", ["/inbox/", "/inbox/start/marked/", *tasks, *cases])):
         client = sign_in(person)
         left = list(begins)
         own = 0
@@ -130,4 +157,4 @@ def test_no_text_becomes_markup(
     record_property("figure", f"{len(PAYLOADS)} payloads, {len(marked)} fields, {len(seen)} pages")
     assert faults == {}
     assert {address: status for address, status in seen.items() if status >= 500} == {}
-    assert sum(status == 200 for status in seen.values()) > 60, seen
+    assert sum(status == 200 for status in seen.values()) > 25, seen

@@ -1,8 +1,8 @@
 """An XSS corpus, and a way to put it into every text that the database keeps.
 
-Every payload carries a marker: what runs sets `window.xss9`, opens a dialog, or asks a host that does not exist. Texts are written
-into the rows themselves, past every check of ours, so that only how pages are drawn stands between them and a browser. Fields that
-are left as they are stand in `LEFT` with the reason; a new field of any model is injected by itself, or named there.
+Every payload carries a marker: what runs sets `window.xss9`, opens a dialog, or asks a host that does not exist. Texts are
+written into the rows themselves, past every check of ours, so that only how pages are drawn stands between them and a browser.
+`LEFT` names the fields that are left as they are, with the reason; a new field of any model is injected by itself.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ PAYLOADS = (
     "<noscript><p title='</noscript><img src=x onerror=window.xss9=1>'>",
 )
 
+
 LEFT: dict[str, str] = {
     **dict.fromkeys(
         ("accounts.user.password", "accounts.token.digest", "accounts.token.token_key"),
@@ -99,27 +100,33 @@ LEFT: dict[str, str] = {
     ),
     **dict.fromkeys(
         ("accounts.user.time_zone", "accounts.user.language", "engine.schedule.time_zone", "engine.schedule.cron",
-         "engine.schedule.dst", "engine.schedule.window", "engine.retentionrule.completed_for", "engine.retentionrule.cancelled_for",
+         "engine.schedule.dst", "engine.schedule.window", "engine.retentionrule.completed_for",
+         "engine.retentionrule.cancelled_for",
          "engine.retentionrule.runtime_for", "engine.retentionrule.audit_for"),
         "one of a closed set, or a grammar of its own; pages compute with it",
     ),
     **dict.fromkeys(
-        ("engine.templateversion.canonical", "engine.runtimestate.snapshot", "engine.diagram.geometry", "engine.businesscalendar.content",
-         "engine.bulkact.arguments", "engine.webhook.events", "engine.webhook.templates", "engine.task.columns", "engine.task.effective_roles",
+        ("engine.templateversion.canonical", "engine.runtimestate.snapshot", "engine.diagram.geometry",
+         "engine.businesscalendar.content",
+         "engine.bulkact.arguments", "engine.webhook.events", "engine.webhook.templates", "engine.task.columns",
+         "engine.task.effective_roles",
          "engine.retentionrun.counts", "engine.effect.secrets", "accounts.tenant.http_allow", "accounts.token.scopes"),
-        "a structure that the platform itself wrote and computes with; its texts come from the template, which is written with payloads",
+        "a structure that the platform wrote and computes with; its texts are the template's, which is written with payloads",
     ),
     **dict.fromkeys(
-        ("engine.bulkact.action", "engine.audit.action", "engine.audit.subject_kind", "engine.taskevent.kind", "engine.steprun.kind",
+        ("engine.bulkact.action", "engine.audit.action", "engine.audit.subject_kind", "engine.taskevent.kind",
+         "engine.steprun.kind",
          "engine.runtimestate.runtime_provider", "engine.runtimestate.runtime_status", "engine.runtimestate.waiting_kind",
-         "engine.signal.runtime_provider", "engine.signalreceipt.type", "engine.effect.transport", "engine.webhookdelivery.event",
+         "engine.signal.runtime_provider", "engine.signalreceipt.type", "engine.effect.transport",
+         "engine.webhookdelivery.event",
          "engine.task.comment_rule", "engine.taskattachment.content_type"),
         "a word of the platform's own that nobody sends",
     ),
     **dict.fromkeys(
         ("engine.audit.hash", "engine.auditanchor.hash", "engine.templateversion.sha256", "engine.template.audit_hash",
          "engine.instance.audit_hash", "accounts.tenant.audit_hash", "accounts.user.audit_hash", "engine.diagram.sha256",
-         "engine.taskattachment.sha256", "engine.event.content", "engine.signalreceipt.content", "engine.idempotencykey.body_sha256"),
+         "engine.taskattachment.sha256", "engine.event.content", "engine.signalreceipt.content",
+         "engine.idempotencykey.body_sha256"),
         "a digest",
     ),
     **dict.fromkeys(
@@ -128,6 +135,9 @@ LEFT: dict[str, str] = {
     "engine.savedfilter.query": "a query string, read by the filter's own grammar",
     "engine.webhook.url": "an http(s) address, by the address guard; shown as text only",
 }  # fmt: skip
+
+JSON_TEXTS = frozenset({"engine.webhookdelivery.body"})
+"""Texts that hold JSON."""
 
 AUTHORED = """
 workflow: marked
@@ -229,6 +239,8 @@ def _value(field: models.Field[Any, Any], kept: Any, payloads: Iterator[str]) ->
         return _spoiled(kept, payloads)
     if isinstance(field, ArrayField):
         return [next(payloads)]
+    if named(field) in JSON_TEXTS:
+        return json.dumps(_spoiled(json.loads(kept), payloads))
     longest = field.max_length or 10_000
     return next(payload for payload in payloads if len(payload) <= longest or longest < 20)[:longest]
 

@@ -26,10 +26,13 @@ from workflowplatform.services.processes import STOPS, die_with
 
 log = structlog.get_logger(__name__)
 
-BACK_OFF_SECONDS = 1.0
+BACK_OFF_SECONDS = 0.25
+"""A worker that lived for less is followed after a pause: what keeps workers from starting must not spin."""
 WATCH_SECONDS = 0.25
 """How often workers are looked at: what they have in hand, and their memory."""
 MEGABYTE = 1024**2
+SWITCH_SECONDS = 0.0005
+"""How long a thread keeps the interpreter while others want it: a call that computes must not slow the drain down tenfold."""
 METRICS = -1
 """The place of the process that serves figures."""
 
@@ -74,6 +77,7 @@ class Supervisor:
         self.processes = processes
         self.metrics = metrics
         self.children: dict[int, int] = {}
+        self.born: dict[int, float] = {}
         self.boards = [Board() for _ in range(processes)]
         self.stopping = False
 
@@ -122,6 +126,7 @@ class Supervisor:
         pid = os.fork()
         if pid:
             self.children[pid] = place
+            self.born[pid] = time.monotonic()
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return
         for asked in (*STOPS, signal.SIGALRM):
@@ -144,7 +149,8 @@ class Supervisor:
         place = self.children.pop(pid, 0)
         if self.stopping:
             return
-        if status:
+        lived = time.monotonic() - self.born.pop(pid, 0.0)
+        if status and lived < BACK_OFF_SECONDS:
             time.sleep(BACK_OFF_SECONDS)
         self._fork(place, cautious=bool(status))
 
@@ -176,6 +182,7 @@ def work(name: str, board: Board, *, cautious: bool) -> None:
     try:
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, signal.SIG_DFL)
+        sys.setswitchinterval(SWITCH_SECONDS)
         desk.board = board
         worker = make_worker(name)
         worker.be_replaceable()
