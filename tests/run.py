@@ -77,6 +77,7 @@ FAMILIES = (
                 "model",
                 "inbox",
                 "admin",
+                "fuzz",
             )
         ),
         processes=2,

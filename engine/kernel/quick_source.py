@@ -14,8 +14,9 @@ from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, refuse_wide, typed
 
 _LINE = re.compile(r"( *)(.*)")
 _KEY = re.compile(r"([A-Za-z0-9_$][^:#'\"\[\]{},&*!|>%@`]*?) *:(?: +|$)")
-_DOUBLE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
-_SINGLE = re.compile(r"'(?:[^']|'')*'")
+_DOUBLE = re.compile(r'"[^"\\]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\]*)*"')
+_SINGLE = re.compile(r"'[^']*(?:''[^']*)*'")
+"""Both take stretches of plain letters at once: letter by letter, the library remembers a hundred bytes for each."""
 _PLAIN_FIRST = frozenset("-?:,[]{}#&*!|>'\"%@`")
 _REST = re.compile(r" *(?: #.*)?")
 _BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
