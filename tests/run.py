@@ -91,6 +91,7 @@ FAMILIES = (
                 "model",
                 "inbox",
                 "admin",
+                "fuzz",
             )
         ),
         processes=2,

@@ -10,12 +10,13 @@ import re
 from bisect import bisect_right
 from typing import Any
 
-from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, typed
+from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, refuse_wide, typed
 
 _LINE = re.compile(r"( *)(.*)")
 _KEY = re.compile(r"([A-Za-z0-9_$][^:#'\"\[\]{},&*!|>%@`]*?) *:(?: +|$)")
-_DOUBLE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
-_SINGLE = re.compile(r"'(?:[^']|'')*'")
+_DOUBLE = re.compile(r'"[^"\\]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\]*)*"')
+_SINGLE = re.compile(r"'[^']*(?:''[^']*)*'")
+"""Both take stretches of plain letters at once: letter by letter, the library remembers a hundred bytes for each."""
 _PLAIN_FIRST = frozenset("-?:,[]{}#&*!|>'\"%@`")
 _REST = re.compile(r" *(?: #.*)?")
 _BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
@@ -130,6 +131,7 @@ def _entries(lines: _Lines, indent: int, depth: int) -> dict[str, tuple[Node, No
             raise NotPlain
         name = match.group(1)
         key = Node(number, indent + 1, scalar=typed(name, number, indent + 1))
+        refuse_wide(entries, number, indent + 1)
         entries[name] = (key, _value(lines, indent, match.end(), depth))
     return entries
 
@@ -248,6 +250,7 @@ def _flow_object(text: str, at: int, line: int, column: int, depth: int) -> tupl
         at = _skip(text, end)
         if text[at] != ":" or name in entries:
             raise NotPlain
+        refuse_wide(entries, line, 1)
         value, at = _flow(text, _skip(text, at + 1), line, column, depth)
         entries[name] = (key, value)
         at = _separated(text, at, "}")

@@ -22,7 +22,7 @@ from ruamel.yaml.events import (
 )
 
 from engine.kernel.quick_source import NotPlain, read_json, read_plain
-from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, SourceRefused, typed, whole_letters
+from engine.kernel.source_nodes import DEEPEST_SOURCE, Node, SourceRefused, refuse_wide, typed, whole_letters
 
 __all__ = ["Node", "SourceRefused", "read_documents"]
 
@@ -121,6 +121,7 @@ def _entries(events: Iterator[Any], depth: int) -> dict[str, tuple[Node, Node]]:
         if isinstance(event, MappingEndEvent):
             break
         key = _node(event, events, depth)
+        refuse_wide(entries, key.line, key.column)
         name = _key(key, event, entries)
         entries[name] = (key, _node(next(events), events, depth))
     return entries

@@ -1,12 +1,14 @@
 """The nodes of a document: values that know their line and column, with JSON's types only."""
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from engine.kernel.signals import Json
 
 DEEPEST_SOURCE = 100
+MOST_KEYS = 5_000
 SAFE_INTEGER = 2**53
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+")
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -48,6 +50,12 @@ class SourceRefused(Exception):
     def __init__(self, code: str, message: str, line: int, column: int, hint: str = "") -> None:
         super().__init__(message)
         self.code, self.message, self.line, self.column, self.hint = code, message, line, column, hint
+
+
+def refuse_wide(entries: Mapping[str, object], line: int, column: int) -> None:
+    """Refuse an object of more keys than anybody writes: each costs a hundred times its length."""
+    if len(entries) >= MOST_KEYS:
+        raise SourceRefused("too_long", f"an object has at most {MOST_KEYS:,} keys", line, column)
 
 
 _BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
