@@ -20,7 +20,7 @@ from tests.isolation.routes import METHODS, Route, every_route
 from tests.isolation.scene import Stage, Who
 from tests.isolation.side_doors import every_door, walk_side_doors
 from tests.isolation.table import Table
-from tests.isolation.walk import FOREIGN, OWN, RANDOM, Ask, Browser, Walked, walk
+from tests.isolation.walk import FOREIGN, OWN, RANDOM, Ask, Browser, Walked, undone, walk
 
 ROUTES = tuple(every_route())
 TABLE = Table.read()
@@ -203,3 +203,37 @@ def test_foreign_rows_take_about_as_long_as_random_ones(stage: Stage, record_pro
         worst = max(worst, foreign / random, random / foreign)
         assert abs(foreign - random) < max(FLOOR, (RATIO - 1) * min(foreign, random)), (route.address, foreign, random)
     record_property("figure", f"foreign and random rows: medians differ by a factor of {worst:.2f} at most")
+
+
+ODD = (
+    "page=x",
+    "page=0",
+    "p=x",
+    "after=x",
+    "show=x",
+    "format=x",
+    "view=x",
+    "q=%00",
+    "s=a&page=99",
+    "queue=x",
+    "desc=x",
+    "next=%00",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.security("isolation matrix: odd words in addresses")
+def test_odd_words_in_an_address_break_no_page(stage: Stage, record_property: Record) -> None:
+    """Level 6 comes in everywhere, so whatever breaks, breaks for them."""
+    asker = Browser(next(who for who in stage.people if who.name == "acme6"))
+    broke, asked = [], 0
+    for route in (route for route in ROUTES if "GET" in route.methods):
+        address = route.filled(values_of(stage.ours, route, "GET"))
+        for odd in ODD:
+            with undone():
+                answer = asker("GET", f"{address}?{odd}", None, False)
+            asked += 1
+            if answer.status >= 500 and answer.status not in (501, 503):
+                broke.append((route.address, odd, answer.status))
+    record_property("figure", f"odd addresses: {asked:,} requests, {len(broke)} broke")
+    assert broke == []
