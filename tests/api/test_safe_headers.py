@@ -14,8 +14,8 @@ from tests.workflows import TIMER
 
 pytestmark = pytest.mark.security("headers: nosniff, no frames, own referrer, own opener, own resources")
 
-PAGES = ["/inbox/", "/accounts/login/", "/admin/", "/admin/engine/template/", "/api/v1/docs/", "/api/v1/health/", "/api/v1/tasks/",
-         "/nothing-here", "/api/v1/nothing-here/"]  # fmt: skip
+PAGES = ["/inbox/", "/accounts/login/", "/admin/", "/admin/engine/template/", "/api/v1/docs/",
+         "/api/v1/health/", "/api/v1/tasks/", "/nothing-here", "/api/v1/nothing-here/"]  # fmt: skip
 
 
 @pytest.mark.parametrize("address", PAGES)

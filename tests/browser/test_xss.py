@@ -8,7 +8,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Dialog, Page
 
 from tests.browser.chromium import Chromium
 from tests.browser.conftest import NewContext
@@ -80,11 +80,16 @@ def test_nothing_runs(marked: Product, new_context: NewContext, watch: Watch, re
         page.add_init_script(NOTICE)
         sessions[name] = page
     dialogs: list[str] = []
+
+    def hear(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
     seen = 0
     for number in range(ROUNDS):
         seed(marked, number)
         for name, page in sessions.items():
-            page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+            page.on("dialog", hear)
             left = [*BEGINS[name], *(f"/admin/engine/{one}/" for one in LISTS if name != "uri")]
             met: dict[str, int] = {}
             while left and sum(met.values()) < PAGES_A_PERSON:
