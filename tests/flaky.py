@@ -67,7 +67,7 @@ def kill(**values: Any) -> None:
 def eat(**values: Any) -> None:
     """Take more and more memory, touched so that it counts; the machine is spared where nobody stops it."""
     _count("eat")
-    eaten = []
+    eaten: list[bytearray] = []
     while len(eaten) < 120:
         eaten.append(bytearray(16 * 1024**2))
         time.sleep(0.01)

@@ -69,6 +69,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "workflowplatform.forwarding.ForwardingMiddleware",
+    "workflowplatform.own_resources.own_resources",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "workflowplatform.caching.NoStoreMiddleware",
@@ -269,7 +270,7 @@ WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
 """How often a signal may fail, or take its worker with it, before it becomes a dead letter."""
 WORKFLOW_WORKER_MEMORY = int(os.environ.get("WORKFLOW_WORKER_MEMORY", "2048"))
 WORKFLOW_WORKER_SECONDS = float(os.environ.get("WORKFLOW_WORKER_SECONDS", "120"))
-"""How many megabytes a worker process may use (0: any), and for how long it may have the same work in hand, before it is killed."""
+"""How many megabytes a worker may use (0: any), and for how long it may have the same work in hand, before it is killed."""
 WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))
 WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))
 WORKFLOW_LATE_SECONDS = float(os.environ.get("WORKFLOW_LATE_SECONDS", "30"))
