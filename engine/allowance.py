@@ -16,8 +16,10 @@ from engine.kernel.effects import Slice
 from engine.models import Instance
 from engine.projection import Loaded
 
-LEAST_SECONDS, LEAST_STEPS = 0.01, 50
+LEAST_SECONDS, LEAST_STEPS = 0.005, 10
 """What a slice has in any case, however many there are in its transaction."""
+STEPS_A_BIRTH = 5
+"""How many steps the rows of a new instance are worth."""
 
 Refusal = tuple[str, str]
 
@@ -30,18 +32,26 @@ class Allowance:
     """How many instances it was asked to move."""
     births: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_BIRTHS)
     steps: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_STEPS)
-    stop_at: float = field(default_factory=lambda: time.monotonic() + settings.WORKFLOW_TRANSACTION_SECONDS)
+    seconds: float = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_SECONDS)
+    began_at: float = field(default_factory=time.monotonic)
     families: dict[UUID, int] = field(default_factory=dict)
     """How many descendants each family has that was asked after."""
 
+    @classmethod
+    def for_turn(cls, slices: int, steps: int, seconds: float) -> "Allowance":
+        """Return the allowance of a worker's turn: shorter than that of a transaction for which somebody waits."""
+        births = max(2, min(settings.WORKFLOW_TRANSACTION_BIRTHS, steps // STEPS_A_BIRTH))
+        seconds = min(seconds, settings.WORKFLOW_TRANSACTION_SECONDS)
+        return cls(slices=slices, births=births, steps=min(steps, settings.WORKFLOW_TRANSACTION_STEPS), seconds=seconds)
+
     @property
     def is_left(self) -> bool:
-        return self.steps > 0 and time.monotonic() < self.stop_at
+        return self.steps > 0 and time.monotonic() < self.began_at + self.seconds
 
     @property
     def slice_seconds(self) -> float:
         """Say how long one slice may take: a share of the whole where there are many."""
-        share: float = settings.WORKFLOW_TRANSACTION_SECONDS / self.slices
+        share = self.seconds / self.slices
         return min(settings.WORKFLOW_SLICE_SECONDS, max(share, LEAST_SECONDS))
 
     @property

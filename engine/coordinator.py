@@ -489,11 +489,18 @@ def deliver_held(loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, b
     return _commit(batch, _run(batch, loaded, deliveries, actor))[0]
 
 
-def deliver_batch(claimed: Sequence[tuple[Loaded, Sequence[Delivery]]]) -> list[Advanced]:
-    """Apply what is due for many claimed instances and write it all in one statement."""
+def deliver_batch(
+    claimed: Sequence[tuple[Loaded, Sequence[Delivery]]], turn: Allowance | None = None
+) -> list[Advanced]:
+    """Apply what is due for many claimed instances and write it all in one statement.
+
+    Where a turn's allowance is given, instances for which nothing is left of it are left as they are, but never the first.
+    """
     batch = Batch()
     stages: list[Stage] = []
-    allowance = Allowance(slices=max(len(claimed), 1))
+    allowance = turn or Allowance(slices=max(len(claimed), 1))
     for loaded, deliveries in claimed:
+        if turn and stages and not turn.is_left:
+            break
         stages += _run(batch, loaded, deliveries, engine_actor(loaded.tenant_id), allowance)
     return _commit(batch, stages) if stages else []

@@ -257,6 +257,10 @@ WORKFLOW_TRANSACTION_BIRTHS = int(os.environ.get("WORKFLOW_TRANSACTION_BIRTHS", 
 WORKFLOW_TRANSACTION_STEPS = int(os.environ.get("WORKFLOW_TRANSACTION_STEPS", "2000"))
 WORKFLOW_TRANSACTION_SECONDS = float(os.environ.get("WORKFLOW_TRANSACTION_SECONDS", "0.5"))
 """How many instances run from their start in one transaction, and how much follows in it; the rest is queued."""
+WORKFLOW_TURN_SECONDS = float(os.environ.get("WORKFLOW_TURN_SECONDS", "0.02"))
+"""About how long one transaction of a worker lasts for a tenant that has had much of its time lately; others come in between."""
+WORKFLOW_LONG_TURNS = int(os.environ.get("WORKFLOW_LONG_TURNS", "1"))
+"""How many workers at a time may work on tenants of which single instances take longer than such a turn."""
 WORKFLOW_MOST_DESCENDANTS = int(os.environ.get("WORKFLOW_MOST_DESCENDANTS", "10000"))
 """How many instances may come of one: its children and theirs, and what they start by themselves without ever having waited."""
 WORKFLOW_LONGEST_CHAIN = int(os.environ.get("WORKFLOW_LONGEST_CHAIN", "1000"))

@@ -41,6 +41,7 @@ from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
 from engine.dispatch.retention import Sweeper
+from engine.dispatch.turns import Turns
 from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
 from engine.outbox import TOLD
@@ -142,12 +143,14 @@ def _lower_flag(redis: Redis) -> None:
     redis.delete(FLAG)
 
 
-def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never) -> Drained:
+def look(
+    calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, turns: Turns | None = None
+) -> Drained:
     """Drain what is due, whether or not anybody announced it; outlive a database that is away for a while."""
     connection.close_at = None  # a worker keeps its connection, and with it the plans of its statements
     close_old_connections()
     try:
-        drained = drain(calls, stop)
+        drained = drain(calls, stop, turns)
     except AWAY as error:
         log.warning("the database did not answer, looking again", error=type(error).__name__)
         connection.close()
@@ -194,6 +197,7 @@ class DrainWorker(SimpleWorker):
         self._messenger = Messenger()
         self._sweeper = Sweeper()
         self._calls = CallsUnderWay()
+        self._turns = Turns()
 
     def _set_connection(self, connection: Redis) -> Redis:
         """Ask Redis for no longer than the longest look, where RQ would wait for minutes."""
@@ -297,7 +301,7 @@ class DrainWorker(SimpleWorker):
 
     def _look(self, *, lasting: bool) -> Drained:
         """Drain; calls go on beside a lasting worker, one that ends with the queue waits for them."""
-        return look(self._calls if lasting else None, lambda: bool(self._stop_requested))
+        return look(self._calls if lasting else None, lambda: bool(self._stop_requested), self._turns)
 
     def _woken_by(self, job: Job, *, lasting: bool) -> None:
         """Drain on being woken. The job itself is dropped, never run: what it names is only worth a line in the log."""
