@@ -31,11 +31,17 @@ class Allowance:
     slices: int = 1
     """How many instances it was asked to move."""
     births: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_BIRTHS)
+    lined_up: int = 0
+    """How many instances were asked for so far: what cannot run here is written nevertheless."""
     steps: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_STEPS)
     seconds: float = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_SECONDS)
     began_at: float = field(default_factory=time.monotonic)
     families: dict[UUID, int] = field(default_factory=dict)
     """How many descendants each family has that was asked after."""
+    _most_births: int = 0
+
+    def __post_init__(self) -> None:
+        self._most_births = self.births
 
     @classmethod
     def for_turn(cls, slices: int, steps: int, seconds: float) -> "Allowance":
@@ -65,8 +71,9 @@ class Allowance:
 
     def take_birth(self) -> bool:
         """Take the place of one instance that begins to run here, if any is left."""
+        crowded = self.lined_up >= 2 * self._most_births
         self.births -= 1
-        return self.births >= 0 and self.is_left
+        return self.births >= 0 and self.is_left and not crowded
 
     def refusing(self, loaded: Loaded) -> Callable[[bool, bool], Refusal | None]:
         """Make what the kernel asks before a step starts one more instance."""

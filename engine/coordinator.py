@@ -282,6 +282,7 @@ class Family:
     def _follow(self, life: Life, turn: Stage) -> None:
         """Line up what a turn asks for: births, answers of what could not be born, and its own end for its parent."""
         for born in _births(turn):
+            self.allowance.lined_up += 1
             if born.limited:
                 life.stage.waiting.append(born)
             else:

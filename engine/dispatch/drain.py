@@ -219,6 +219,7 @@ def _take(
     reached(Boundary.CLAIMED)
     transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
     found, loaded = _load(claimed)
+    turn.loading = time.monotonic() - turn.began_at
     reached(Boundary.LOADED)
     due = _hold_still(found, loaded)
     asked = _in_turn([signal for signal in due if signal.type == SignalType.CALL_DUE], claimed)

@@ -48,6 +48,8 @@ class Account:
     at: float = field(default_factory=time.monotonic)
     cost: float = FIRST_COST
     """Seconds that one of its steps costs, rows and all."""
+    fixed: float = 0.0
+    """Seconds that its turns cost before the first step: a large snapshot is read and written whole."""
     fits: int = 0
     """How many of its instances fit into one turn; 0 where that is not known."""
     is_long: bool = False
@@ -60,9 +62,10 @@ class Account:
         """Add what it has just had."""
         self.seconds, self.at = self.now() + seconds, time.monotonic()
 
-    def learn(self, seconds: float, steps: int, instances: int) -> None:
-        """Learn from one turn how much fits into the next."""
-        self.cost = (self.cost + seconds / steps) / 2
+    def learn(self, seconds: float, loading: float, steps: int, instances: int) -> None:
+        """Learn from one turn how much fits into the next. What was read has been written too."""
+        self.fixed = (self.fixed + 2 * loading) / 2
+        self.cost = (self.cost + max(seconds - 2 * loading, seconds / 4) / steps) / 2
         self.fits = max(1, instances)
         self.is_long = instances <= 1 and seconds > LONG_TURNS * settings.WORKFLOW_TURN_SECONDS
 
@@ -83,6 +86,8 @@ class Turn:
     ran: Counter[UUID] = field(default_factory=Counter)
     """Steps by tenant, with what else costs as much as a step."""
     moved: int = 0
+    loading: float = 0.0
+    """Seconds until its instances were loaded."""
 
     def allowance(self, slices: int) -> Allowance:
         """Return what its slices may do together."""
@@ -92,7 +97,7 @@ class Turn:
         """Count what was done, by tenant; what was born belongs to the tenant of its parent."""
         for one in moved:
             known = loaded.get(one.instance_id)
-            tenant_id = known.tenant_id if known else one.written["tenant_id"]
+            tenant_id = known.tenant_id if known else UUID(str(one.written["tenant_id"]))
             self.ran[tenant_id] += len(one.began) + STEPS_A_SLICE
         for intent in intents:
             self.ran[intent.tenant_id] += STEPS_A_CALL
@@ -120,11 +125,12 @@ class Turns:
 
     def for_busy(self, tenant_id: UUID) -> Turn:
         """Return a busy tenant's turn: as much as is known to fit."""
-        account, seconds = self.accounts[tenant_id], settings.WORKFLOW_TURN_SECONDS
+        account = self.accounts[tenant_id]
+        seconds = max(settings.WORKFLOW_TURN_SECONDS, account.fixed)
         most: int = settings.WORKFLOW_DRAIN_BATCH
         instances = min(most, 2 * account.fits) if account.fits else most
         steps = max(FEWEST_STEPS, int(seconds / account.cost))
-        return Turn(instances, tenant_id, steps=steps, seconds=seconds, is_long=account.is_long)
+        return Turn(instances, tenant_id, steps=steps, seconds=seconds + account.fixed / 2, is_long=account.is_long)
 
     def charge(self, turn: Turn) -> None:
         """Charge a turn to the tenants in it, by what each ran; learn from a busy tenant's how much fits into the next."""
@@ -132,7 +138,7 @@ class Turns:
         for tenant_id, count in turn.ran.items():
             self.accounts.setdefault(tenant_id, Account()).charge(seconds * count / total)
         if turn.tenant_id and total:
-            self.accounts[turn.tenant_id].learn(seconds, total, turn.moved)
+            self.accounts[turn.tenant_id].learn(seconds, turn.loading, total, turn.moved)
 
 
 def cut_to_load(sizes: Iterable[tuple[UUID, int]]) -> list[UUID]:

@@ -93,11 +93,11 @@ class Runaway:
 
 
 RUNAWAYS = {
-    "births": Runaway(SPREAD, "spread", 3, items=40),
-    "loops": Runaway(LOOP, "loop", 60),
+    "births": Runaway(SPREAD, "spread", 2, items=40),
+    "loops": Runaway(LOOP, "loop", 40),
     "items": Runaway(ITEMS, "items", 4, items=10_000),
     "states": Runaway(GROWING, "growing", 20),
-    "chains": Runaway(CHAIN, "again", 30),
+    "chains": Runaway(CHAIN, "again", 6),
     "slow calls": Runaway(SLOW, "slow", 60),
 }
 

@@ -19,8 +19,8 @@ from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS, Kind
 
 MOST_ITEMS = 10_000
-PORTION = 100
-"""So many items are started without a look at whether the slice has done what it may."""
+PORTION, LEAST_PORTION = 100, 20
+"""So many items are started without a look at whether the slice has done what it may; fewer where it may begin few steps."""
 FILL = "fill"
 _COUNTER = {COMPLETED: "ok", SKIPPED: "ok", FAILED: "bad", CANCELLED: "cx"}
 
@@ -102,7 +102,7 @@ def _fill(machine: Machine, frame: Frame, step: Step, then: str) -> bool:
     count: Any = frame.more
     if "filling" in count:
         return False
-    most = count["m"] + PORTION
+    most = count["m"] + max(LEAST_PORTION, min(PORTION, machine.lent.max_steps))
     while count["todo"] and count["live"] < step.body["limit"] and frame.n in machine.frames:
         number, item, *names = count["todo"].pop(0)
         count["m"] += 1
