@@ -19,6 +19,8 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from engine.admission import admit_next, queue_newborn
 from engine.allowance import Allowance
 from engine.audit import Chain, database_now
@@ -184,6 +186,7 @@ def loaded_of(row: tuple[Any, ...]) -> Loaded:
         hops=hops,
         limited=limited,
         input=_json(values),
+        weight=len(snapshot),
     )
 
 
@@ -206,6 +209,8 @@ def lend(loaded: Loaded, perform: Performer | None = None, allowance: Allowance 
         now=loaded.now,
         max_steps=allowance.slice_steps,
         stop=lambda: time.monotonic() > stop_at,
+        largest=settings.WORKFLOW_LARGEST_STATE,
+        weight=loaded.weight,
         admit=admitting(loaded.tenant_id, loaded.now),
         has_place=entered(loaded.instance_id),
         calendar=lambda name: calendar_named(loaded.tenant_id, name),

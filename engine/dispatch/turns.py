@@ -25,8 +25,8 @@ from engine.projection import Loaded
 HALF_LIFE = 3.0
 """Seconds in which half of what was charged to a tenant fades."""
 BUSY_SECONDS = 0.15
-LONG_TURNS = 3.0
-"""A turn that took so many times its length, for one instance, makes its tenant one with long turns."""
+LONG_TURNS = 2.0
+"""A turn that lasted so many times its length, for one instance, makes its tenant one with long turns for a while."""
 FEWEST_STEPS = 10
 STEPS_A_SLICE, STEPS_A_CALL = 2, 2
 """What a slice and a call count for besides their steps."""
@@ -52,7 +52,13 @@ class Account:
     """Seconds that its turns cost before the first step: a large snapshot is read and written whole."""
     fits: int = 0
     """How many of its instances fit into one turn; 0 where that is not known."""
-    is_long: bool = False
+    lasted: float = 0.0
+    """How long turns of one instance lasted lately, the longest counting most."""
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether single slices of this tenant take longer than a turn."""
+        return bool(self.lasted > LONG_TURNS * settings.WORKFLOW_TURN_SECONDS)
 
     def now(self) -> float:
         """Return what is left of its seconds."""
@@ -67,7 +73,7 @@ class Account:
         self.fixed = (self.fixed + 2 * loading) / 2
         self.cost = (self.cost + max(seconds - 2 * loading, seconds / 4) / steps) / 2
         self.fits = max(1, instances)
-        self.is_long = instances <= 1 and seconds > LONG_TURNS * settings.WORKFLOW_TURN_SECONDS
+        self.lasted = max(0.8 * self.lasted, seconds if instances <= 1 else 0.0)
 
 
 @dataclass(slots=True)

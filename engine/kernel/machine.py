@@ -28,8 +28,10 @@ from engine.kernel.effects import (
     WaitKind,
 )
 from engine.kernel.errors import StepError, error_names, error_record
+from engine.kernel.json_text import write_json
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import Definition
+from engine.kernel.scales import Scales
 from engine.kernel.scope import Names
 from engine.kernel.signals import InstanceFacts, Json, Lent
 from engine.kernel.snapshot import Frame, Snapshot, copied
@@ -114,6 +116,7 @@ class Machine(Tree):
         self.error: ErrorRecord | None = None
         self.version = 0
         self.steps_run = 0
+        self.scales = Scales(lent.weight, lent.largest)
         self.opened: dict[int, Wait] = {}
         self.closed: list[ClosedWait] = []
         self.effects: list[Effect] = []
@@ -230,7 +233,16 @@ class Machine(Tree):
     def is_spent(self) -> bool:
         """Tell whether this slice has done what it may."""
         lent = self.lent
-        return self.steps_run >= lent.max_steps or (lent.stop is not None and bool(lent.stop()))
+        done = self.steps_run >= lent.max_steps or self.scales.is_loaded
+        return done or (lent.stop is not None and bool(lent.stop()))
+
+    def weigh(self, value: Json) -> None:
+        """Count a value that is about to be kept; refuse it where the case would become too large."""
+        self.scales.add(value, self._weight)
+
+    def _weight(self) -> int:
+        """Return how large the case is now."""
+        return len(write_json(self.snapshot().to_json()))
 
     # what became of steps
 

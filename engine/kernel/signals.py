@@ -194,6 +194,10 @@ class Lent:
     max_steps: int = 500
     stop: Any = None
     """A function without arguments; true ends the slice early with a Continue. None: never."""
+    largest: int = 0
+    """How many bytes of JSON an instance may keep; 0: any number."""
+    weight: int = 0
+    """How many it kept before this slice."""
     calendar: Any = None
     """A function of a business calendar's name that gives the calendar, or None where there is none of that name."""
     admit: Any = None

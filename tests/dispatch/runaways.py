@@ -62,15 +62,13 @@ steps:
 GROWING = """
 workflow: growing
 title: Growing
-state: {text: "0123456789abcdef", kept: []}
+state: {all: "a text that is doubled again and again"}
 steps:
   - id: round
     repeat:
       while: "index >= 0"
       max: 1000000
-      steps:
-        - {id: more, set: {text: "${size(state.text) < 200000 ? state.text + state.text : state.text}"}}
-        - {id: keep, set: {kept: "${state.kept + [state.text]}"}}
+      steps: [{id: more, set: {all: ["${state.all}", "${state.all}"]}}]
 """
 CHAIN = "workflow: again\ntitle: Again\nsteps:\n  - {id: on, continue_with: {name: again}}\n"
 SLOW = """
@@ -94,7 +92,7 @@ class Runaway:
 
 RUNAWAYS = {
     "births": Runaway(SPREAD, "spread", 2, items=40),
-    "loops": Runaway(LOOP, "loop", 40),
+    "loops": Runaway(LOOP, "loop", 16),
     "items": Runaway(ITEMS, "items", 4, items=10_000),
     "states": Runaway(GROWING, "growing", 20),
     "chains": Runaway(CHAIN, "again", 6),

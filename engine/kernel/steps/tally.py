@@ -73,6 +73,7 @@ def _for_each(machine: Machine, frame: Frame, step: Step) -> None:
         raise expression_error("`each` must be a list")
     if len(items) > MOST_ITEMS:
         raise expression_error(f"`each` has at most {MOST_ITEMS} items")
+    machine.weigh(items)
     frame.more = {**_counters(0), "todo": [[number, item] for number, item in enumerate(items)], "next": len(items)}
     _listen(machine, frame, step)
     if not items and not frame.more["open"]:
@@ -131,6 +132,7 @@ def _decide_at_once(machine: Machine, frame: Frame, step: Step) -> None:
 
 def _told(machine: Machine, frame: Frame, step: Step, message: Ended) -> None:
     """Count a branch that ended, and see whether that decides."""
+    machine.weigh(message.value)
     count: Any = frame.more
     count["live"] -= 1
     count[_COUNTER[message.outcome]] += 1
