@@ -261,6 +261,8 @@ WORKFLOW_TURN_SECONDS = float(os.environ.get("WORKFLOW_TURN_SECONDS", "0.02"))
 """About how long one transaction of a worker lasts for a tenant that has had much of its time lately; others come in between."""
 WORKFLOW_LONG_TURNS = int(os.environ.get("WORKFLOW_LONG_TURNS", "1"))
 """How many workers at a time may work on tenants of which single instances take longer than such a turn."""
+WORKFLOW_STOP_SECONDS = float(os.environ.get("WORKFLOW_STOP_SECONDS", "7"))
+"""How long a worker that is told to stop waits for its calls under way; what is left is due again after its deadline, under its key."""
 WORKFLOW_LARGEST_STATE = int(os.environ.get("WORKFLOW_LARGEST_STATE", str(8 * 1024**2)))
 """How many bytes of JSON one instance may keep: state, results and items. A step that would keep more is an incident; 0 for any number."""
 WORKFLOW_MOST_DESCENDANTS = int(os.environ.get("WORKFLOW_MOST_DESCENDANTS", "10000"))

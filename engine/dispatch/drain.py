@@ -226,7 +226,8 @@ def _take(
     chosen = calls.choose(asked, loaded)
     intents = take_on_calls(chosen, loaded)
     told = _in_turn([signal for signal in due if signal.type != SignalType.CALL_DUE], claimed)
-    moved = coordinator.deliver_batch(_by_instance(told, loaded), turn.allowance(len(claimed)) if only is None else None)
+    bounds = [turn.allowance(len(claimed))] if only is None else []
+    moved = coordinator.deliver_batch(_by_instance(told, loaded), *bounds)
     for advanced in moved:
         reached_steps(advanced.began)
         if not all(advanced.applied):

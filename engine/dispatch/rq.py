@@ -66,8 +66,6 @@ PATIENCE_SECONDS = 2.0
 LOST = (RedisError, OSError)
 TOLD_EVERY = 0.2
 """How often a process rings for streams: a ring is a round trip that somebody waits for."""
-FINISHING_SECONDS = 30.0
-"""How long a worker that is told to stop waits for the calls under way; what is left is due again after its deadline."""
 AWAY = (OperationalError, InterfaceError, InternalError)
 """How a database says that it cannot serve now; the last is what a server says that became read-only."""
 
@@ -396,7 +394,7 @@ class DrainWorker(SimpleWorker):
         """Wait for calls under way, as far as that can be asked, and leave nothing open."""
         try:
             self._sweeper.leave()
-            self._calls.settle_all(FINISHING_SECONDS)
+            self._calls.settle_all(settings.WORKFLOW_STOP_SECONDS)
         except AWAY:
             log.warning("the database did not answer, calls under way are made again later", calls=self._calls.count)
         super().teardown()
