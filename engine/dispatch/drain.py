@@ -89,6 +89,7 @@ def claim_of(whose: str, *, beside_calls: bool) -> str:
     statement = CLAIM.replace(WHOSE["everybody"], WHOSE[whose])
     return statement.replace(*BESIDE_CALLS) if beside_calls else statement
 
+
 LONG_PLACE = "SELECT pg_try_advisory_xact_lock(%s::int, %s::int)"
 
 DUE = """
@@ -125,9 +126,7 @@ def never() -> bool:
     return False
 
 
-def drain(
-    calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, turns: Turns | None = None
-) -> Drained:
+def drain(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, turns: Turns | None = None) -> Drained:
     """Apply everything due; return after a while even if more is left, so that the caller can look around.
 
     A worker lends its `calls`, which go on after this returns; those of anybody else are awaited here. It lends its `turns` too,
@@ -167,7 +166,9 @@ def drain_once(
     drained.looked_at = time.monotonic()
     calls.cautious = bool(caution.left)
     try:
-        begun, count = _take_cautiously(drained, calls, stop) if calls.cautious else _take_turns(calls, turns or Turns())
+        begun, count = (
+            _take_cautiously(drained, calls, stop) if calls.cautious else _take_turns(calls, turns or Turns())
+        )
     except Exception:
         if is_connection_lost():
             raise

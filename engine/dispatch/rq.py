@@ -141,9 +141,7 @@ def _lower_flag(redis: Redis) -> None:
     redis.delete(FLAG)
 
 
-def look(
-    calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, turns: Turns | None = None
-) -> Drained:
+def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, turns: Turns | None = None) -> Drained:
     """Drain what is due, whether or not anybody announced it; outlive a database that is away for a while."""
     connection.close_at = None  # a worker keeps its connection, and with it the plans of its statements
     close_old_connections()

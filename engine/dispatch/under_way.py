@@ -171,7 +171,7 @@ class CallsUnderWay:
 def _has_room(taken: Counter[UUID], tenant_id: UUID) -> bool:
     """Return whether a tenant may begin one more call: up to its share, or one of few where slow calls take all the room."""
     own, total = taken[tenant_id], taken.total()
-    return own < CALLS_A_TENANT and total < CALLS_AT_ONCE or own < FEW_CALLS and total < MOST_CALLS
+    return (own < CALLS_A_TENANT and total < CALLS_AT_ONCE) or (own < FEW_CALLS and total < MOST_CALLS)
 
 
 def _has_waited_long(signal: Due) -> bool:

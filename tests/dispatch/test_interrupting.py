@@ -48,7 +48,9 @@ def test_cancel_archive_and_stop_act_on_what_runs(committed_cast: Cast, record_p
         assert Instance.objects.get(pk=loops[0].pk).status == "cancelled"
         started(gwen, "again")
         archiving = took(lambda: archive_version(actor=gwen, name="again", number=chain.number))
-        stopping = took(lambda: eventually(lambda: not Signal.objects.filter(instance__template__name="again").exists()))
+        stopping = took(
+            lambda: eventually(lambda: not Signal.objects.filter(instance__template__name="again").exists())
+        )
         worker.send_signal(signal.SIGTERM)
         ending = took(lambda: worker.wait(STOPS_WITHIN))
     told = f"cancel {cancelling:.2f} s, archive {archiving:.2f} + {stopping:.2f} s, SIGTERM {ending:.2f} s"
