@@ -3,8 +3,9 @@
 `wf_signals` is the queue of record. The claim is the lock on the instance's runtime row: rows that another drain holds are
 skipped, and a dead process holds nothing. One pass takes up to a batch of instances, tenants in turn, and applies all due signals
 of each as one slice; the whole batch is one commit, cut when it has lasted long enough. Tenants that have had much of this worker
-lately come after all others, in short turns of their own (engine.dispatch.turns). If that fails, the same instances are taken one by one, so that one bad
-signal never stops its neighbours: a signal whose attempts are used up becomes a dead letter and its instance an incident.
+lately come after all others, in short turns of their own (engine.dispatch.turns). If a batch fails, instances are taken one by
+one, so that one bad signal never stops its neighbours: a signal whose attempts are used up becomes a dead letter and its instance
+an incident.
 
 A call that falls due is not told to the kernel: engine.dispatch.under_way makes it after the commit that took it on, beside the
 drain. Between batches a drain fires schedules (engine.dispatch.clock) and does its share of what operators asked for many rows at

@@ -1,8 +1,8 @@
 """Share a worker's time between tenants: a tenant that has had much of it lately takes turns of its own, and short ones.
 
 A drain measures what each transaction costs and charges the tenants in it by the steps that they ran. What was charged fades
-within seconds. A tenant above `BUSY_SECONDS` is busy: the drain first takes what is due for everybody else, then gives one turn to
-the busy tenant that has had least. So a signal of a quiet tenant waits for one turn at most and never shares its commit with a
+within seconds. A tenant above `BUSY_SECONDS` is busy: the drain first takes what is due for everybody else, then gives one turn
+to the busy tenant that has had least. So a signal of a quiet tenant waits for one turn at most and never shares its commit with a
 runaway. How many steps and instances fit into a turn is learnt from the turns before: most of a step's cost is its rows.
 
 An instance can be so large that a single slice of it is longer than a turn. Only `WORKFLOW_LONG_TURNS` workers at a time work on

@@ -31,7 +31,7 @@ def waking(settings: Any) -> None:
 
 
 def is_moving(instance: Instance) -> Callable[[], bool]:
-    """Return a question: has the worker gone on with this instance since?"""
+    """Return a question that is answered by whether the worker has gone on with this instance since."""
     before = StepRun.objects.filter(instance=instance).count()
     return lambda: StepRun.objects.filter(instance=instance).count() > before
 

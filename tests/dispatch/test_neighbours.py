@@ -19,7 +19,7 @@ from tests.workflows import activated
 
 SHORT = ("loops",)
 PATIENT = 1.0
-"""Seconds: beyond this a neighbour waits for somebody else, however busy the machine is. Before turns it was 1.2 to 12 seconds."""
+"""Seconds: beyond this a neighbour waits for somebody else, however busy the machine is. Before turns it was 1.2 to 12."""
 LARGEST_MB = 400
 
 Record = Callable[[str, object], None]

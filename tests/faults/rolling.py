@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 class Web:
-    """One web process as deploy/workflow-web.service runs it, on a port of its own."""
+    """One web process as deploy/workflow-web@.service runs it, on a port of its own."""
 
     def __init__(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -28,9 +28,7 @@ class Web:
 
     def start(self) -> None:
         """Start it and wait until it serves."""
-        words = [sys.executable, "-m", "uvicorn", "workflowplatform.asgi:application", "--host", "127.0.0.1",
-                 "--port", str(self.port), "--lifespan", "off", "--timeout-graceful-shutdown", "10",
-                 "--log-level", "warning"]  # fmt: skip
+        words = [sys.executable, "-m", "workflowplatform.services.web", f"127.0.0.1:{self.port}"]
         self.process = subprocess.Popen(words, cwd=ROOT, env=environment(), start_new_session=True)
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
