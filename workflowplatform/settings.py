@@ -264,7 +264,7 @@ WORKFLOW_LONG_TURNS = int(os.environ.get("WORKFLOW_LONG_TURNS", "1"))
 WORKFLOW_STOP_SECONDS = float(os.environ.get("WORKFLOW_STOP_SECONDS", "7"))
 """How many seconds a worker that is told to stop waits for its calls; what is left is made again after its deadline."""
 WORKFLOW_LARGEST_STATE = int(os.environ.get("WORKFLOW_LARGEST_STATE", str(8 * 1024**2)))
-"""How many bytes of JSON one instance may keep. A step that would keep more is an incident; 0 for any number."""
+"""How many characters of JSON one instance may keep. A step that would keep more is an incident; 0 for any number."""
 WORKFLOW_MOST_DESCENDANTS = int(os.environ.get("WORKFLOW_MOST_DESCENDANTS", "10000"))
 """How many instances may come of one: its children and theirs, and what they start by themselves without ever having waited."""
 WORKFLOW_LONGEST_CHAIN = int(os.environ.get("WORKFLOW_LONGEST_CHAIN", "1000"))

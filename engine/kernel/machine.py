@@ -28,10 +28,9 @@ from engine.kernel.effects import (
     WaitKind,
 )
 from engine.kernel.errors import StepError, error_names, error_record
-from engine.kernel.json_text import write_json
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import Definition
-from engine.kernel.scales import Scales
+from engine.kernel.scales import Scales, weight_of
 from engine.kernel.scope import Names
 from engine.kernel.signals import InstanceFacts, Json, Lent
 from engine.kernel.snapshot import Frame, Snapshot, copied
@@ -242,7 +241,7 @@ class Machine(Tree):
 
     def _weight(self) -> int:
         """Return how large the case is now."""
-        return len(write_json(self.snapshot().to_json()))
+        return weight_of(self.snapshot().to_json(), self.lent.largest)
 
     # what became of steps
 

@@ -1,6 +1,6 @@
 """Keep a case from becoming so large that it takes the memory and the time of all others.
 
-Every value that a case keeps is weighed as JSON text before it is kept. What was kept before is known from the text that was
+Every value that a case keeps is weighed before it is kept. What was kept before is known from the text that was
 read; what is dropped meanwhile is not, so where the sum is too large the case is weighed as it is, and only then refused. What
 one slice writes is bounded too: old and new values also stand in the history.
 """
@@ -8,10 +8,7 @@ one slice writes is bounded too: old and new values also stand in the history.
 from collections.abc import Callable
 
 from engine.kernel.errors import ErrorClass, StepError
-from engine.kernel.json_text import write_json
 from engine.kernel.signals import Json
-
-LIGHT = (type(None), bool, int, float)
 
 
 class Scales:
@@ -41,37 +38,22 @@ class Scales:
 
 
 def weight_of(value: Json, enough: int) -> int:
-    """Return how many bytes of JSON text a value is; one that is made of itself many times over is not written out whole."""
-    if isinstance(value, str):
-        return len(value) + 2
-    if isinstance(value, LIGHT):
-        return 8
-    return _walked(value, enough) if _is_shared(value) else len(write_json(value))
-
-
-def _is_shared(value: Json) -> bool:
-    """Return whether a list or an object holds large parts: those are counted one by one, so that nobody writes a bomb out."""
-    parts = value.values() if isinstance(value, dict) else value
-    return any(isinstance(part, list | dict) for part in parts)
-
-
-def _walked(value: Json, enough: int) -> int:
-    """Add up the parts until it is known to be too much."""
-    total, open_parts = 0, [value]
-    while open_parts and total <= enough:
-        part = open_parts.pop()
+    """Return about how many characters of JSON text a value is; what is known to be too much is not counted to its end."""
+    total, parts = 0, [value]
+    while parts and total <= enough:
+        part = parts.pop()
         if isinstance(part, dict):
-            open_parts.extend(part.values())
-            total += sum(len(key) + 4 for key in part)
+            parts.extend(part.values())
+            total += 2 + sum(len(str(key)) + 4 for key in part)
         elif isinstance(part, list):
-            open_parts.extend(part)
+            parts.extend(part)
             total += 2 + len(part)
         else:
-            total += len(part) + 2 if isinstance(part, str) else 8
+            total += len(part) + 2 if isinstance(part, str) else 6
     return total
 
 
 TOO_LARGE = (
-    "An instance keeps at most {most} bytes of data (WORKFLOW_LARGEST_STATE). Keep less: put files into attachments, "
+    "An instance keeps at most {most} characters of data (WORKFLOW_LARGEST_STATE). Keep less: put files into attachments, "
     "and only what later steps need into state and results."
 )

@@ -195,7 +195,7 @@ class Lent:
     stop: Any = None
     """A function without arguments; true ends the slice early with a Continue. None: never."""
     largest: int = 0
-    """How many bytes of JSON an instance may keep; 0: any number."""
+    """How many characters of JSON an instance may keep; 0: any number."""
     weight: int = 0
     """How many it kept before this slice."""
     calendar: Any = None
