@@ -16,8 +16,10 @@ from engine.kernel.effects import Slice
 from engine.models import Instance
 from engine.projection import Loaded
 
-LEAST_SECONDS, LEAST_STEPS = 0.01, 50
+LEAST_SECONDS, LEAST_STEPS = 0.005, 10
 """What a slice has in any case, however many there are in its transaction."""
+STEPS_A_BIRTH = 5
+"""How many steps the rows of a new instance are worth."""
 
 Refusal = tuple[str, str]
 
@@ -29,19 +31,33 @@ class Allowance:
     slices: int = 1
     """How many instances it was asked to move."""
     births: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_BIRTHS)
+    lined_up: int = 0
+    """How many instances were asked for so far: what cannot run here is written nevertheless."""
     steps: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_STEPS)
-    stop_at: float = field(default_factory=lambda: time.monotonic() + settings.WORKFLOW_TRANSACTION_SECONDS)
+    seconds: float = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_SECONDS)
+    began_at: float = field(default_factory=time.monotonic)
     families: dict[UUID, int] = field(default_factory=dict)
     """How many descendants each family has that was asked after."""
+    _most_births: int = 0
+
+    def __post_init__(self) -> None:
+        self._most_births = self.births
+
+    @classmethod
+    def for_turn(cls, slices: int, steps: int, seconds: float) -> "Allowance":
+        """Return the allowance of a worker's turn: shorter than that of a transaction for which somebody waits."""
+        births = max(2, min(settings.WORKFLOW_TRANSACTION_BIRTHS, steps // STEPS_A_BIRTH))
+        seconds = min(seconds, settings.WORKFLOW_TRANSACTION_SECONDS)
+        return cls(slices=slices, births=births, steps=min(steps, settings.WORKFLOW_TRANSACTION_STEPS), seconds=seconds)
 
     @property
     def is_left(self) -> bool:
-        return self.steps > 0 and time.monotonic() < self.stop_at
+        return self.steps > 0 and time.monotonic() < self.began_at + self.seconds
 
     @property
     def slice_seconds(self) -> float:
         """Say how long one slice may take: a share of the whole where there are many."""
-        share: float = settings.WORKFLOW_TRANSACTION_SECONDS / self.slices
+        share = self.seconds / self.slices
         return min(settings.WORKFLOW_SLICE_SECONDS, max(share, LEAST_SECONDS))
 
     @property
@@ -55,8 +71,9 @@ class Allowance:
 
     def take_birth(self) -> bool:
         """Take the place of one instance that begins to run here, if any is left."""
+        crowded = self.lined_up >= 2 * self._most_births
         self.births -= 1
-        return self.births >= 0 and self.is_left
+        return self.births >= 0 and self.is_left and not crowded
 
     def refusing(self, loaded: Loaded) -> Callable[[bool, bool], Refusal | None]:
         """Make what the kernel asks before a step starts one more instance."""

@@ -19,6 +19,8 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from engine.admission import admit_next, queue_newborn
 from engine.allowance import Allowance
 from engine.audit import Chain, database_now
@@ -186,6 +188,7 @@ def loaded_of(row: tuple[Any, ...]) -> Loaded:
         hops=hops,
         limited=limited,
         input=_json(values),
+        weight=len(snapshot),
     )
 
 
@@ -208,6 +211,8 @@ def lend(loaded: Loaded, perform: Performer | None = None, allowance: Allowance 
         now=loaded.now,
         max_steps=allowance.slice_steps,
         stop=lambda: time.monotonic() > stop_at,
+        largest=settings.WORKFLOW_LARGEST_STATE,
+        weight=loaded.weight,
         admit=admitting(loaded.tenant_id, loaded.now),
         has_place=entered(loaded.instance_id),
         calendar=lambda name: calendar_named(loaded.tenant_id, name),
@@ -284,6 +289,7 @@ class Family:
     def _follow(self, life: Life, turn: Stage) -> None:
         """Line up what a turn asks for: births, answers of what could not be born, and its own end for its parent."""
         for born in _births(turn):
+            self.allowance.lined_up += 1
             if born.limited:
                 life.stage.waiting.append(born)
             else:
@@ -492,11 +498,18 @@ def deliver_held(loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, b
     return _commit(batch, _run(batch, loaded, deliveries, actor))[0]
 
 
-def deliver_batch(claimed: Sequence[tuple[Loaded, Sequence[Delivery]]]) -> list[Advanced]:
-    """Apply what is due for many claimed instances and write it all in one statement."""
+def deliver_batch(
+    claimed: Sequence[tuple[Loaded, Sequence[Delivery]]], turn: Allowance | None = None
+) -> list[Advanced]:
+    """Apply what is due for many claimed instances and write it all in one statement.
+
+    Where a turn's allowance is given, instances for which nothing is left of it are left as they are, but never the first.
+    """
     batch = Batch()
     stages: list[Stage] = []
-    allowance = Allowance(slices=max(len(claimed), 1))
+    allowance = turn or Allowance(slices=max(len(claimed), 1))
     for loaded, deliveries in claimed:
+        if turn and stages and not turn.is_left:
+            break
         stages += _run(batch, loaded, deliveries, engine_actor(loaded.tenant_id), allowance)
     return _commit(batch, stages) if stages else []

@@ -282,6 +282,14 @@ WORKFLOW_TRANSACTION_BIRTHS = int(os.environ.get("WORKFLOW_TRANSACTION_BIRTHS", 
 WORKFLOW_TRANSACTION_STEPS = int(os.environ.get("WORKFLOW_TRANSACTION_STEPS", "2000"))
 WORKFLOW_TRANSACTION_SECONDS = float(os.environ.get("WORKFLOW_TRANSACTION_SECONDS", "0.5"))
 """How many instances run from their start in one transaction, and how much follows in it; the rest is queued."""
+WORKFLOW_TURN_SECONDS = float(os.environ.get("WORKFLOW_TURN_SECONDS", "0.02"))
+"""About how long one transaction of a worker lasts for a tenant that has had much of its time lately; others come in between."""
+WORKFLOW_LONG_TURNS = int(os.environ.get("WORKFLOW_LONG_TURNS", "1"))
+"""How many workers at a time may work on tenants of which single instances take longer than such a turn."""
+WORKFLOW_STOP_SECONDS = float(os.environ.get("WORKFLOW_STOP_SECONDS", "7"))
+"""How many seconds a worker that is told to stop waits for its calls; what is left is made again after its deadline."""
+WORKFLOW_LARGEST_STATE = int(os.environ.get("WORKFLOW_LARGEST_STATE", str(8 * 1024**2)))
+"""How many characters of JSON one instance may keep. A step that would keep more is an incident; 0 for any number."""
 WORKFLOW_MOST_DESCENDANTS = int(os.environ.get("WORKFLOW_MOST_DESCENDANTS", "10000"))
 """How many instances may come of one: its children and theirs, and what they start by themselves without ever having waited."""
 WORKFLOW_LONGEST_CHAIN = int(os.environ.get("WORKFLOW_LONGEST_CHAIN", "1000"))

@@ -2,9 +2,11 @@
 
 `wf_signals` is the queue of record. The claim is the lock on the instance's runtime row: rows that another drain holds are
 skipped, and a dead process holds nothing. One pass takes up to a batch of instances, tenants in turn, and applies all due signals
-of each as one slice; the whole batch is one commit. If that fails, the same instances are taken one by one, and the signals of
-one that fails again one at a time, so that one bad signal never stops its neighbours: a signal whose attempts are used up becomes
-a dead letter and its instance an incident. A signal that has failed before is taken alone, after its attempt was counted.
+of each as one slice; the whole batch is one commit, cut when it has lasted long enough. Tenants that have had much of this worker
+lately come after all others, in short turns of their own (engine.dispatch.turns). If a batch fails, instances are taken one by
+one, and the signals of one that fails again one at a time, so that one bad signal never stops its neighbours: a signal whose
+attempts are used up becomes a dead letter and its instance an incident. A signal that has failed before is taken alone, after its
+attempt was counted.
 
 A call that falls due is not told to the kernel: engine.dispatch.under_way makes it after the commit that took it on, beside the
 drain. Between batches a drain fires schedules (engine.dispatch.clock) and does its share of what operators asked for many rows at
@@ -15,7 +17,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -34,6 +36,7 @@ from engine.dispatch.calls import Intent, take_on_calls
 from engine.dispatch.clock import ClockHand
 from engine.dispatch.due import SIGNALS_A_SLICE, Due, happening_of, read_payload
 from engine.dispatch.poison import caution, count_attempt, count_beforehand
+from engine.dispatch.turns import LOCK_CLASS, Turn, Turns, cut_to_load
 from engine.dispatch.under_way import CallsUnderWay
 from engine.kernel.signals import SignalType
 from engine.models import Signal
@@ -55,25 +58,41 @@ QUICK = 0.01
 CLAIM = """
 WITH turns AS (
   SELECT d.instance_id, row_number() OVER (PARTITION BY t.id ORDER BY d.due_at) AS turn, d.due_at
-  FROM wf_tenants t CROSS JOIN LATERAL (
+  FROM (SELECT id FROM wf_tenants) t CROSS JOIN LATERAL (
     SELECT s.instance_id, min(s.due_at) AS due_at FROM (
       SELECT instance_id, due_at FROM wf_signals
       WHERE tenant_id = t.id AND due_at <= (SELECT clock_timestamp())
       ORDER BY due_at LIMIT %(scan)s) s
     GROUP BY s.instance_id) d)
-SELECT r.instance_id FROM (SELECT instance_id FROM turns ORDER BY turn, due_at) t CROSS JOIN LATERAL (
-  SELECT instance_id FROM wf_runtime_states WHERE instance_id = t.instance_id FOR NO KEY UPDATE SKIP LOCKED) r
+SELECT r.instance_id, r.size FROM (SELECT instance_id FROM turns ORDER BY turn, due_at) t CROSS JOIN LATERAL (
+  SELECT instance_id, pg_column_size(snapshot) AS size FROM wf_runtime_states
+  WHERE instance_id = t.instance_id FOR NO KEY UPDATE SKIP LOCKED) r
 LIMIT %(batch)s
 """
 """The time is asked in a query of its own, once: compared with the clock itself, an index would be read through all that lies in
 the future. The lock is taken inside, row by row, so that whatever the planner knows of the tables it looks up and locks no more
 rows than a batch."""
 
-CLAIM_BESIDE = CLAIM.replace(
+BESIDE_CALLS = (
     "ORDER BY due_at LIMIT",
     "AND (type <> 'CallDue' OR %(room)s AND tenant_id <> ALL(%(full)s::uuid[]))\n      ORDER BY due_at LIMIT",
 )
 """The same without the calls for which there is no room now: nothing else may wait behind them."""
+WHOSE = {
+    "everybody": "SELECT id FROM wf_tenants",
+    "quiet": "SELECT id FROM wf_tenants WHERE id <> ALL(%(tenants)s::uuid[])",
+    "one": "SELECT unnest(%(tenants)s::uuid[]) AS id",
+}
+
+
+@cache
+def claim_of(whose: str, *, beside_calls: bool) -> str:
+    """Return the statement that claims for these tenants."""
+    statement = CLAIM.replace(WHOSE["everybody"], WHOSE[whose])
+    return statement.replace(*BESIDE_CALLS) if beside_calls else statement
+
+
+LONG_PLACE = "SELECT pg_try_advisory_xact_lock(%s::int, %s::int)"
 
 DUE = """
 SELECT id, instance_id, type, coalesce(waiting_token, 0), payload, attempts FROM (
@@ -116,20 +135,22 @@ def never() -> bool:
 
 
 @crossing("drain")
-def drain(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never) -> Drained:
+def drain(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, turns: Turns | None = None) -> Drained:
     """Apply everything due; return after a while even if more is left, so that the caller can look around.
 
-    A worker lends its `calls`, which go on after this returns; those of anybody else are awaited here.
+    A worker lends its `calls`, which go on after this returns; those of anybody else are awaited here. It lends its `turns` too,
+    in which it remembers how much of its time each tenant has had.
     """
+    turns = turns or Turns()
     if calls is None:
         calls = CallsUnderWay()
-        drained = _drain(calls, stop, awaiting=True)
+        drained = _drain(calls, stop, turns, awaiting=True)
         calls.settle_all()
         return drained
-    return _drain(calls, stop, awaiting=False)
+    return _drain(calls, stop, turns, awaiting=False)
 
 
-def _drain(calls: CallsUnderWay, stop: Callable[[], bool], *, awaiting: bool) -> Drained:
+def _drain(calls: CallsUnderWay, stop: Callable[[], bool], turns: Turns, *, awaiting: bool) -> Drained:
     drained = Drained()
     stop_at = time.monotonic() + MAX_SECONDS
     clock, hand = ClockHand(), BulkHand()
@@ -137,7 +158,7 @@ def _drain(calls: CallsUnderWay, stop: Callable[[], bool], *, awaiting: bool) ->
         drained.started += clock.take_turn()
         rows = hand.take_turn()
         drained.rows += rows
-        if drain_once(drained, calls, stop) or rows:
+        if drain_once(drained, calls, stop, turns) or rows:
             continue
         if not (awaiting and calls.count):
             return drained
@@ -146,7 +167,9 @@ def _drain(calls: CallsUnderWay, stop: Callable[[], bool], *, awaiting: bool) ->
     return drained
 
 
-def drain_once(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool] = never) -> bool:
+def drain_once(
+    drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool] = never, turns: Turns | None = None
+) -> bool:
     """Deliver what calls brought and take one batch; tell whether there was anything to do."""
     desk.board.note()
     settled = calls.settle()
@@ -154,7 +177,10 @@ def drain_once(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool] 
     drained.looked_at = time.monotonic()
     calls.cautious = bool(caution.left)
     try:
-        begun, count = _take_cautiously(drained, calls, stop) if calls.cautious else _take_batch(drained, calls, stop)
+        if calls.cautious:
+            begun, count = _take_cautiously(drained, calls, stop)
+        else:
+            begun, count = _take_turns(drained, calls, stop, turns or Turns())
     except Exception:
         if is_connection_lost():
             raise
@@ -168,14 +194,29 @@ def drain_once(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool] 
     return bool(count or begun or settled)
 
 
-def _take_batch(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
-    """Take a batch, then what stood aside from it: instances with a signal that has failed before."""
+def _take_turns(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool], turns: Turns) -> tuple[int, int]:
+    """Take a batch of what is due for quiet tenants, then one turn of the busy tenant that has had least and has anything due."""
+    busy = turns.busy()
+    take = partial(_take_turn, drained, calls, stop, turns)
+    begun, count = take(turns.for_quiet(busy))
+    for tenant_id in busy:
+        called, applied = take(turns.for_busy(tenant_id))
+        if called or applied:
+            return begun + called, count + applied
+    return begun, count
+
+
+def _take_turn(
+    drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool], turns: Turns, turn: Turn
+) -> tuple[int, int]:
+    """Take one turn, charge what it cost, then take what stood aside: instances with a signal that has failed before."""
     aside: list[UUID] = []
-    begun, count = _take_and_begin(calls, aside=aside)
+    begun, count = _take_and_begin(calls, turn=turn, aside=aside)
+    turns.charge(turn)
     for instance_id in aside:
         if not stop():
-            more_begun, more = _take_counted(instance_id, drained, calls)
-            begun, count = begun + more_begun, count + max(more, 1)
+            called, applied = _take_counted(instance_id, drained, calls)
+            begun, count = begun + called, count + max(applied, 1)
     return begun, count
 
 
@@ -183,13 +224,14 @@ def _take_and_begin(
     calls: CallsUnderWay,
     only: UUID | None = None,
     *,
+    turn: Turn | None = None,
     most: int = SIGNALS_A_SLICE,
     counted: UUID | None = None,
     aside: list[UUID] | None = None,
 ) -> tuple[int, int]:
     """Take a batch, or one instance, and begin its calls: what is taken next finds the room that they leave."""
     try:
-        intents, count = _take(settings.WORKFLOW_DRAIN_BATCH, calls, only, most=most, counted=counted, aside=aside)
+        intents, count = _take(calls, only, turn=turn, most=most, counted=counted, aside=aside)
         desk.board.note()  # a call's attempt is counted by now
         calls.begin(intents)
     except Exception:
@@ -201,16 +243,20 @@ def _take_and_begin(
 
 @in_one_transaction
 def _take(
-    batch: int,
     calls: CallsUnderWay,
     only: UUID | None = None,
     *,
+    turn: Turn | None = None,
     most: int = SIGNALS_A_SLICE,
     counted: UUID | None = None,
     aside: list[UUID] | None = None,
 ) -> tuple[list[Intent], int]:
     """Claim, apply and commit one batch; return the calls that it took on and the number of other signals settled."""
-    claimed = _claim(batch, calls) if only is None else coordinator.lock([only])
+    turn = turn or Turn(instances=settings.WORKFLOW_DRAIN_BATCH)
+    turn.ran.clear()
+    if aside is not None:
+        aside.clear()  # of a try that was rolled back
+    claimed = _claim(turn, calls) if only is None else coordinator.lock([only])
     if not claimed:
         return [], 0
     desk.board.note(() if counted else claimed)
@@ -218,18 +264,23 @@ def _take(
     transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
     found, loaded = _load(claimed, most, counted)
     found = _without_failed(found, aside)
+    turn.loading = time.monotonic() - turn.began_at
     reached(Boundary.LOADED)
     due = _hold_still(found, loaded)
     asked = _in_turn([signal for signal in due if signal.type == SignalType.CALL_DUE], claimed)
     chosen = calls.choose(asked, loaded)
     intents = take_on_calls(chosen, loaded)
-    told = [signal for signal in due if signal.type != SignalType.CALL_DUE]
-    for advanced in coordinator.deliver_batch(_by_instance(told, loaded)):
+    told = _in_turn([signal for signal in due if signal.type != SignalType.CALL_DUE], claimed)
+    bounds = [turn.allowance(len(claimed))] if only is None else []
+    moved = coordinator.deliver_batch(_by_instance(told, loaded), *bounds)
+    for advanced in moved:
         reached_steps(advanced.began)
         if not all(advanced.applied):
             _tell_stale(advanced, told)
     reached(Boundary.BEFORE_COMMIT)
-    left = len(asked) - len(chosen)
+    turn.note(loaded, moved, intents)
+    moved_ids = {advanced.instance_id for advanced in moved}
+    left = len(asked) - len(chosen) + sum(signal.instance_id not in moved_ids for signal in told)
     return intents, len(found) - left - len(intents)
 
 
@@ -247,12 +298,25 @@ def _tell_stale(advanced: Advanced, told: Iterable[Due]) -> None:
             log.info("a signal was stale", instance=str(signal.instance_id), signal=str(signal.id), type=signal.type)
 
 
-def _claim(batch: int, calls: CallsUnderWay) -> list[UUID]:
-    values: dict[str, Any] = {"batch": batch, "scan": batch * 4}
+def _claim(turn: Turn, calls: CallsUnderWay) -> list[UUID]:
+    """Claim what a turn may take: no more than fits into it, and no more than should be in memory at once."""
+    values: dict[str, Any] = {"batch": turn.instances, "scan": turn.instances * 4}
+    whose = "one" if turn.tenant_id else "quiet" if turn.busy else "everybody"
+    if whose != "everybody":
+        values["tenants"] = [turn.tenant_id] if turn.tenant_id else turn.busy
+    if turn.is_long and not _may_take_long():
+        return []
     full = calls.full_tenants()
-    if full or not calls.has_room:
-        return [row[0] for row in run_hot(CLAIM_BESIDE, values | {"room": calls.has_room, "full": full})]
-    return [row[0] for row in run_hot(CLAIM, values)]
+    beside_calls = bool(full or not calls.has_room)
+    if beside_calls:
+        values |= {"room": calls.has_room, "full": full}
+    return cut_to_load(run_hot(claim_of(whose, beside_calls=beside_calls), values))
+
+
+def _may_take_long() -> bool:
+    """Return whether one more worker may now work on what takes longer than a turn; the place is kept until the commit."""
+    places: int = settings.WORKFLOW_LONG_TURNS
+    return any(run_hot(LONG_PLACE, [LOCK_CLASS, number])[0][0] for number in range(places))
 
 
 def _load(
@@ -301,7 +365,7 @@ def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
 def _take_cautiously(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
     """Take one signal after the other, each attempt counted beforehand and each call begun alone."""
     with transaction.atomic():
-        claimed = _claim(1, calls)
+        claimed = _claim(Turn(instances=1), calls)
     begun = count = 0
     for instance_id in claimed:
         caution.left -= 1
@@ -332,7 +396,7 @@ def _count_failure(instance_id: UUID, error: Exception, drained: Drained, counte
 def _take_one_by_one(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
     """Redo a failed batch instance by instance; count the attempt of each that fails by itself."""
     with transaction.atomic():
-        claimed = _claim(settings.WORKFLOW_DRAIN_BATCH, calls)
+        claimed = _claim(Turn(instances=settings.WORKFLOW_DRAIN_BATCH), calls)
     return _take_each(claimed, drained, calls, stop)
 
 

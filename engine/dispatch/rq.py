@@ -42,6 +42,7 @@ from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
 from engine.dispatch.retention import Sweeper
+from engine.dispatch.turns import Turns
 from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
 from engine.outbox import TOLD
@@ -68,8 +69,6 @@ PATIENCE_SECONDS = 2.0
 LOST = (RedisError, OSError)
 TOLD_EVERY = 0.2
 """How often a process rings for streams: a ring is a round trip that somebody waits for."""
-FINISHING_SECONDS = 30.0
-"""How long a worker that is told to stop waits for the calls under way; what is left is due again after its deadline."""
 AWAY = (OperationalError, InterfaceError, InternalError)
 """How a database says that it cannot serve now; the last is what a server says that became read-only."""
 
@@ -145,12 +144,12 @@ def _lower_flag(redis: Redis) -> None:
     redis.delete(FLAG)
 
 
-def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never) -> Drained:
+def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, turns: Turns | None = None) -> Drained:
     """Drain what is due, whether or not anybody announced it; outlive a database that is away for a while."""
     connection.close_at = None  # a worker keeps its connection, and with it the plans of its statements
     close_old_connections()
     try:
-        drained = drain(calls, stop)
+        drained = drain(calls, stop, turns)
     except AWAY as error:
         _tell_away(error)
         connection.close()
@@ -204,6 +203,7 @@ class DrainWorker(SimpleWorker):
         self._sweeper = Sweeper()
         self._roots = RootMaker()
         self._calls = CallsUnderWay()
+        self._turns = Turns()
 
     def _set_connection(self, connection: Redis) -> Redis:
         """Ask Redis for no longer than the longest look, where RQ would wait for minutes."""
@@ -328,7 +328,9 @@ class DrainWorker(SimpleWorker):
 
     def _look(self, *, lasting: bool) -> Drained:
         """Drain; calls go on beside a lasting worker, one that ends with the queue waits for them."""
-        return look(self._calls if lasting else None, lambda: bool(self._stop_requested) or self._should_leave)
+        return look(
+            self._calls if lasting else None, lambda: bool(self._stop_requested) or self._should_leave, self._turns
+        )
 
     def _woken_by(self, job: Job, *, lasting: bool) -> None:
         """Drain on being woken. The job itself is dropped, never run: what it names is only worth a line in the log."""
@@ -426,7 +428,7 @@ class DrainWorker(SimpleWorker):
         try:
             self._sweeper.leave()
             self._roots.leave()
-            self._calls.settle_all(FINISHING_SECONDS)
+            self._calls.settle_all(settings.WORKFLOW_STOP_SECONDS)
         except AWAY:
             log.warning("the database did not answer, calls under way are made again later", calls=self._calls.count)
         super().teardown()

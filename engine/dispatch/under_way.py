@@ -30,6 +30,10 @@ log = structlog.get_logger(__name__)
 
 CALLS_A_TENANT = CALLS_AT_ONCE // 2
 """How many calls of one tenant a worker makes side by side: the rest of its room is for the others."""
+MOST_CALLS = 4 * CALLS_AT_ONCE
+"""How many calls a worker makes in all while slow ones take its room: the rest is for tenants that have few under way."""
+FEW_CALLS = 2
+"""How many calls a tenant may have under way when there is no other room left."""
 GIVE_UP_AFTER = 2.0
 """Seconds beyond a call's time after which nobody waits for it any more; its signal is due again later than that."""
 ALONE_SECONDS = 5.0
@@ -81,7 +85,7 @@ class CallsUnderWay:
     @property
     def has_room(self) -> bool:
         """Tell whether any call can be begun now."""
-        return self.count < CALLS_AT_ONCE and not self.is_spoiled and not any(call.wants_alone for call in self._calls)
+        return self.count < MOST_CALLS and not self.is_spoiled and not any(call.wants_alone for call in self._calls)
 
     @property
     def is_spoiled(self) -> bool:
@@ -91,7 +95,8 @@ class CallsUnderWay:
 
     def full_tenants(self) -> list[UUID]:
         """Return whose calls have all the room that they may have."""
-        return [tenant_id for tenant_id, count in self._by_tenant().items() if count >= CALLS_A_TENANT]
+        taken = self._by_tenant()
+        return [tenant_id for tenant_id in taken if not _has_room(taken, tenant_id)]
 
     def choose(self, due: Sequence[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
         """Choose what to begin of the calls that fell due, in their order; a doubtful one is made alone.
@@ -111,7 +116,7 @@ class CallsUnderWay:
         chosen, taken = [], self._by_tenant()
         for signal in due:
             tenant_id = loaded[signal.instance_id].tenant_id
-            if not signal.attempts and taken.total() < CALLS_AT_ONCE and taken[tenant_id] < CALLS_A_TENANT:
+            if not signal.attempts and _has_room(taken, tenant_id):
                 chosen.append(signal)
                 taken[tenant_id] += 1
         return chosen
@@ -172,6 +177,12 @@ class CallsUnderWay:
             raise error
         log.error("a call could not be made, it is due again later", error=type(error).__name__, **names)
         return None
+
+
+def _has_room(taken: Counter[UUID], tenant_id: UUID) -> bool:
+    """Return whether a tenant may begin one more call: up to its share, or one of few where slow calls take all the room."""
+    own, total = taken[tenant_id], taken.total()
+    return (own < CALLS_A_TENANT and total < CALLS_AT_ONCE) or (own < FEW_CALLS and total < MOST_CALLS)
 
 
 def _has_waited_long(signal: Due) -> bool:

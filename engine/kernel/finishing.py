@@ -67,6 +67,7 @@ def succeed(machine: Machine, frame: Frame, value: Json, status: StepStatus | No
     """End a step as a success, keep its result, remember how to undo it, and say where the flow goes on."""
     try:
         to = way_on(machine, frame, value)
+        machine.weigh(value)
     except StepError as problem:
         fail(machine, frame, problem.record(frame.step, frame.attempt))
         return

@@ -103,7 +103,7 @@ def advance(
             applied[-1] = pending or len(machine.trace) > told
     bar_people(machine)
     machine.forget_names()  # names and machine hold each other: let go, or every slice waits for the garbage collector
-    return _slice(machine, tuple(applied), tuple(kept), more)
+    return _slice(machine, tuple(applied), tuple(kept), more and machine.status not in TERMINAL_INSTANCE)
 
 
 def _was_awaited(happening: Happening) -> bool:
@@ -130,9 +130,14 @@ def _run(machine: Machine) -> bool:
 
 
 def _must_stop(machine: Machine) -> bool:
-    """Stop early when enough was done, but never while an error is on its way up that may become an incident."""
+    """Stop early when enough was done, but never while an error is on its way up that may become an incident.
+
+    Nor while the case itself ends: a cancel that somebody waits for is over when it is answered.
+    """
+    if not machine.is_spent:
+        return False
     on_its_way = (one for one in machine.queue if one.outcome == FAILED and not is_counted(machine, one.parent))
-    return machine.is_spent and next(on_its_way, None) is None
+    return next(on_its_way, None) is None and not any(one.parent == 0 for one in machine.queue)
 
 
 def _tell(machine: Machine, message: Ended) -> None:

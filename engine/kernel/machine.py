@@ -30,6 +30,7 @@ from engine.kernel.effects import (
 from engine.kernel.errors import StepError, error_names, error_record
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import Definition
+from engine.kernel.scales import Scales, weight_of
 from engine.kernel.scope import Names
 from engine.kernel.signals import InstanceFacts, Json, Lent
 from engine.kernel.snapshot import Frame, Snapshot, copied
@@ -121,6 +122,7 @@ class Machine(Tree):
         self.made = 0
         self.made_before = 0
         """What had been made when the act under way began: a step, or what follows from one."""
+        self.scales = Scales(lent.weight, lent.largest)
         self.opened: dict[int, Wait] = {}
         self.closed: list[ClosedWait] = []
         self.effects: list[Effect] = []
@@ -240,15 +242,22 @@ class Machine(Tree):
     def is_spent(self) -> bool:
         """Tell whether this slice has done what it may."""
         lent = self.lent
-        if self.steps_run >= lent.max_steps or self.made > lent.max_made:
-            return True
-        return lent.stop is not None and bool(lent.stop())
+        done = self.steps_run >= lent.max_steps or self.made > lent.max_made or self.scales.is_loaded
+        return done or (lent.stop is not None and bool(lent.stop()))
 
     def spend(self, made: int) -> None:
         """Count the size of a value; one act that makes too many fails, many acts stop the slice early."""
         self.made += made
         if self.made - self.made_before > LARGEST_ACT:
             raise StepError("expression", "too_much", f"a step makes at most {LARGEST_ACT:,} characters at once")
+
+    def weigh(self, value: Json) -> None:
+        """Count a value that is about to be kept; refuse it where the case would become too large."""
+        self.scales.add(value, self._weight)
+
+    def _weight(self) -> int:
+        """Return how large the case is now."""
+        return weight_of(self.snapshot().to_json(), self.lent.largest)
 
     # what became of steps
 

@@ -201,6 +201,10 @@ class Lent:
     """How much the values of one slice may measure together before it stops early, in characters."""
     stop: Any = None
     """A function without arguments; true ends the slice early with a Continue. None: never."""
+    largest: int = 0
+    """How many characters of JSON an instance may keep; 0: any number."""
+    weight: int = 0
+    """How many it kept before this slice."""
     calendar: Any = None
     """A function of a business calendar's name that gives the calendar, or None where there is none of that name."""
     admit: Any = None

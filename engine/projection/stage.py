@@ -46,6 +46,8 @@ class Loaded:
     """How many links without a wait led to it: starts by `continue_with` and by events."""
     limited: bool = False
     """Whether a limit counts this instance, so that its end frees a slot."""
+    weight: int = 0
+    """How many bytes its snapshot was, as it was read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,21 @@ def test_as_many_slow_calls_as_a_tenant_may_have_leave_room_for_the_next_tenant(
     assert [heard(one) for one in slow] == ["in time"] * len(slow)
 
 
+def test_slow_calls_of_two_tenants_leave_room_for_a_third(house: Cast, hold: Hold) -> None:
+    activated(house.actor("zoe"), CALL)
+    slow = [started(house.actor(name), "slow", word="x") for name in ("ada", "stan") for _ in range(CALLS_A_TENANT + 1)]
+    calls = CallsUnderWay()
+    third: list[Instance] = []
+    hold(lambda: bool(third) and Instance.objects.filter(pk=third[0].pk, status="completed").exists())
+    drain(calls)
+    assert calls.count == CALLS_AT_ONCE
+    third.append(started(house.actor("zoe"), "call", word="quick"))
+    drain(calls)
+    calls.settle_all()
+    drain()
+    assert [heard(one) for one in slow] == ["in time"] * len(slow)
+
+
 def test_calls_are_taken_on_tenants_in_turn(house: Cast) -> None:
     for _ in range(2 * CALLS_A_TENANT):
         started(house.actor("ada"), "call", word="many")

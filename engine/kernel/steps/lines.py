@@ -69,6 +69,7 @@ def _items(machine: Machine, frame: Frame, step: Step) -> Json:
         items = step.body["each"].of(names)
         if not isinstance(items, list):
             raise expression_error("`each` must be a list")
+        machine.weigh(items)
         return items
     if "times" not in step.body:
         return None
@@ -111,6 +112,7 @@ def _round_told(machine: Machine, frame: Frame, step: Step, message: Ended) -> N
         machine.finish(frame, message.outcome, error=message.error)
         return
     loop: Any = frame.more
+    machine.weigh(message.value)
     loop["res"].append(copied(message.value))
     loop["round"] += 1
     _next_round(machine, frame, step)

@@ -19,8 +19,8 @@ from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.table import KINDS, Kind
 
 MOST_ITEMS = 10_000
-PORTION = 100
-"""So many items are started without a look at whether the slice has done what it may."""
+PORTION, LEAST_PORTION = 100, 20
+"""So many items are started without a look at whether the slice has done what it may; fewer where it may begin few steps."""
 FILL = "fill"
 _COUNTER = {COMPLETED: "ok", SKIPPED: "ok", FAILED: "bad", CANCELLED: "cx"}
 
@@ -73,6 +73,7 @@ def _for_each(machine: Machine, frame: Frame, step: Step) -> None:
         raise expression_error("`each` must be a list")
     if len(items) > MOST_ITEMS:
         raise expression_error(f"`each` has at most {MOST_ITEMS} items")
+    machine.weigh(items)
     frame.more = {**_counters(0), "todo": [[number, item] for number, item in enumerate(items)], "next": len(items)}
     _listen(machine, frame, step)
     if not items and not frame.more["open"]:
@@ -102,7 +103,7 @@ def _fill(machine: Machine, frame: Frame, step: Step, then: str) -> bool:
     count: Any = frame.more
     if "filling" in count:
         return False
-    most = count["m"] + PORTION
+    most = count["m"] + max(LEAST_PORTION, min(PORTION, machine.lent.max_steps))
     while count["todo"] and count["live"] < step.body["limit"] and frame.n in machine.frames:
         number, item, *names = count["todo"].pop(0)
         count["m"] += 1
@@ -131,6 +132,7 @@ def _decide_at_once(machine: Machine, frame: Frame, step: Step) -> None:
 
 def _told(machine: Machine, frame: Frame, step: Step, message: Ended) -> None:
     """Count a branch that ended, and see whether that decides."""
+    machine.weigh(message.value)
     count: Any = frame.more
     count["live"] -= 1
     count[_COUNTER[message.outcome]] += 1

@@ -34,6 +34,7 @@ def write_state(machine: Machine, frame: Frame, values: Mapping[str, Json]) -> N
     for key, value in values.items():
         top, *inner = key.split(".")
         old = seen.get(top)
+        machine.weigh(value)
         new = set_inside(state.get(top, old), inner, value)
         machine.changes.append(Change(frame.n, frame.step or "", top, old, new))
         state[top] = new

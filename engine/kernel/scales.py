@@ -1,0 +1,59 @@
+"""Keep a case from becoming so large that it takes the memory and the time of all others.
+
+Every value that a case keeps is weighed before it is kept. What was kept before is known from the text that was
+read; what is dropped meanwhile is not, so where the sum is too large the case is weighed as it is, and only then refused. What
+one slice writes is bounded too: old and new values also stand in the history.
+"""
+
+from collections.abc import Callable
+
+from engine.kernel.errors import ErrorClass, StepError
+from engine.kernel.signals import Json
+
+
+class Scales:
+    """How much one case weighs, and how much one slice has added."""
+
+    def __init__(self, before: int, largest: int) -> None:
+        self.total = before
+        self.added = 0
+        self.largest = largest
+
+    @property
+    def is_loaded(self) -> bool:
+        """Return whether this slice has written as much as it should."""
+        return bool(self.largest) and self.added > self.largest // 4
+
+    def add(self, value: Json, weigh: Callable[[], int]) -> None:
+        """Count a value; refuse it if the whole, weighed anew where that may help, would be too large."""
+        if not self.largest:
+            return
+        weight = weight_of(value, self.largest)
+        if self.total + weight > self.largest:
+            self.total = weigh()
+        if self.total + weight > self.largest:
+            raise StepError(ErrorClass.CONSISTENCY, "state_too_large", TOO_LARGE.format(most=f"{self.largest:,}"))
+        self.total += weight
+        self.added += weight
+
+
+def weight_of(value: Json, enough: int) -> int:
+    """Return about how many characters of JSON text a value is; what is known to be too much is not counted to its end."""
+    total, parts = 0, [value]
+    while parts and total <= enough:
+        part = parts.pop()
+        if isinstance(part, dict):
+            parts.extend(part.values())
+            total += 2 + sum(len(str(key)) + 4 for key in part)
+        elif isinstance(part, list):
+            parts.extend(part)
+            total += 2 + len(part)
+        else:
+            total += len(part) + 2 if isinstance(part, str) else 6
+    return total
+
+
+TOO_LARGE = (
+    "An instance keeps at most {most} characters of data (WORKFLOW_LARGEST_STATE). Keep less: put files into attachments, "
+    "and only what later steps need into state and results."
+)

@@ -1,0 +1,134 @@
+"""Told to stop under load, workers and web processes end in time, and nothing is lost, doubled or refused."""
+
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from engine.dispatch.drain import drain
+from engine.models import Instance, Signal, StepRun
+from engine.services.people import create_token
+from tests import workers
+from tests.cast import Cast
+from tests.faults.rolling import Web, proxied
+from tests.workflows import APPROVAL, activated, started
+
+TIMES = 50
+INSTANCES, ROUNDS = 20, 300
+STOPS_WITHIN = 10.0
+RESTARTS = 3
+CALLERS = 4
+
+COUNTING = f"""
+workflow: counting
+title: Counting
+state: {{n: 0}}
+steps:
+  - id: round
+    repeat:
+      times: {ROUNDS}
+      steps:
+        - {{id: pause, wait: {{for: PT0.01S}}}}
+        - {{id: ask, call: {{python: {{function: echo, args: {{word: hello}}}}}}}}
+        - {{id: count, set: {{n: "${{state.n + 1}}"}}}}
+"""
+
+Record = Callable[[str, object], None]
+
+
+@pytest.mark.slow
+@pytest.mark.security("pressure: SIGTERM under load, 50 times")
+def test_workers_told_to_stop_under_load_lose_and_double_nothing(
+    committed_cast: Cast, valkey: object, settings: Any, record_property: Record
+) -> None:
+    settings.WORKFLOW_DISPATCHER = "rq"
+    gwen = committed_cast.actor("gwen")
+    activated(gwen, COUNTING)
+    counted = [started(gwen, "counting") for _ in range(INSTANCES)]
+    moved, ends = 0, list[float]()
+    for number in range(TIMES):
+        before = StepRun.objects.count()
+        worker = workers.start("rqworker")
+        try:
+            until = time.monotonic() + 30
+            while StepRun.objects.count() == before and time.monotonic() < until:
+                time.sleep(0.05)
+            time.sleep(random.Random(number).uniform(0, 0.3))
+            worker.send_signal(signal.SIGTERM)
+            began = time.monotonic()
+            worker.wait(60)
+            ends.append(time.monotonic() - began)
+        finally:
+            workers.stop(worker)
+        moved += StepRun.objects.count() > before
+    with workers.running("rqworker"):
+        until = time.monotonic() + 300
+        while Signal.objects.exists() and time.monotonic() < until:
+            time.sleep(0.5)
+    record_property(
+        "figure", f"{len(ends)} × SIGTERM under load ({moved} with work in hand): at most {max(ends):.1f} s"
+    )
+    assert max(ends) <= STOPS_WITHIN
+    assert moved > TIMES // 2
+    for instance in counted:
+        instance.refresh_from_db()
+        assert (instance.status, instance.state) == ("completed", {"n": ROUNDS})
+        assert StepRun.objects.filter(instance=instance, step="count").count() == ROUNDS
+    assert drain().done == 0
+
+
+@pytest.mark.slow
+@pytest.mark.security("pressure: a rolling restart refuses no request")
+def test_a_rolling_restart_behind_a_proxy_refuses_nobody(
+    committed_cast: Cast, valkey: object, settings: Any, record_property: Record
+) -> None:
+    settings.WORKFLOW_DISPATCHER = "rq"
+    activated(committed_cast.actor("gwen"), APPROVAL)
+    _, token = create_token(actor=None, person=committed_cast.uri)
+    webs, answers, ends, over = [Web(), Web()], Counter[str](), list[float](), threading.Event()
+    try:
+        for web in webs:
+            web.start()
+        with proxied(webs) as port:
+            callers = [threading.Thread(target=ask, args=[port, token, over, answers]) for _ in range(CALLERS)]
+            for caller in callers:
+                caller.start()
+            for _ in range(RESTARTS):
+                for web in webs:
+                    time.sleep(0.3)
+                    ends.append(web.end())
+                    web.start()
+            over.set()
+            for caller in callers:
+                caller.join(60)
+    finally:
+        over.set()
+        for web in webs:
+            web.leave()
+    told = f"{len(ends)} restarts, {answers.total()} requests, answers {dict(answers)}, at most {max(ends):.1f} s each"
+    record_property("figure", told)
+    assert set(answers) == {"200", "201"}
+    assert max(ends) <= STOPS_WITHIN
+    assert Instance.objects.count() == answers["201"]
+
+
+def ask(port: int, token: str, over: threading.Event, answers: Counter[str]) -> None:
+    """Read and start, each on a connection of its own, until it is over; count what came of each."""
+    headers = {"Authorization": f"Token {token}", "Connection": "close", "Host": "127.0.0.1"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1/", headers=headers, timeout=30) as client:
+        while not over.is_set():
+            for act in (
+                lambda: client.get("tasks/"),
+                lambda: client.post("instances/", json={"template": "approval", "input": {"amount": 5}}),
+            ):
+                try:
+                    answers[str(act().status_code)] += 1
+                except httpx.HTTPError as error:
+                    answers[type(error).__name__] += 1
+                time.sleep(0.01)
