@@ -19,8 +19,8 @@ TENANT = "(SELECT nullif(current_setting('wf.tenant', true), '')::uuid)"
 """Asked once a statement, not once a row: that is what the SELECT is for. Without a tenant it is null, which equals nothing."""
 GUEST = "(SELECT nullif(current_setting('wf.guest', true), '')::uuid)"
 OWN = f"CASE WHEN tenant_id = {TENANT} THEN true ELSE false END"
-"""The CASE keeps the rule out of the planner's choices: statements carry filters of their own, for which the indexes are made,
-and a plain comparison on every joined table let it begin with a small one (versions) and read all tasks of a tenant."""
+"""The CASE keeps the rule out of the planner's choices: statements carry filters of their own, for which indexes are made, and
+a plain comparison on every joined table let it begin with a small one (versions) and read all tasks of a tenant."""
 
 
 @dataclass(frozen=True, slots=True)
