@@ -5,6 +5,7 @@ What is found stands beside as a file `crash-…`; what widens the coverage goes
 """
 
 import argparse
+import importlib
 import os
 import sys
 import tempfile
@@ -21,7 +22,7 @@ def main() -> None:
     parser.add_argument("--found", type=Path, default=None, help="where new inputs go")
     words = parser.parse_args()
     try:
-        import atheris
+        atheris = importlib.import_module("atheris")
     except ImportError:
         sys.exit(
             "atheris is not installed here: make a venv, `pip install atheris`, and put the project's packages on its path."
