@@ -19,6 +19,7 @@ from django.db import connection, models
 from engine.audit_keys import AuditKey, keyring
 from engine.kernel.json_text import read_json, write_json
 from engine.models import Audit
+from engine.models.audit import cause_with
 from engine.outbox import tell_on_commit
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import AuditedSubject, Tenant
@@ -97,8 +98,7 @@ def append(chain: Chain, acts: Iterable[Act], *, actor: Actor, at: datetime) -> 
     for act in acts:
         seq += 1
         row = shared | _own(seq, act)
-        if via:
-            row["cause"], via = f"{act.cause} ({via})" if act.cause else via, ""
+        row["cause"], via = cause_with(act.cause, via), ""
         previous = row["hash"] = hash_row(previous, row, key)
         rows.append(row)
     return rows, Chain(chain.kind, chain.id, chain.tenant_id, seq, previous)

@@ -149,7 +149,7 @@ def sentence_of(act: Audit) -> str:
     """Say one act in words; an act no table knows is said by its name."""
     if timeline.is_told(act.action):
         entry = timeline.of_act(act)
-        return f"{entry.what}: {entry.note}" if entry.note and entry.note != act.cause else entry.what
+        return f"{entry.what}: {entry.note}" if entry.note and entry.note != act.reason else entry.what
     form = ACTS.get(act.action, act.action.replace("_", " "))
     return form.format_map({"old": _facts(act.old), "new": _facts(act.new)})
 

@@ -199,7 +199,8 @@ class HistorySerializer(Rows):
     step = serializers.CharField(allow_null=True)
     iteration = serializers.CharField(allow_null=True)
     attempt = serializers.IntegerField(allow_null=True)
-    cause = serializers.CharField()
+    cause = serializers.CharField(source="reason")
+    via = serializers.CharField(help_text="By which token it was done and who made that; empty for a session.")
     old = serializers.JSONField(allow_null=True)
     new = serializers.JSONField(allow_null=True)
 

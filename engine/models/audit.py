@@ -4,6 +4,23 @@ from django.db import models
 
 from engine.models.base import TenantRow, TransactionField
 
+VIA = "via token "
+"""How a cause says by which token somebody acted; a reason that a person typed never holds these words as they stand."""
+
+
+def cause_with(reason: str, via: str) -> str:
+    """Write a cause: the reason given, and by which token."""
+    reason = reason.replace(VIA, "via\u00a0token ")
+    return f"{reason} ({via})" if reason and via else reason or via
+
+
+def split_cause(cause: str) -> tuple[str, str]:
+    """Read a cause: the reason given, and by which token."""
+    if cause.startswith(VIA):
+        return "", cause
+    reason, mark, via = cause.rpartition(f" ({VIA}")
+    return (reason, f"{VIA}{via.removesuffix(')')}") if mark else (cause, "")
+
 
 class Audit(TenantRow):
     """One act. Rows of a subject form a chain: each hash covers the one before.
@@ -34,6 +51,16 @@ class Audit(TenantRow):
         verbose_name, verbose_name_plural = "audit entry", "audit entries"
         ordering = ("id",)
         constraints = (models.UniqueConstraint(fields=("subject_id", "seq"), name="audit_chain"),)
+
+    @property
+    def reason(self) -> str:
+        """Give the reason that was said, without the token."""
+        return split_cause(self.cause)[0]
+
+    @property
+    def via(self) -> str:
+        """Say by which token it was done, and who made it; empty for a session."""
+        return split_cause(self.cause)[1]
 
     def __str__(self) -> str:
         return f"{self.action.replace('_', ' ').capitalize()} by {(self.actor_name or 'the engine').capitalize()}"

@@ -43,11 +43,11 @@ def sentence_of(
 
 def with_reason(sentence: Sentence, audit: Iterable[Audit]) -> Sentence:
     """Add who ended a case by hand, and why; `audit` is its own, newest first."""
-    act = next((row for row in audit if row.action == "cancel_workflow" and row.cause), None)
+    act = next((row for row in audit if row.action == "cancel_workflow" and row.reason), None)
     if act is None:
         return sentence
     return replace(
-        sentence, more=_("%(name)s: “%(reason)s”") % {"name": act.actor_name.capitalize(), "reason": act.cause}
+        sentence, more=_("%(name)s: “%(reason)s”") % {"name": act.actor_name.capitalize(), "reason": act.reason}
     )
 
 

@@ -67,7 +67,7 @@ def _matters(row: Audit, steps: Mapping[str, Step]) -> bool:
         return True
     if row.action == "complete_step":
         return bool(row.new or row.old) or (step is not None and step.kind in {"call", "wait", "signal", "workflow"})
-    return row.action == "skip_step" and bool(row.cause)
+    return row.action == "skip_step" and bool(row.reason)
 
 
 def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool) -> Entry:
@@ -143,7 +143,7 @@ def _note(row: Audit) -> str:
         return row.new["message"]
     if row.action.endswith("_workflow") and isinstance(row.new, dict) and row.new.get("outcome"):
         return _("Outcome: %(outcome)s") % {"outcome": outcome_text(str(row.new["outcome"]))}
-    return row.cause
+    return row.reason
 
 
 def _diffs(row: Audit) -> tuple[Diff, ...]:

@@ -214,6 +214,15 @@ def test_act_by_token_says_by_which_and_who_made_it(cast: Cast, call: Callers) -
     row = Audit.objects.get(action="start_workflow")
     assert (row.actor_name, row.cause) == ("robot", "via token robot, made by gwen")
     assert Audit.objects.get(action="task_completed").cause == "via token robot, made by gwen"
+    row = next(
+        each for each in call("gwen").get("audit/", limit="200").json()["results"] if each["action"] == "start_workflow"
+    )
+    assert (row["cause"], row["via"]) == ("", "via token robot, made by gwen")
+    case = Audit.objects.filter(action="start_workflow").get().subject_id
+    typed = "no (via token ada, made by adam)"
+    assert call("gwen").post(f"instances/{case}/suspend/", {"reason": typed}).status_code == 200
+    row = call("gwen").get(f"instances/{case}/history/").json()[-1]
+    assert (row["cause"].replace("\u00a0", " "), row["via"]) == (typed, "via token tests, made by command line")
     start_instance(actor=cast.actor("ada"), template="two", input={})
     assert Audit.objects.filter(action="start_workflow", cause="").count() == 1
     assert call("gwen").get("audit/verify/").json()["broken"] == []
