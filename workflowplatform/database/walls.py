@@ -43,6 +43,7 @@ SPECIAL = {
     "django_admin_log": Wall(
         "EXISTS (SELECT FROM wf_people p WHERE p.id = user_id)", "a line belongs to its author's tenant"
     ),
+    "wf_audit_roots": Wall(NO_WALL, "one signed number over all chains of all tenants; it names none of them"),
     "wf_host_locks": Wall(NO_WALL, "locks between processes, named by us"),
     "django_session": Wall(NO_WALL, "found by a secret key only, and read before anybody knows who asks"),
     "django_content_type": Wall(NO_WALL, "names of models, written by migrations"),
@@ -69,17 +70,21 @@ AS_OWNER = frozenset(
         "wf_purge_instances",
         "wf_purge_runtime",
         "wf_purge_chains",
+        "wf_seal_anchors",
+        "wf_redact_audit",
+        "wf_redact_task_events",
     }
 )
 """Functions that run as the owner. A check that saw the rows of one tenant only would let pass what it should refuse; and
 retention deletes what the application's role may not."""
-CROSSING_ONLY = frozenset(name for name in AS_OWNER if name.startswith("wf_purge_"))
-"""Of these, what deletes: for those who cross tenants, as workers do, and nobody else."""
+CROSSING_ONLY = frozenset(name for name in AS_OWNER if name.startswith(("wf_purge_", "wf_redact_", "wf_seal_")))
+"""Of these, what deletes or changes: for those who cross tenants, as workers and erasures do, and nobody else."""
 AS_CALLER = {
     "wf_legal_move": "reads no table",
     "wf_check_move": "reads no table",
     "wf_keep_definition": "reads no table",
     "wf_append_only": "reads no table",
+    "wf_only_redacted": "reads no table",
     "wf_require_moved": "reads no table",
     "wf_check_bulk_row": "reads no table",
     "wf_check_own_instance": "calls wf_check_instance, which runs as the owner",
