@@ -40,6 +40,7 @@ from engine.models import (
     Event,
     IdempotencyKey,
     Instance,
+    KeptSignal,
     RetentionRun,
     RuntimeState,
     SavedFilter,
@@ -55,11 +56,13 @@ from engine.models import (
     Turn,
     Webhook,
 )
+from engine.models.audit import cause_with, split_cause
 from engine.services.auditing import redaction_facts
 from engine.services.people import deactivate_person, to_manage
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Membership, Token, User
+from workflowplatform.database.tenancy import crossing
 
 BATCH = 500
 PATIENCE = 15.0
@@ -85,13 +88,22 @@ NAMED: tuple[tuple[type[models.Model], str], ...] = (
     (Webhook, "owner_name"),
     (Erasure, "asked_by_name"),
     (Erasure, "agreed_by_name"),
+    (User, "made_by"),
+    (User, "email_changed_by"),
+    (Token, "made_by"),
 )
 """Columns in which the platform writes a person's name."""
-LISTED = ("users", "excluded", "familiar", "answered_by")
-"""Columns of a task that hold lists of names."""
+LISTED: tuple[tuple[type[models.Model], str], ...] = (
+    (Task, "users"),
+    (Task, "excluded"),
+    (Task, "familiar"),
+    (Task, "answered_by"),
+    (User, "same_eyes"),
+)
+"""Columns that hold lists of names."""
 OWN_FACTS = ("email", "full_name")
 """What a person's own chain tells of them besides the name."""
-PEOPLE_KEYS = ("assignee", "owner")
+PEOPLE_KEYS = ("assignee", "owner", "made_by", "changed_by")
 """Under which names acts on tasks, schedules and webhooks tell of a person."""
 MENTIONED: tuple[tuple[type[models.Model], tuple[str, ...]], ...] = (
     (TaskComment, ("text",)),
@@ -330,13 +342,24 @@ def _rename_columns(erasure: Erasure, names: Names) -> int:
 @in_one_transaction
 def _rename_in_lists(erasure: Erasure, names: Names) -> int:
     changed = 0
-    for field in LISTED:
-        rows = Task.objects.select_for_update(no_key=True).filter(**{f"{field}__contains": [names.name]})[:BATCH]
-        for task in rows:
-            renamed = [names.pseudonym if one == names.name else one for one in getattr(task, field)]
-            Task.objects.filter(pk=task.pk).update(**{field: renamed})
+    for model, field in LISTED:
+        every = model._default_manager
+        for row in every.select_for_update(no_key=True).filter(**{f"{field}__contains": [names.name]})[:BATCH]:
+            renamed = [names.pseudonym if one == names.name else one for one in getattr(row, field)]
+            every.filter(pk=row.pk).update(**{field: renamed})
             changed += 1
     return _count(erasure, "lists", changed)
+
+
+@in_one_transaction
+def _rename_senders(erasure: Erasure, names: Names) -> int:
+    """Rename who sent the signals that are kept; a sender is one name or several, with blanks between them."""
+    kept = KeptSignal.objects.select_for_update(no_key=True).filter(sent_by_name__contains=names.name)
+    found = [row for row in kept if names.name in row.sent_by_name.split()]
+    for row in found:
+        renamed = " ".join(names.pseudonym if one == names.name else one for one in row.sent_by_name.split())
+        KeptSignal.objects.filter(pk=row.pk).update(sent_by_name=renamed)
+    return _count(erasure, "senders", len(found))
 
 
 TOOK_PART = """
@@ -450,7 +473,7 @@ def _redact_rows(erasure: Erasure, names: Names, ids: list[int]) -> None:
         if _redact(row, names, own=row.subject_kind == "person" and row.subject_id == names.person_id):
             changed.append(_redacted_row(row) | {"tenant_id": row.tenant_id, "seal": _seal_of(row)})
     if changed:
-        with connection.cursor() as cursor:
+        with crossing("erasure"), connection.cursor() as cursor:
             cursor.execute("SELECT wf_redact_audit(%s, %s::jsonb)", [erasure.pk, write_json(changed)])
     _count(erasure, "audit", len(changed))
 
@@ -476,8 +499,8 @@ def _redact_events(erasure: Erasure, names: Names) -> int:
 def _redact_event_rows(erasure: Erasure, names: Names, ids: list[UUID]) -> None:
     rows = [row for row in TaskEvent.objects.filter(pk__in=ids) if _redact(row, names, own=False)]
     if rows:
-        with connection.cursor() as cursor:
-            changed = [_redacted_row(row) for row in rows]
+        changed = [_redacted_row(row) for row in rows]
+        with crossing("erasure"), connection.cursor() as cursor:
             cursor.execute("SELECT wf_redact_task_events(%s::jsonb)", [write_json(changed)])
     _count(erasure, "task_events", len(rows))
 
@@ -493,6 +516,10 @@ def _redact(row: Audit | TaskEvent, names: Names, *, own: bool) -> bool:
         row.actor_name = names.pseudonym
     if row.cause == _leaving_words(names.display):
         row.cause = _leaving_words(names.pseudonym)
+    reason, via = split_cause(row.cause)
+    maker = f", made by {names.name}"
+    if via.endswith(maker):
+        row.cause = cause_with(reason, f"{via.removesuffix(maker)}, made by {names.pseudonym}")
     row.old, row.new = (_redacted(value, names, own=own) for value in (row.old, row.new))
     return before != (row.actor_name, row.cause, row.old, row.new)
 
@@ -510,6 +537,7 @@ STEPS: tuple[Step, ...] = (
     _forget_access,
     _rename_columns,
     _rename_in_lists,
+    _rename_senders,
     _rename_in_ledgers,
     _rename_in_steps,
     _redact_audit,

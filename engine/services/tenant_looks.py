@@ -12,12 +12,14 @@ from engine.models import Audit
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Tenant
+from workflowplatform.database.tenancy import crossing
 
 LOOK = "look_into_tenant"
 COUNTED = ("enter_tenant", LOOK)
 """Either says that this person was here on that day."""
 
 
+@crossing("tenants")
 def note_looks(*, actor: Actor, tenants: Iterable[UUID], at: str) -> int:
     """Note that the actor sees these tenants, where that is not noted today; their own is no look. `at` says where."""
     others = {tenant_id for tenant_id in tenants if tenant_id != actor.home_tenant_id}

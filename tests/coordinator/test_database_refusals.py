@@ -28,7 +28,7 @@ steps:
     workflow: {name: approval, input: {amount: 3}}
 """
 
-WITHOUT_TENANT = {"wf_tenants", "wf_host_locks", "wf_audit_roots"}
+WITHOUT_TENANT = {"wf_tenants", "wf_host_locks", "wf_audit_roots", "wf_sign_in_tallies"}
 """What belongs to the house."""
 
 DESIGNED = {

@@ -73,7 +73,7 @@ def penny(cast: Cast) -> User:
         actor=gwen, tenant=cast.acme, name=NAME, level=4, roles=["finance"], email="old@quark.example", full_name=FULL
     )
     person = change_details(actor=gwen, person=person, full_name=FULL, email=MAIL)
-    create_token(actor=gwen, person=person, name="hers")
+    create_token(actor=actor_of(person), person=person, name="hers")
     activated(gwen, APPROVAL)
     done, held = (started(actor_of(person), "approval", amount=amount) for amount in (5, 6))
     task = only_task(done)

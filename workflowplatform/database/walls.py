@@ -44,6 +44,7 @@ SPECIAL = {
         "EXISTS (SELECT FROM wf_people p WHERE p.id = user_id)", "a line belongs to its author's tenant"
     ),
     "wf_audit_roots": Wall(NO_WALL, "one signed number over all chains of all tenants; it names none of them"),
+    "wf_sign_in_tallies": Wall(NO_WALL, "failures to sign in by name and address, before anybody knows who asks"),
     "wf_host_locks": Wall(NO_WALL, "locks between processes, named by us"),
     "django_session": Wall(NO_WALL, "found by a secret key only, and read before anybody knows who asks"),
     "django_content_type": Wall(NO_WALL, "names of models, written by migrations"),
@@ -114,7 +115,8 @@ FROM pg_class c CROSS JOIN aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.g
 WHERE c.relkind IN ('r', 'p', 'S') AND c.relnamespace = current_schema()::regnamespace AND r.rolname = ANY(%s) GROUP BY 1, 2
 """
 FUNCTIONS = """
-SELECT p.proname, p.oid::regprocedure::text, p.prosecdef AND p.proconfig IS NOT NULL,
+SELECT p.proname, p.oid::regprocedure::text,
+  p.prosecdef AND EXISTS (SELECT FROM unnest(p.proconfig) c WHERE c LIKE 'search_path=%%, pg_temp'),
   has_function_privilege('public', p.oid, 'EXECUTE')
 FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = ANY(%s)
   AND pg_has_role(current_user, p.proowner, 'USAGE') ORDER BY 1
