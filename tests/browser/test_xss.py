@@ -19,9 +19,7 @@ from tests.browser.watching import Watch
 
 pytestmark = [pytest.mark.slow, pytest.mark.security("XSS: nothing runs in a real browser on any page")]
 
-ROUNDS = 1
-"""Payloads are dealt out anew for each, so that every field meets another one."""
-PAGES_A_PERSON = 60
+PAGES_A_PERSON = 40
 BEGINS = {"zoe": ["/admin/"], "gwen": ["/admin/", "/inbox/", "/inbox/start/"], "uri": ["/inbox/"]}
 LISTS = ("template", "instance", "task", "audit", "deadletter", "webhook", "schedule", "businesscalendar", "secret", "role",
          "user", "tenant", "token", "bulkact", "retentionrule", "signal", "webhookdelivery")  # fmt: skip
@@ -50,6 +48,7 @@ print("EMPTY", sorted(name for name, rows in written.items() if not rows))
 def marked(chromium: Chromium) -> Generator[Product, None, None]:
     """Give a product of one's own: others look at theirs."""
     with a_product() as running:
+        seed(running, 0)
         yield running
 
 
@@ -70,39 +69,32 @@ def kind_of(address: str) -> str:
     return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+|\?.*", "*", address)
 
 
-def test_nothing_runs(marked: Product, new_context: NewContext, watch: Watch, record_property: Any) -> None:
+@pytest.mark.parametrize("name", BEGINS)
+def test_nothing_runs(marked: Product, new_context: NewContext, watch: Watch, record_property: Any, name: str) -> None:
     """Every kind of page twice, by the links that people follow; Watch complains of requests elsewhere and of the console."""
-    sessions = {}
-    for name in BEGINS:
-        page = new_context(marked.address).new_page()
-        Door(page).sign_in(name, f"demo-{name}")
-        page.wait_for_url("**/inbox/")
-        page.add_init_script(NOTICE)
-        sessions[name] = page
+    page = new_context(marked.address).new_page()
+    Door(page).sign_in(name, f"demo-{name}")
+    page.wait_for_url("**/inbox/")
+    page.add_init_script(NOTICE)
     dialogs: list[str] = []
 
     def hear(dialog: Dialog) -> None:
         dialogs.append(dialog.message)
         dialog.dismiss()
 
-    seen = 0
-    for number in range(ROUNDS):
-        seed(marked, number)
-        for name, page in sessions.items():
-            page.on("dialog", hear)
-            left = [*BEGINS[name], *(f"/admin/engine/{one}/" for one in LISTS if name != "uri")]
-            met: dict[str, int] = {}
-            while left and sum(met.values()) < PAGES_A_PERSON:
-                address = left.pop(0)
-                kind = kind_of(address)
-                if SKIPPED.search(address) or met.get(kind, 0) >= 2:
-                    continue
-                met[kind] = met.get(kind, 0) + 1
-                answer = page.goto(address, wait_until="load")
-                assert answer is None or answer.status < 500, address
-                assert page.evaluate("[window.xss9, window.told]") == [None, []], (name, address)
-                left += links(page)
-            seen += sum(met.values())
-    record_property("figure", f"{len(PAYLOADS)} payloads, {seen} pages in Chromium, nothing ran")
+    page.on("dialog", hear)
+    left = [*BEGINS[name], *(f"/admin/engine/{one}/" for one in LISTS if name != "uri")]
+    met: dict[str, int] = {}
+    while left and sum(met.values()) < PAGES_A_PERSON:
+        address = left.pop(0)
+        kind = kind_of(address)
+        if SKIPPED.search(address) or met.get(kind, 0) >= 2:
+            continue
+        met[kind] = met.get(kind, 0) + 1
+        answer = page.goto(address, wait_until="load")
+        assert answer is None or answer.status < 500, address
+        assert page.evaluate("[window.xss9 ?? null, window.told]") == [None, []], (name, address)
+        left += links(page)
+    record_property("figure", f"{name}: {len(PAYLOADS)} payloads, {sum(met.values())} pages in Chromium, nothing ran")
     assert dialogs == []
-    assert seen > 60
+    assert sum(met.values()) > 5, met
