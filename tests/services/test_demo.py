@@ -69,7 +69,10 @@ def test_people_and_roles_are_those_of_the_contract() -> None:
 
 def test_everybody_signs_in_with_the_demo_password(rf: RequestFactory) -> None:
     for name in User.objects.values_list("username", flat=True):
-        assert authenticate(rf.post("/", headers={"Host": "localhost"}), username=name, password=f"demo-{name}") is not None, name
+        assert (
+            authenticate(rf.post("/", headers={"Host": "localhost"}), username=name, password=f"demo-{name}")
+            is not None
+        ), name
 
 
 def test_every_gallery_template_is_active_in_acme_and_three_in_globex() -> None:
