@@ -26,6 +26,7 @@ from engine.services.templates import activate_version, save_draft
 from engine.services.webhooks import create_webhook, list_webhooks, pause_webhook
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Role, Tenant, User
+from workflowplatform.database.tenancy import acting_for
 from workflowplatform.services.demo_people import PEOPLE
 
 LOCK = 0x776F726B
@@ -116,7 +117,7 @@ class People:
         tenants = {name: _tenant(name, title) for name, title in TENANTS.items()}
         _make_roles(tenants["acme"])
         self._made = {
-            name: pool.submit(_make_person, tenants[tenant], name, level)
+            name: pool.submit(_make_person_there, tenants[tenant], name, level)
             for name, tenant, level, _ in PEOPLE
             if name not in there
         }
@@ -155,6 +156,12 @@ def _make_roles(tenant: Tenant) -> None:
     for name, title in MORE_ROLES.items():
         if name not in there:
             create_role(actor=None, tenant=tenant, name=name, title=title)
+
+
+def _make_person_there(tenant: Tenant, name: str, level: int) -> None:
+    """Say for which tenant that thread works: it knows nothing of what this one was told."""
+    with acting_for(tenant.pk):
+        _make_person(tenant, name, level)
 
 
 def _make_person(tenant: Tenant, name: str, level: int) -> None:
