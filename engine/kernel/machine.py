@@ -235,9 +235,9 @@ class Machine(Tree):
         done = self.steps_run >= lent.max_steps or self.scales.is_loaded
         return done or (lent.stop is not None and bool(lent.stop()))
 
-    def weigh(self, value: Json) -> None:
-        """Count a value that is about to be kept; refuse it where the case would become too large."""
-        self.scales.add(value, self._weight)
+    def weigh(self, value: Json, share: int = 1) -> None:
+        """Count a value that is about to be kept; refuse it where it or the case would become too large."""
+        self.scales.add(value, self._weight, share)
 
     def _weight(self) -> int:
         """Return how large the case is now."""
