@@ -251,9 +251,9 @@ class Machine(Tree):
         if self.made - self.made_before > LARGEST_ACT:
             raise StepError("expression", "too_much", f"a step makes at most {LARGEST_ACT:,} characters at once")
 
-    def weigh(self, value: Json) -> None:
-        """Count a value that is about to be kept; refuse it where the case would become too large."""
-        self.scales.add(value, self._weight)
+    def weigh(self, value: Json, share: int = 1) -> None:
+        """Count a value that is about to be kept; refuse it where it or the case would become too large."""
+        self.scales.add(value, self._weight, share)
 
     def _weight(self) -> int:
         """Return how large the case is now."""

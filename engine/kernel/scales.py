@@ -10,6 +10,11 @@ from collections.abc import Callable
 from engine.kernel.errors import ErrorClass, StepError
 from engine.kernel.signals import Json
 
+A_SLICE = 16
+"""Which part of what an instance may keep one slice writes before it stops."""
+A_KEY = 8
+"""Which part of it one key of state may hold: each change of it stands twice in the history, old and new."""
+
 
 class Scales:
     """How much one case weighs, and how much one slice has added."""
@@ -22,19 +27,25 @@ class Scales:
     @property
     def is_loaded(self) -> bool:
         """Return whether this slice has written as much as it should."""
-        return bool(self.largest) and self.added > self.largest // 4
+        return bool(self.largest) and self.added > self.largest // A_SLICE
 
-    def add(self, value: Json, weigh: Callable[[], int]) -> None:
-        """Count a value; refuse it if the whole, weighed anew where that may help, would be too large."""
+    def add(self, value: Json, weigh: Callable[[], int], share: int = 1) -> None:
+        """Count a value; refuse it if it, or the whole, weighed anew where that may help, would be too large."""
         if not self.largest:
             return
         weight = weight_of(value, self.largest)
+        if weight > self.largest // share:
+            raise _too_large(self.largest // share)
         if self.total + weight > self.largest:
             self.total = weigh()
         if self.total + weight > self.largest:
-            raise StepError(ErrorClass.CONSISTENCY, "state_too_large", TOO_LARGE.format(most=f"{self.largest:,}"))
+            raise _too_large(self.largest)
         self.total += weight
         self.added += weight
+
+
+def _too_large(most: int) -> StepError:
+    return StepError(ErrorClass.CONSISTENCY, "state_too_large", TOO_LARGE.format(most=f"{most:,}"))
 
 
 def weight_of(value: Json, enough: int) -> int:
@@ -54,6 +65,6 @@ def weight_of(value: Json, enough: int) -> int:
 
 
 TOO_LARGE = (
-    "An instance keeps at most {most} characters of data (WORKFLOW_LARGEST_STATE). Keep less: put files into attachments, "
+    "At most {most} characters of data can be kept here (WORKFLOW_LARGEST_STATE). Keep less: put files into attachments, "
     "and only what later steps need into state and results."
 )

@@ -131,7 +131,12 @@ def p95(seconds: list[float]) -> float:
 
 
 def resident_mb(pid: int) -> float:
-    """Return how much memory a process has had at most."""
+    """Return how much memory a process, or the largest of its children, has had at most."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return max(_most_mb(one) for one in (str(pid), *children))
+
+
+def _most_mb(pid: str) -> float:
     line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) / 1024
 

@@ -11,7 +11,7 @@ from tests.cast import Cast
 from tests.dispatch.runaways import GROWING, ITEMS
 from tests.workflows import activated, started
 
-LARGEST = 200_000
+LARGEST = 400_000
 
 COLLECTING = """
 workflow: collecting

@@ -1,11 +1,13 @@
 """Told to stop under load, workers and web processes end in time, and nothing is lost, doubled or refused."""
 
+import os
 import random
 import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -51,23 +53,18 @@ def test_workers_told_to_stop_under_load_lose_and_double_nothing(
     gwen = committed_cast.actor("gwen")
     activated(gwen, COUNTING)
     counted = [started(gwen, "counting") for _ in range(INSTANCES)]
-    moved, ends = 0, list[float]()
-    for number in range(TIMES):
-        before = StepRun.objects.count()
-        worker = workers.start("rqworker")
-        try:
-            until = time.monotonic() + 30
+    moved, ends, chance = 0, list[float](), random.Random(50)
+    with workers.running("worker") as supervisor:
+        for _ in range(TIMES):
+            pid = chance.choice(children_of(supervisor.pid))
+            before = StepRun.objects.count()
+            until = time.monotonic() + 10
             while StepRun.objects.count() == before and time.monotonic() < until:
-                time.sleep(0.05)
-            time.sleep(random.Random(number).uniform(0, 0.3))
-            worker.send_signal(signal.SIGTERM)
-            began = time.monotonic()
-            worker.wait(60)
-            ends.append(time.monotonic() - began)
-        finally:
-            workers.stop(worker)
-        moved += StepRun.objects.count() > before
-    with workers.running("rqworker"):
+                time.sleep(0.02)
+            time.sleep(chance.uniform(0, 0.1))
+            moved += StepRun.objects.count() > before
+            os.kill(pid, signal.SIGTERM)
+            ends.append(seconds_until_gone(pid))
         until = time.monotonic() + 300
         while Signal.objects.exists() and time.monotonic() < until:
             time.sleep(0.5)
@@ -81,6 +78,25 @@ def test_workers_told_to_stop_under_load_lose_and_double_nothing(
         assert (instance.status, instance.state) == ("completed", {"n": ROUNDS})
         assert StepRun.objects.filter(instance=instance, step="count").count() == ROUNDS
     assert drain().done == 0
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the worker processes of a supervisor, once there are two of them."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        if len(found) == 2:
+            return [int(one) for one in found]
+        time.sleep(0.05)
+    raise AssertionError("there are no two workers")
+
+
+def seconds_until_gone(pid: int) -> float:
+    began = time.monotonic()
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() - began < 60
+        time.sleep(0.02)
+    return time.monotonic() - began
 
 
 @pytest.mark.slow

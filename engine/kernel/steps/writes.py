@@ -12,6 +12,7 @@ from engine.kernel.functions import as_text
 from engine.kernel.machine import COMPLETED, Machine
 from engine.kernel.program import Step
 from engine.kernel.ringing import escalate
+from engine.kernel.scales import A_KEY
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.children import allow_birth
@@ -34,7 +35,7 @@ def write_state(machine: Machine, frame: Frame, values: Mapping[str, Json]) -> N
     for key, value in values.items():
         top, *inner = key.split(".")
         old = seen.get(top)
-        machine.weigh(value)
+        machine.weigh(value, A_KEY)
         new = set_inside(state.get(top, old), inner, value)
         machine.changes.append(Change(frame.n, frame.step or "", top, old, new))
         state[top] = new
