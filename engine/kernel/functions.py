@@ -369,6 +369,8 @@ def _plain(implementation: Callable[..., Json]) -> Callable[..., Json]:
                 charge_for(*arguments)
             found = implementation(*arguments)
             _empty(arguments, found)
+            if isinstance(found, (list, dict)):
+                meter.given.append(found)
             return found
         except TooMuch:
             _empty(arguments, None)
