@@ -73,6 +73,16 @@ class _Meter(threading.local):
     left: int | None = None
     """None: this evaluation is within its budget whatever happens."""
 
+    def __init__(self) -> None:
+        self.given: list[list[Json] | dict[Any, Json]] = []
+        """What functions gave back in this evaluation: the library never lets go of it, so it is emptied afterwards."""
+
+    def let_go(self) -> None:
+        """Empty what functions gave back."""
+        for one in self.given:
+            one.clear()
+        self.given.clear()
+
 
 meter = _Meter()
 

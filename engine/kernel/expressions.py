@@ -184,6 +184,9 @@ class Expression:
             value = found.plain_value()
         except RuntimeError as problem:
             raise expression_error(f"`{_short(self.text)}`: {_sentence(str(problem))}") from None
+        finally:
+            if meter.given:
+                meter.let_go()
         if isinstance(value, str) and found.type() == cel.Type.ERROR:  # the library spells its errors as texts
             raise expression_error(f"`{_short(self.text)}`: {_sentence(value)}{self._types(scope)}")
         return value

@@ -367,8 +367,13 @@ def _plain(implementation: Callable[..., Json]) -> Callable[..., Json]:
         try:
             if meter.left is not None:
                 charge_for(*arguments)
-            return implementation(*arguments)
+            found = implementation(*arguments)
+            _empty(arguments, found)
+            if isinstance(found, (list, dict)):
+                meter.given.append(found)
+            return found
         except TooMuch:
+            _empty(arguments, None)
             return ENOUGH
         except (TypeError, KeyError, AttributeError, IndexError, OverflowError) as problem:
             raise ValueError(f"wrong kind of value: {_said(problem)}") from None
@@ -443,8 +448,17 @@ def _asked(implementation: Callable[[Json], bool]) -> Callable[[Json], Json]:
             return implementation(value)
         except TooMuch:
             return ENOUGH
+        finally:
+            _empty((value,), None)
 
     return call
+
+
+def _empty(arguments: tuple[Json, ...], found: Json) -> None:
+    """Empty the lists and objects that a function was given: the library never lets go of them. They are copies of its own."""
+    for given in arguments:
+        if isinstance(given, (list, dict)) and given is not found:
+            given.clear()
 
 
 def _declare_mixed(name: str) -> Any:
