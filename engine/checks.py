@@ -155,7 +155,7 @@ def check_demo_people(**kwargs: Any) -> list[CheckMessage]:
     except DatabaseError:
         return [Doubt("Nobody could ask the database whether demo people are in it.", id="workflow.W004")]
     hint = "Deactivate them or give them another password; bin/up --no-demo makes none."
-    return [Error(f"The password of the demo works for {name}.", hint=hint, id="workflow.E011") for name in known]
+    return [Error(f"The password of the demo works for {name}.", hint=hint, id="workflow.E012") for name in known]
 
 
 @register(deploy=True)

@@ -153,7 +153,7 @@ def test_deploy_check_refuses_demo_passwords(cast: Cast) -> None:
     cast.gwen.set_password("demo-gwen")
     cast.gwen.save(update_fields=["password"])
     (found,) = check_demo_people()
-    assert (found.id, found.is_serious()) == ("workflow.E011", True)
+    assert (found.id, found.is_serious()) == ("workflow.E012", True)
     User.objects.filter(pk=cast.gwen.pk).update(is_active=False)
     assert check_demo_people() == []
 

@@ -40,8 +40,9 @@ from workflowplatform.ids import uuid7
 OURS, THEIRS = "acme", "globex"
 """A and B of the matrix."""
 LEVELS = (1, 2, 3, 4, 5, 6)
-USED_AT = datetime(2999, 1, 1, tzinfo=UTC)
-"""When the tokens were used last: nobody writes it down again while the matrix compares rows."""
+USED_AT = datetime.now(UTC).replace(hour=23, minute=59, second=59)
+USED_FROM = ["127.0.0.1"]
+"""When and where the tokens were used last: nobody writes it down again while the matrix compares rows."""
 
 APPROVAL = """
 workflow: {name}-approval
@@ -124,7 +125,7 @@ def set_stage(cast: Cast) -> Stage:
     people += [_program(f"scope {scope}", levels[OURS][5], scope.value) for scope in Scope]
     # A service account: until accounts have a kind of their own, a narrowed token of somebody of level 2 stands for one.
     people.append(_program("service", levels[OURS][2], Scope.READ.value, Scope.START.value))
-    Token.objects.update(last_used_at=USED_AT)
+    Token.objects.update(last_used_at=USED_AT, used_from=USED_FROM)
     return Stage(rows[OURS], rows[THEIRS], tuple(people))
 
 
