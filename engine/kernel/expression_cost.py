@@ -13,12 +13,22 @@ to an answer:
 Both ways give the same values: a test computes any expression both ways.
 """
 
-import re
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.kernel.expression_meter import (
+    BUDGET,
+    COPIED,
+    FORMATTED,
+    LARGEST_INPUT,
+    MOST_ITERATIONS,
+    NODE,
+    PATTERN_UNIT,
+    SCALAR,
+    SEARCHED_AT_ONCE,
+    pattern_length,
+)
 from engine.kernel.expression_tree import (
     Call,
     Constant,
@@ -28,163 +38,8 @@ from engine.kernel.expression_tree import (
     Name,
     Select,
     Tree,
-    binding,
-    bound_to_name,
     is_binding,
-    makes_list,
-    walk,
 )
-from engine.kernel.signals import Json
-
-BUDGET = 4 * 1024 * 1024
-"""What one evaluation may walk through, copy and build, in units."""
-LARGEST_INPUT = 2 * 1024 * 1024
-"""What one evaluation may be given, in units: 2 MB of text, or 130,000 numbers."""
-NODE = 16
-"""A number, an empty text, the frame of a list: what a value counts besides its characters."""
-SCALAR = 64
-"""The longest text that a number or a moment becomes."""
-MOST_ITERATIONS = 10_000
-"""The library itself ends an expression that goes round more often."""
-SEARCHED_AT_ONCE = 256
-"""Looking for one text in another compares so many pairs of characters in the time of one unit."""
-COPIED = 16
-"""What copying one item of a loop's list takes by the library alone: 32 bytes, that no size bounds."""
-CHUNK = 100
-COPIED_IN_CHUNKS = 2
-"""What copying one item takes where the list is made in chunks: there are no more of them than a few hundred for each item."""
-PATTERN_UNIT = 100
-"""What one character of a regular expression takes, in units: it is compiled anew for every text."""
-FORMATTED = 1_100
-"""The longest text that one clause of a format makes of a number."""
-
-TOO_MUCH = f"this takes more than an expression may compute ({BUDGET:,} characters read and made)"
-TOO_LARGE = f"an expression may read at most {LARGEST_INPUT:,} characters (a number counts {NODE})"
-
-
-class TooMuch(ValueError):
-    """An evaluation would go beyond its budget."""
-
-
-# What an evaluation has left
-
-
-class _Meter(threading.local):
-    left: int | None = None
-    """None: this evaluation is within its budget whatever happens."""
-
-    def __init__(self) -> None:
-        self.given: list[list[Json] | dict[Any, Json]] = []
-        """What functions gave back in this evaluation: the library never lets go of it, so it is emptied afterwards."""
-
-    def let_go(self) -> None:
-        """Empty what functions gave back."""
-        for one in self.given:
-            one.clear()
-        self.given.clear()
-
-
-meter = _Meter()
-
-
-def charge(units: int) -> None:
-    """Take from the budget of the evaluation under way; raise before anything is made where too little is left."""
-    if meter.left is None:
-        return
-    meter.left -= units
-    if meter.left < 0:
-        raise TooMuch(TOO_MUCH)
-
-
-def size_of(value: Json) -> int:
-    """Count a value's units; stop where it is larger than any budget."""
-    total, waiting = 0, [value]
-    while waiting and total <= BUDGET:
-        one = waiting.pop()
-        total += NODE
-        if isinstance(one, (str, bytes, bytearray)):
-            total += len(one)
-        elif isinstance(one, list):
-            waiting.extend(one)
-        elif isinstance(one, dict):
-            waiting.extend(one)
-            waiting.extend(one.values())
-    return total
-
-
-def charge_for(*values: Json, times: int = 1) -> None:
-    """Take the size of values from the budget."""
-    if meter.left is not None:
-        charge(times * sum(map(size_of, values)))
-
-
-def use(value: Json, times: int = 1) -> bool:
-    """Count a value that an operation of the library is about to walk through."""
-    charge_for(value, times=times)
-    return True
-
-
-def use_pattern(pattern: Json) -> bool:
-    """Count what compiling a regular expression takes."""
-    if isinstance(pattern, str):
-        charge(PATTERN_UNIT * pattern_length(pattern))
-    return True
-
-
-def use_format(text: Json) -> bool:
-    """Count what the clauses of a format may make of numbers."""
-    if isinstance(text, str):
-        charge(len(text) + FORMATTED * text.count("%"))
-    return True
-
-
-def chunks(count: int | bool) -> list[list[int]]:
-    """Give the places of a list in chunks, and count what making a list in chunks takes; true: it is no list."""
-    if isinstance(count, bool):
-        raise ValueError("a list is wanted here")
-    charge(COPIED_IN_CHUNKS * (count * CHUNK // 2 + count * count // (2 * CHUNK)) + NODE * count)
-    return [list(range(begin, min(begin + CHUNK, count))) for begin in range(0, count, CHUNK)]
-
-
-USED: Mapping[str, Callable[[Json], bool]] = {
-    "wf_use": use,
-    "wf_use_4": lambda value: use(value, 4),
-    "wf_use_8": lambda value: use(value, 8),
-    "wf_use_pattern": use_pattern,
-    "wf_use_format": use_format,
-}
-"""What a counted expression asks before it goes on."""
-
-
-_ATOM = re.compile(r"\\[pP]|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
-_LONG_ATOMS = {"\\p": 100, "\\P": 100, ".": 5}
-_LONGEST_PATTERN = 1 << 40
-
-
-def pattern_length(pattern: str) -> int:
-    """Write the repetitions of a regular expression out and count its characters, roughly."""
-    lengths, last = [0], 0
-    for found in _ATOM.finditer(pattern):
-        atom = found.group()
-        if found.group(1) is not None:
-            most = max(int(found.group(1)[:6]), int((found.group(2) or "0")[:6]))
-            lengths[-1] += last * max(most - 1, 0)
-            last *= max(most, 1)
-        elif atom == "(":
-            lengths.append(0)
-            last = 0
-        elif atom == ")" and len(lengths) > 1:
-            last = lengths.pop()
-            lengths[-1] += last
-        else:
-            last = _LONG_ATOMS.get(atom, 3 if atom[0] == "[" and len(atom) > 1 else 1)
-            lengths[-1] += last
-        lengths[-1] = min(lengths[-1], _LONGEST_PATTERN)
-        last = min(last, _LONGEST_PATTERN)
-    return min(sum(lengths), _LONGEST_PATTERN) + 1
-
-
-# What an evaluation may cost at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,11 +119,11 @@ class Rule:
     """With fewer operands it is no call of this function, and fails."""
 
 
-_FREE = frozenset(
+FREE = frozenset(
     {"_&&_", "_||_", "!_", "@not_strictly_false", "_[_]", "_-_", "_*_", "_/_", "_%_", "-_", "dyn", "_?_:_"}
 )
 """Operations that look at no more than one number, or hand on what they are given."""
-_SCALARS = frozenset({"_&&_", "_||_", "!_", "@not_strictly_false", "_-_", "_*_", "_/_", "_%_", "-_"})
+SCALARS = frozenset({"_&&_", "_||_", "!_", "@not_strictly_false", "_-_", "_*_", "_/_", "_%_", "-_"})
 _WALKS = Rule(_scalar)
 _KEEPS = Rule(_sum)
 RULES: Mapping[str, Rule] = {
@@ -311,23 +166,24 @@ def _most_select(tree: Select, given: int, sizes: Sizes) -> Most:
 def _most_call(tree: Call, given: int, sizes: Sizes) -> Most:
     inner = [most(one, given, sizes) for one in tree.operands]
     cost = sum(one.cost for one in inner)
-    if tree.function in _FREE:
-        return Most(NODE if tree.function in _SCALARS else max((one.size for one in inner), default=0), cost)
-    rule, found = RULES.get(_full_name(tree), _USUAL), [one.size for one in inner]
+    if tree.function in FREE:
+        return Most(NODE if tree.function in SCALARS else max((one.size for one in inner), default=0), cost)
+    rule, found = RULES.get(full_name(tree), _USUAL), [one.size for one in inner]
     rule = rule if len(found) >= rule.least else _USUAL
     return Most(rule.size(found, tree), cost + rule.cost(found, tree))
 
 
-def _full_name(tree: Call) -> str:
+def full_name(tree: Call) -> str:
     """Return `strings.quote` for a function of a namespace, which the tree keeps as a call on a name."""
     return (
         f"{tree.target.name}.{tree.function}"
-        if _is_namespaced(tree) and isinstance(tree.target, Name)
+        if is_namespaced(tree) and isinstance(tree.target, Name)
         else tree.function
     )
 
 
-def _is_namespaced(tree: Call) -> bool:
+def is_namespaced(tree: Call) -> bool:
+    """Return whether a call belongs to one of the library's own groups of functions, such as `math`."""
     return isinstance(tree.target, Name) and tree.target.name in ("math", "strings", "base64", "cel")
 
 
@@ -396,141 +252,3 @@ def largest_input(tree: Tree) -> int:
             return given
         given //= 2
     return 0 if most(tree, 0, {}).cost <= BUDGET else -1
-
-
-# Counting what it does cost
-
-
-REPLACED = frozenset({"contains", "indexOf", "lastIndexOf", "replace", "split", "join"})
-"""Methods of the library that are our own functions where costs are counted: `wf_at_replace` and so on."""
-
-
-_TRUE = b"\x10\x01"
-"""The constant true, as the serialised form has it."""
-
-
-class Counting:
-    """Rewrite a tree so that it asks the budget before it takes."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._last = max(one.id for one in walk(tree))
-        self.tree = self._counted(tree)
-
-    def _counted(self, tree: Tree) -> Tree:
-        return _COUNTED[type(tree)](self, tree) if type(tree) in _COUNTED else tree
-
-    def _new(self) -> int:
-        self._last += 1
-        return self._last
-
-    def used(self, tree: Tree, function: str = "wf_use") -> Tree:
-        """Let a value be counted before it is walked through or put somewhere: bound to a name, asked after, handed on.
-
-        It is only shown to the function. What goes through Python and back loses its kind: unsigned numbers, moments in lists.
-        """
-        inner = self._counted(tree)
-        scalar = isinstance(tree, Call) and tree.function in _SCALARS
-        if scalar or (isinstance(tree, Constant) and function == "wf_use"):
-            return inner
-        return bound_to_name(
-            inner, self._new, lambda name: [Call(self._new(), function, None, [name()]), name(), name()]
-        )
-
-    def select(self, tree: Select) -> Tree:
-        return Select(tree.id, self._counted(tree.operand), tree.key, tree.only_asks)
-
-    def call(self, tree: Call) -> Tree:
-        name = _full_name(tree)
-        if name in _FREE or (name.startswith("wf_") and name not in _TYPED):
-            return self._called(tree, self._counted)
-        if name in REPLACED and tree.target is not None:
-            return Call(tree.id, f"wf_at_{name}", None, [self._counted(one) for one in tree.operands])
-        if name in ("matches", "format"):
-            return self._of_text(tree, name)
-        if _is_namespaced(tree):
-            several = "wf_use_4" if name in ("strings.quote", "base64.encode") else "wf_use"
-            return Call(tree.id, tree.function, tree.target, [self.used(one, several) for one in tree.arguments])
-        several = "wf_use_4" if name == "bytes" else "wf_use"
-        return self._called(tree, lambda one: self.used(one, several))
-
-    def _called(self, tree: Call, each: Callable[[Tree], Tree]) -> Tree:
-        target = each(tree.target) if tree.target is not None else None
-        return Call(tree.id, tree.function, target, [each(one) for one in tree.arguments])
-
-    def _of_text(self, tree: Call, name: str) -> Tree:
-        """Count a text and its pattern, or a format and what goes into it."""
-        if len(tree.operands) != 2:
-            return self._called(tree, self.used)
-        ways = ("wf_use", "wf_use_pattern") if name == "matches" else ("wf_use_format", "wf_use_8")
-        first, *rest = [self.used(one, way) for one, way in zip(tree.operands, ways, strict=True)]
-        return (
-            Call(tree.id, name, first, rest) if tree.target is not None else Call(tree.id, name, None, [first, *rest])
-        )
-
-    def listed(self, tree: Listed) -> Tree:
-        return Listed(tree.id, [self.used(item) for item in tree.items])
-
-    def mapped(self, tree: Mapped) -> Tree:
-        entries = [
-            (own, key if isinstance(key, bytes) else self.used(key), self.used(value))
-            for own, key, value in tree.entries
-        ]
-        return Mapped(tree.id, tree.message, entries)
-
-    def loop(self, tree: Loop) -> Tree:
-        counted = self._looped(tree)
-        return self._in_chunks(counted) if makes_list(tree) else counted
-
-    def _in_chunks(self, tree: Loop) -> Tree:
-        """Make a list of short lists: the library copies a loop's list for every item that it adds.
-
-        `whole.map(x, f)` becomes a loop over chunks of places, in it one over the places, in it `x` bound to `whole[place]`.
-        """
-        whole, chunk, place, kept = (f"@own{self._new()}" for _ in range(4))
-        item = Call(self._new(), "_[_]", None, [Name(self._new(), whole), Name(self._new(), place)])
-        step = binding(tree.variable, item, tree.step, self._new)
-        inner = Loop(
-            self._new(), place, Name(self._new(), chunk), tree.kept, tree.begin, tree.while_, step, tree.result
-        )
-        kind = Call(self._new(), "type", None, [Name(self._new(), whole)])
-        is_list = Call(self._new(), "_==_", None, [kind, Name(self._new(), "list")])
-        size = Call(self._new(), "size", None, [Name(self._new(), whole)])
-        count = Call(self._new(), "_?_:_", None, [is_list, size, Constant(self._new(), _TRUE)])
-        longer = Call(self._new(), "_+_", None, [Name(self._new(), kept), inner])
-        outer = Loop(
-            tree.id, chunk, Call(self._new(), "wf_chunks", None, [count]), kept, Listed(self._new(), []),
-            Constant(self._new(), _TRUE), longer, Name(self._new(), kept),
-        )  # fmt: skip
-        return binding(whole, tree.over, outer, self._new)
-
-    def _looped(self, tree: Loop) -> Loop:
-        return Loop(
-            tree.id, tree.variable, self._counted(tree.over), tree.kept, self._counted(tree.begin),
-            self._counted(tree.while_), self._step(tree.step, tree.kept), self._counted(tree.result),
-        )  # fmt: skip
-
-    def _step(self, tree: Tree, kept: str) -> Tree:
-        """Count what is added to a loop's list, not the list over and over."""
-        if isinstance(tree, Call) and tree.function == "_?_:_":
-            first, *ways = tree.arguments
-            return Call(tree.id, tree.function, None, [self._counted(first), *(self._step(way, kept) for way in ways)])
-        if isinstance(tree, Call) and tree.function == "_+_" and _is_name(tree.arguments[0], kept):
-            return Call(tree.id, tree.function, None, [tree.arguments[0], self._counted(tree.arguments[1])])
-        return self._counted(tree)
-
-
-_TYPED = frozenset({"wf_min", "wf_max", "wf_period", "wf_add_business_days"})
-"""Functions of ours that cannot end an evaluation by what they give back; the others count by themselves."""
-
-
-def _is_name(tree: Tree, name: str) -> bool:
-    return isinstance(tree, Name) and tree.name == name
-
-
-_COUNTED: Mapping[type[Tree], Callable[[Counting, Any], Tree]] = {
-    Select: Counting.select,
-    Call: Counting.call,
-    Listed: Counting.listed,
-    Mapped: Counting.mapped,
-    Loop: Counting.loop,
-}

@@ -7,9 +7,7 @@ bare path (`start.amount`) is read without the library.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -17,19 +15,13 @@ import msgspec
 from cel_expr_python import cel
 
 from engine.kernel.errors import expression_error
-from engine.kernel.expression_cost import (
-    BUDGET,
-    LARGEST_INPUT,
-    NODE,
-    TOO_LARGE,
-    TOO_MUCH,
-    Counting,
-    largest_input,
-    meter,
-)
+from engine.kernel.expression_cost import largest_input
+from engine.kernel.expression_counting import Counting
+from engine.kernel.expression_meter import BUDGET, LARGEST_INPUT, NODE, TOO_LARGE, TOO_MUCH, meter
+from engine.kernel.expression_results import converted, kind_of
 from engine.kernel.expression_tree import Fields, Tree, in_order, read_tree, write_tree
-from engine.kernel.functions import CALLABLE, MISSING, NAMESPACES, STANDARD, extensions
-from engine.kernel.periods import spell_moment
+from engine.kernel.function_declarations import extensions
+from engine.kernel.functions import CALLABLE, MISSING, NAMESPACES, STANDARD
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
 from engine.kernel.tokens import OPERATED, Token, own_names, tokens_of
@@ -43,12 +35,9 @@ LONGEST_SENTENCE = 500
 """An error of the library may name the key that it missed, and a key may be long."""
 SMALL = 2_048
 """An input whose JSON text is shorter is not counted more closely."""
-LONGEST_TEXT = 64 * 1024
 LARGEST_RESULT = 256 * 1024
-DEEPEST_RESULT = 64
 MOST_COMPREHENSIONS_DEEP = 2
 MOST_COMPREHENSIONS = 6
-SAFE_INTEGER = 2**53
 
 _PATH = re.compile(r"[a-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MAKES_LIST = re.compile(r"\.\s*(?:map|filter)\b")
@@ -384,73 +373,9 @@ def size_of_copy(value: Json) -> int:
 def _as_json(value: Any, text: str) -> tuple[Json, int]:
     budget = [LARGEST_RESULT]
     try:
-        return _converted(value, budget, 0), LARGEST_RESULT - budget[0]
+        return converted(value, budget, 0), LARGEST_RESULT - budget[0]
     except ValueError as problem:
         raise expression_error(f"`{_short(text)}`: {problem}") from None
-
-
-def _converted(value: Any, budget: list[int], depth: int) -> Json:
-    """Turn what the library gives into JSON, keys in order, within the budget."""
-    convert = _CONVERT.get(type(value))
-    if convert is None:
-        raise ValueError(f"{type(value).__name__} cannot be kept as a value")
-    budget[0] -= 8
-    if depth > DEEPEST_RESULT or budget[0] < 0:
-        raise ValueError("the result is too large")
-    return convert(value, budget, depth + 1)
-
-
-def _text(value: str, budget: list[int], _depth: int) -> str:
-    budget[0] -= len(value)
-    if len(value) > LONGEST_TEXT:
-        raise ValueError(f"a text has at most {LONGEST_TEXT} characters")
-    if "\x00" in value:
-        raise ValueError("a text may not hold NUL")
-    return value
-
-
-def _integer(value: int, _budget: list[int], _depth: int) -> int:
-    if abs(value) > SAFE_INTEGER:
-        raise ValueError("integers beyond 2^53 are not exact in JSON")
-    return value
-
-
-def _float(value: float, _budget: list[int], _depth: int) -> float:
-    if value != value or value in (float("inf"), float("-inf")):
-        raise ValueError("the result is not a number that JSON knows")
-    return value
-
-
-def _map(value: dict[Any, Any], budget: list[int], depth: int) -> dict[str, Json]:
-    if not all(isinstance(key, str) for key in value):
-        raise ValueError("an object's keys must be text")
-    return {_text(key, budget, depth): _converted(value[key], budget, depth) for key in sorted(value)}
-
-
-_CONVERT: Mapping[type, Any] = {
-    type(None): lambda value, budget, depth: None,
-    bool: lambda value, budget, depth: value,
-    int: _integer,
-    float: _float,
-    str: _text,
-    datetime: lambda value, budget, depth: spell_moment(value),
-    timedelta: lambda value, budget, depth: f"PT{f'{value.total_seconds():.6f}'.rstrip('0').rstrip('.')}S",
-    list: lambda value, budget, depth: [_converted(item, budget, depth) for item in value],
-    dict: _map,
-}
-
-
-def kind_of(value: Json) -> str:
-    """Name a value's kind for a sentence."""
-    if value is MISSING:
-        return "absent"
-    return _KINDS.get(type(value), "a value of another kind")
-
-
-_KINDS = {
-    type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
-    dict: "an object", datetime: "a moment",
-}  # fmt: skip
 
 
 def _short(text: str) -> str:

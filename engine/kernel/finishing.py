@@ -14,7 +14,8 @@ from engine.kernel.editing import kept_edit
 from engine.kernel.effects import Closing, ErrorRecord, WaitKind
 from engine.kernel.errors import UNCAUGHT, ErrorClass, StepError, error_names, error_record
 from engine.kernel.jumping import way_on
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import begin_again, lingering, open_list, period_of
 from engine.kernel.program import Step
 from engine.kernel.scope import With

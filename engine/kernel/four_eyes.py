@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.kernel.effects import BarPeople, ErrorRecord, WaitKind
-from engine.kernel.machine import Checkpoint, Machine
+from engine.kernel.machine import Machine
+from engine.kernel.messages import Checkpoint
 from engine.kernel.periods import spell_moment
 from engine.kernel.program import Definition, Step
 from engine.kernel.signals import Happening, NamedSignal, StepRetried, StepSkipped

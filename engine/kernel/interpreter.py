@@ -22,7 +22,8 @@ from engine.kernel.finishing import error_of_retrying, finish, is_counted, mend,
 from engine.kernel.four_eyes import bar_people, remember_person, watch_tasks
 from engine.kernel.late import LATE_RULES
 from engine.kernel.leaving import leave
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Checkpoint, Ended, Machine
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
+from engine.kernel.messages import Checkpoint, Ended
 from engine.kernel.opening import begin, told_line
 from engine.kernel.operated import note_operated
 from engine.kernel.periods import parse_moment, spell_moment

@@ -9,9 +9,8 @@ finishing.py and watching.py, each in a table.
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.kernel.describing import shown_child, shown_wait
 from engine.kernel.effects import (
@@ -27,7 +26,8 @@ from engine.kernel.effects import (
     Wait,
     WaitKind,
 )
-from engine.kernel.errors import StepError, error_names, error_record
+from engine.kernel.errors import StepError
+from engine.kernel.messages import Checkpoint, Ended
 from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.program import Definition
 from engine.kernel.scales import Scales, weight_of
@@ -48,45 +48,6 @@ STATUS_OF_OUTCOME: Mapping[str, StepStatus] = {
 
 LARGEST_ACT = 16 * 1024 * 1024
 """How much the values may measure that one step, or what follows from its end, makes; more fails the step."""
-
-
-@dataclass(slots=True)
-class Ended:
-    """The message that a child has ended: who is told, who ended, as what, and how."""
-
-    parent: int
-    child: int
-    role: str | None
-    step: str | None
-    key: Any
-    outcome: str
-    value: Json = None
-    error: ErrorRecord | None = None
-    to: str | None = None
-    """The step at which the flow goes on, where it is not the one that follows."""
-
-    def stored(self) -> list[Json]:
-        """Give the JSON form."""
-        error = error_names(self.error) if self.error is not None else None
-        form = [self.parent, self.child, self.role, self.step, self.key, self.outcome, self.value, error]
-        return form if self.to is None else [*form, self.to]
-
-    @classmethod
-    def read(cls, stored: list[Json]) -> "Ended":
-        """Read back what `stored` gave."""
-        parent, child, role, step, key, outcome, value, error, *to = stored
-        record = error_record(error) if error is not None else None
-        return cls(parent, child, role, step, key, outcome, value, record, *to)
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """The case as it stood when a step failed: what an incident goes back to."""
-
-    frame: int
-    snapshot: Snapshot
-    marks: tuple[int, int, int, int]
-    opened: dict[int, Wait]
 
 
 class Rules(Protocol):

@@ -12,7 +12,8 @@ from engine.kernel.decorators import decorate_given
 from engine.kernel.effects import Closing, WaitKind
 from engine.kernel.errors import ErrorClass, StepError
 from engine.kernel.jumping import carry, go_back, is_back, pass_mark
-from engine.kernel.machine import COMPLETED, SKIPPED, Ended, Machine
+from engine.kernel.machine import COMPLETED, SKIPPED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.periods import Period, parse_period
 from engine.kernel.program import Step
 from engine.kernel.signals import Json

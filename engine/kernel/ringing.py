@@ -16,7 +16,8 @@ from engine.kernel.finishing import (
     told_on_timeout,
 )
 from engine.kernel.keys import number
-from engine.kernel.machine import FAILED, Ended, Machine
+from engine.kernel.machine import FAILED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import ask_again, open_list, open_steps
 from engine.kernel.scopes import carried_names, scope_above, told_lingering
 from engine.kernel.signals import Json

@@ -8,7 +8,8 @@ for nothing.
 from engine.kernel.effects import ErrorRecord
 from engine.kernel.jumping import way_on
 from engine.kernel.keys import carry
-from engine.kernel.machine import COMPLETED, Ended, Machine
+from engine.kernel.machine import COMPLETED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import end_line, lingering
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied

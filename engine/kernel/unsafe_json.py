@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from engine.kernel.expressions import SAFE_INTEGER
+from engine.kernel.expression_results import SAFE_INTEGER
 from engine.kernel.signals import Json
 
 DEEPEST_VALUE = 64

@@ -169,7 +169,8 @@ def test_both_tenants_have_rows_wherever_a_tenant_can_have_some(stage: Stage) ->
     """Nothing is kept apart by chance: what a checksum compares is there."""
     empty = {table for table in tenant_tables() if not fingerprints(stage.theirs)[table][0]}
     assert empty <= {
-        "wf_accepted_events", "wf_audit_anchors", "wf_audit_plain_ends", "wf_audit_redactions", "wf_erasures", "wf_calls", "wf_delivery_attempts", "wf_diagrams", "wf_effects", "wf_events",
+        "wf_accepted_events", "wf_audit_anchors", "wf_audit_plain_ends", "wf_audit_redactions", "wf_erasures",
+        "wf_calls", "wf_delivery_attempts", "wf_diagrams", "wf_effects", "wf_events",
         "wf_held_references", "wf_idempotency_keys", "wf_kept_signals", "wf_places", "wf_rates", "wf_retention_runs",
         "wf_schedule_fires", "wf_signal_receipts", "wf_turns",
     }  # fmt: skip

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from engine.kernel import expression_cost
 from engine.kernel.errors import StepError
-from engine.kernel.expression_cost import BUDGET, LARGEST_INPUT, meter, most, pattern_length, size_of
+from engine.kernel.expression_cost import most
+from engine.kernel.expression_meter import BUDGET, LARGEST_INPUT, meter, pattern_length, size_of
 from engine.kernel.expression_tree import in_order, read_tree, write_tree
 from engine.kernel.expressions import (
     LARGEST_RESULT,

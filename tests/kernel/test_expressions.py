@@ -25,7 +25,8 @@ from engine.kernel.expressions import (
     program_of,
     read_names,
 )
-from engine.kernel.functions import MISSING, extensions
+from engine.kernel.function_declarations import extensions
+from engine.kernel.functions import MISSING
 from engine.kernel.interpolation import compile_value, pieces
 from tests.kernel.play import MONDAY, Case
 

@@ -2,7 +2,8 @@
 
 from engine.kernel.effects import ErrorRecord
 from engine.kernel.errors import ErrorClass, StepError
-from engine.kernel.machine import COMPLETED, FAILED, Ended, Machine
+from engine.kernel.machine import COMPLETED, FAILED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import open_list
 from engine.kernel.program import Step
 from engine.kernel.scope import With

@@ -7,7 +7,8 @@ from engine.kernel.effects import StepRun
 from engine.kernel.finishing import case_output, complete_case
 from engine.kernel.functions import as_text
 from engine.kernel.jumping import way_on
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Ended, Machine
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import open_steps
 from engine.kernel.program import Step
 from engine.kernel.scopes import is_scope

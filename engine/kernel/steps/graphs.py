@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from engine.kernel.errors import error_names, error_record
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import open_step
 from engine.kernel.program import Step
 from engine.kernel.signals import Json

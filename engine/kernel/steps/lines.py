@@ -4,7 +4,8 @@ from typing import Any
 
 from engine.kernel.errors import ErrorClass, StepError, business_error, expression_error
 from engine.kernel.jumping import carry
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import open_list, open_step
 from engine.kernel.program import Step
 from engine.kernel.scope import With

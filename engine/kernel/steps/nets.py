@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.kernel.errors import ErrorClass, StepError, business_error
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Ended, Machine
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import lingering, open_step
 from engine.kernel.program import Step
 from engine.kernel.snapshot import Frame

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Ended, Machine
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import open_list, open_step
 from engine.kernel.program import Step
 from engine.kernel.signals import Json

@@ -13,7 +13,8 @@ from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
 
 if TYPE_CHECKING:
-    from engine.kernel.machine import Ended, Machine
+    from engine.kernel.machine import Machine
+    from engine.kernel.messages import Ended
 
 Start = Callable[["Machine", Frame, Step], None]
 Told = Callable[["Machine", Frame, Step, "Ended"], None]

@@ -9,7 +9,8 @@ from typing import Any
 
 from engine.kernel.effects import Closing, WaitKind
 from engine.kernel.errors import error_names, error_record, expression_error
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Ended, Machine
+from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
+from engine.kernel.messages import Ended
 from engine.kernel.opening import open_list
 from engine.kernel.program import Step
 from engine.kernel.scope import With
