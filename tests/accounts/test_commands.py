@@ -147,7 +147,7 @@ def test_token_of_a_new_person_is_the_operators_whoever_creates_them(cast: Cast)
     assert Token.objects.get(user=owner_of(printed.strip())).made_by == "command line"
 
 
-@pytest.mark.security("check --deploy tries that no demo password works")
+@pytest.mark.security("demo passwords open nothing outside")
 def test_deploy_check_refuses_demo_passwords(cast: Cast) -> None:
     assert check_demo_people() == []
     cast.gwen.set_password("demo-gwen")

@@ -51,7 +51,7 @@ def autocomplete(browser: Client, model: type[Model], field: str, term: str = ""
     return browser.get(f"/admin/autocomplete/?{names}&term={term}")
 
 
-@pytest.mark.security("admin side doors: choices")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", PAGES, ids=label)
 def test_choices_are_offered_by_forward_relations_of_the_page_and_never_break(
     sign_in: SignIn, acmes: dict[str, Model], model: type[Model]
@@ -68,7 +68,7 @@ def test_choices_are_offered_by_forward_relations_of_the_page_and_never_break(
                 assert {row["id"] for row in answer.json()["results"]} <= shown
 
 
-@pytest.mark.security("admin side doors: choices")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", PAGES, ids=label)
 def test_choices_of_a_page_that_one_may_not_see_are_refused(sign_in: SignIn, model: type[Model]) -> None:
     browser = sign_in("ada")
@@ -76,7 +76,7 @@ def test_choices_of_a_page_that_one_may_not_see_are_refused(sign_in: SignIn, mod
         assert {autocomplete(browser, model, field).status_code for field, _ in choices(model)} <= {403}
 
 
-@pytest.mark.security("admin side doors: choices")
+@pytest.mark.security("admin side doors tell nothing")
 def test_choices_of_tables_without_a_page_are_refused(sign_in: SignIn) -> None:
     browser = sign_in("gwen")
     for names in ("accounts&model_name=membership&field_name=user", "engine&model_name=turn&field_name=tenant"):
@@ -100,7 +100,7 @@ NEVER_SHOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.security("admin side doors: orders")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", FIRST, ids=label)
 def test_lists_are_put_in_order_only_by_what_they_show(
     sign_in: SignIn, acmes: dict[str, Model], model: type[Model]
@@ -161,7 +161,7 @@ class _Heard(list[str]):
         return execute(statement, *rest)
 
 
-@pytest.mark.security("admin side doors: popups")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", FIRST, ids=label)
 def test_popups_give_keys_and_nothing_else(sign_in: SignIn, acmes: dict[str, Model], model: type[Model]) -> None:
     browser = sign_in("zoe" if label(model) == "accounts.tenant" else "gwen")
@@ -175,7 +175,7 @@ def test_popups_give_keys_and_nothing_else(sign_in: SignIn, acmes: dict[str, Mod
     assert browser.get(f"{address_of(model)}?_popup=1&_to_field={key}").status_code == 200
 
 
-@pytest.mark.security("admin side doors: chosen rows")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", [model for model in PAGES if admin.site._registry[model].actions], ids=label)
 def test_acts_on_chosen_rows_take_own_rows_only_and_never_break(
     cast: Cast, sign_in: SignIn, acmes: dict[str, Model], model: type[Model]
@@ -208,7 +208,7 @@ def test_acts_on_chosen_rows_take_own_rows_only_and_never_break(
         assert browser.post(base, {"_selected_action": [row.pk], **odd}).status_code in (200, 302), odd
 
 
-@pytest.mark.security("admin side doors: histories")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", FIRST, ids=label)
 def test_no_page_shows_djangos_log(cast: Cast, sign_in: SignIn, acmes: dict[str, Model], model: type[Model]) -> None:
     """Rows of its log belong to no tenant; should anybody ever write some, nobody reads them."""
@@ -224,7 +224,7 @@ def test_no_page_shows_djangos_log(cast: Cast, sign_in: SignIn, acmes: dict[str,
         assert "logged-" not in shown, address
 
 
-@pytest.mark.security("admin side doors: histories")
+@pytest.mark.security("admin side doors tell nothing")
 def test_a_history_tells_of_its_own_row_and_not_of_what_has_the_same_name(cast: Cast, sign_in: SignIn) -> None:
     gwen = cast.actor("gwen")
     role = create_role(actor=gwen, tenant=cast.acme, name="same")
@@ -239,7 +239,7 @@ def test_a_history_tells_of_its_own_row_and_not_of_what_has_the_same_name(cast: 
         assert found == {acts[kind]}, kind
 
 
-@pytest.mark.security("admin side doors: histories")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("kind", ["person", "template", "instance"])
 def test_the_audit_names_nothing_of_another_tenant(
     cast: Cast, sign_in: SignIn, acmes: dict[str, Model], kind: str
@@ -257,7 +257,7 @@ def test_the_audit_names_nothing_of_another_tenant(
         assert word not in shown
 
 
-@pytest.mark.security("admin side doors: histories")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("view", ["history", "change", "delete"])
 def test_a_row_whose_list_one_may_not_see_is_not_told_from_none(
     sign_in: SignIn, acmes: dict[str, Model], view: str
@@ -270,7 +270,7 @@ def test_a_row_whose_list_one_may_not_see_is_not_told_from_none(
     assert statuses[0] == statuses[1]
 
 
-@pytest.mark.security("admin side doors: buttons")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", [model for model in PAGES if admin.site._registry[model].buttons], ids=label)
 def test_a_button_below_its_level_does_nothing(
     cast: Cast, sign_in: SignIn, acmes: dict[str, Model], model: type[Model]
@@ -293,7 +293,7 @@ WAYS_BACK = (
 )
 
 
-@pytest.mark.security("admin side doors: ways back")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", FIRST, ids=label)
 def test_filters_to_come_back_to_lead_nowhere_else(
     sign_in: SignIn, acmes: dict[str, Model], model: type[Model]
@@ -324,7 +324,7 @@ def test_filters_to_come_back_to_lead_nowhere_else(
         assert answer.headers.get("Location", address_of(model)).startswith(address_of(model)), flag
 
 
-@pytest.mark.security("admin side doors: search")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("page", ["x", "0", "99", "-1", "1.5", NUL, ""])
 def test_the_search_of_the_frame_never_breaks(sign_in: SignIn, page: str) -> None:
     browser = sign_in("gwen")
@@ -334,7 +334,7 @@ def test_the_search_of_the_frame_never_breaks(sign_in: SignIn, page: str) -> Non
             assert browser.get(f"/admin/search/?s={word}&page={page}{extended}").status_code == 400
 
 
-@pytest.mark.security("admin side doors: ways back")
+@pytest.mark.security("admin side doors tell nothing")
 def test_the_doors_lead_to_no_other_host(sign_in: SignIn) -> None:
     stranger, browser = Client(), sign_in("gwen")
     for way in ("//evil.example", "https://evil.example", r"\\evil.example", "///evil.example"):
@@ -345,7 +345,7 @@ def test_the_doors_lead_to_no_other_host(sign_in: SignIn) -> None:
                 assert not place.startswith(("//", "/\\")), (door, way)
 
 
-@pytest.mark.security("admin side doors: prefilled forms")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("model", FIRST, ids=label)
 def test_an_address_cannot_fill_a_form_with_rows_of_another_tenant(
     cast: Cast, sign_in: SignIn, acmes: dict[str, Model], model: type[Model]

@@ -110,7 +110,7 @@ def test_the_corpus_is_large_and_marked() -> None:
     assert all(MARKER in payload for payload in PAYLOADS)
 
 
-@pytest.mark.security("XSS: every text field of every table is tried, or left out with a reason")
+@pytest.mark.security("texts never become markup")
 def test_every_field_is_written_or_left_out_with_a_reason() -> None:
     known = {named(field) for field in text_fields()}
     assert set(LEFT) <= known, "what is left out must exist"
@@ -127,7 +127,7 @@ def marked(cast: Cast, gwen: Actor, acmes: dict[str, Model]) -> dict[str, int]:
     return inject()
 
 
-@pytest.mark.security("XSS: no payload becomes markup on any page of inbox and admin")
+@pytest.mark.security("texts never become markup")
 @pytest.mark.django_db
 def test_no_text_becomes_markup(
     marked: dict[str, int], sign_in: SignIn, acmes: dict[str, Model], record_property: Any

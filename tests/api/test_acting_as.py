@@ -69,7 +69,7 @@ def complete(caller: Caller, step: str) -> tuple[int, str]:
 # Tokens
 
 
-@pytest.mark.security("tokens only for oneself and for service accounts")
+@pytest.mark.security("nobody acts as another person")
 def test_nobody_makes_a_token_for_another_person_by_any_route(cast: Cast, call: Callers) -> None:
     refused = call("gwen").post("tokens/", {"person": "ada"})
     assert (refused.status_code, refused.json()["code"]) == (403, "self")
@@ -105,7 +105,7 @@ def test_token_from_the_command_line_names_it_as_its_maker(cast: Cast) -> None:
 # Service accounts
 
 
-@pytest.mark.security("service accounts never sign in, are never invited and manage nobody")
+@pytest.mark.security("nobody acts as another person")
 def test_service_account_is_no_person(cast: Cast, call: Callers) -> None:
     robot = service(call, "robot", level=5)
     row = User.objects.get(username="robot")
@@ -155,7 +155,7 @@ def test_service_account_never_does_a_task_of_four_eyes(cast: Cast, call: Caller
     assert (skipped.status_code, skipped.json()["code"]) == (403, "four_eyes")
 
 
-@pytest.mark.security("a service account and its makers are one pair of eyes")
+@pytest.mark.security("a service account is nobody's second pair of eyes")
 @pytest.mark.parametrize("way", ["x by the account", "the start by the account", "y before x"])
 def test_maker_of_a_service_account_is_barred_by_what_it_did(cast: Cast, call: Callers, way: str) -> None:
     finance(cast, "gwen")
@@ -182,7 +182,7 @@ def test_maker_of_a_service_account_is_barred_by_what_it_did(cast: Cast, call: C
     assert complete(call("ada"), "y")[0] == 200
 
 
-@pytest.mark.security("a service account counts as no one of several")
+@pytest.mark.security("a service account is nobody's second pair of eyes")
 def test_service_account_is_none_of_several(cast: Cast, call: Callers) -> None:
     activated(cast.actor("gwen"), SEVERAL)
     robot = service(call, "robot")
@@ -205,7 +205,7 @@ def test_whoever_makes_a_second_token_is_barred_too(cast: Cast, call: Callers) -
 # The audit
 
 
-@pytest.mark.security("acts by token say so in the audit")
+@pytest.mark.security("coming and going is audited")
 def test_act_by_token_says_by_which_and_who_made_it(cast: Cast, call: Callers) -> None:
     activated(cast.actor("gwen"), TWO)
     robot = service(call, "robot")
@@ -239,7 +239,7 @@ def test_stream_of_a_token_stays_open_while_its_person_stays_the_same(cast: Cast
     assert who_holds({(given, cast.ada.pk)})[given] != actor
 
 
-@pytest.mark.security("the first use of a token per day and each new address are audited, bounded")
+@pytest.mark.security("coming and going is audited")
 def test_use_of_a_token_is_noted_once_a_day_and_once_an_address(cast: Cast, call: Callers) -> None:
     ada = call("ada")
 

@@ -150,7 +150,7 @@ def _completing(task_id: str) -> Bomb:
     return Bomb("complete", f"tasks/{task_id}/complete/", json.dumps(body).encode(), frozenset({200}))
 
 
-@pytest.mark.security("bombs over HTTP")
+@pytest.mark.security("bombs leave the web process small and the neighbours served")
 def test_every_bomb_is_answered_soon_and_the_web_process_stays_small(
     committed_cast: Cast, server: Server, record_property: Any
 ) -> None:
@@ -188,7 +188,7 @@ LOOKS = 40
 
 
 @pytest.mark.slow
-@pytest.mark.security("bombs and the neighbours")
+@pytest.mark.security("bombs leave the web process small and the neighbours served")
 def test_neighbour_notices_nothing_of_bombs(committed_cast: Cast, server: Server, record_property: Any) -> None:
     activated(committed_cast.actor("sam"), APPROVAL)
     quiet: list[float] = []

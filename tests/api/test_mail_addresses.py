@@ -55,7 +55,7 @@ def by_admin(call: Callers) -> None:
     assert browser_of("gwen").post(page, typed).status_code == 302
 
 
-@pytest.mark.security("a changed mail address tells the old one and opens nothing for a day")
+@pytest.mark.security("a changed mail address opens nothing for a day")
 @pytest.mark.parametrize("change", [by_rest, by_admin])
 def test_changed_address_is_told_to_the_old_one_and_opens_nothing_for_a_day(
     ada_works: User, call: Callers, mailoutbox: list[EmailMessage], django_capture_on_commit_callbacks: Any, change: Any
@@ -85,7 +85,7 @@ def test_changed_address_is_told_to_the_old_one_and_opens_nothing_for_a_day(
     assert [mail.to for mail in mailoutbox] == [[OURS]]
 
 
-@pytest.mark.security("a second level 5 confirms a changed mail address")
+@pytest.mark.security("a changed mail address opens nothing for a day")
 @pytest.mark.parametrize("door", ["rest", "admin"])
 def test_second_level_five_confirms_the_address(
     ada_works: User, call: Callers, mailoutbox: list[EmailMessage], door: str
@@ -150,7 +150,7 @@ def test_address_of_somebody_who_never_came_in_may_be_corrected(
 # Links instead of typed passwords
 
 
-@pytest.mark.security("nobody types a password for another person")
+@pytest.mark.security("nobody acts as another person")
 def test_administrators_send_links_and_type_no_passwords(
     ada_works: User, call: Callers, mailoutbox: list[EmailMessage], django_capture_on_commit_callbacks: Any
 ) -> None:

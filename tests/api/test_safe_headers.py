@@ -12,7 +12,7 @@ from engine.services.templates import activate_version, save_draft
 from tests.cast import Cast
 from tests.workflows import TIMER
 
-pytestmark = pytest.mark.security("headers: nosniff, no frames, own referrer, own opener, own resources")
+pytestmark = pytest.mark.security("answers carry safe headers and are kept by nobody")
 
 PAGES = ["/inbox/", "/accounts/login/", "/admin/", "/admin/engine/template/", "/api/v1/docs/",
          "/api/v1/health/", "/api/v1/tasks/", "/nothing-here", "/api/v1/nothing-here/"]  # fmt: skip

@@ -17,7 +17,7 @@ from tests.browser.payloads import PAYLOADS
 from tests.browser.product import Product, a_product
 from tests.browser.watching import Watch
 
-pytestmark = [pytest.mark.slow, pytest.mark.security("XSS: nothing runs in a real browser on any page")]
+pytestmark = [pytest.mark.slow, pytest.mark.security("texts never become markup")]
 
 PAGES_A_PERSON = 40
 BEGINS = {"zoe": ["/admin/"], "gwen": ["/admin/", "/inbox/", "/inbox/start/"], "uri": ["/inbox/"]}

@@ -36,7 +36,7 @@ def is_moving(instance: Instance) -> Callable[[], bool]:
     return lambda: StepRun.objects.filter(instance=instance).count() > before
 
 
-@pytest.mark.security("one tenant's load: cancel, archive and stop act within a second")
+@pytest.mark.security("cancel, archive and stop act on a running slice")
 def test_cancel_archive_and_stop_act_on_what_runs(committed_cast: Cast, record_property: Record) -> None:
     gwen = committed_cast.actor("gwen")
     activated(gwen, LOOP)
@@ -67,7 +67,7 @@ def took(act: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.security("one tenant's load: a worker with hanging calls stops in 10 seconds")
+@pytest.mark.security("processes stop in time and lose nothing")
 @pytest.mark.slow
 def test_a_worker_whose_calls_hang_stops_in_time(committed_cast: Cast, record_property: Record) -> None:
     gwen = committed_cast.actor("gwen")

@@ -55,7 +55,7 @@ def size_of(instance: Instance) -> int:
     return len(str(RuntimeState.objects.get(pk=instance.pk).snapshot))
 
 
-@pytest.mark.security("one tenant's load: a state that doubles itself")
+@pytest.mark.security("one tenant's load leaves its neighbours served")
 @pytest.mark.django_db
 def test_a_state_that_doubles_itself_is_an_incident(cast: Cast) -> None:
     activated(cast.actor("gwen"), GROWING.replace("1000000", "14"))
@@ -78,7 +78,7 @@ def test_it_goes_on_where_more_is_allowed(cast: Cast, settings: Any) -> None:
     assert instance.status == "completed"
 
 
-@pytest.mark.security("one tenant's load: results that pile up")
+@pytest.mark.security("one tenant's load leaves its neighbours served")
 @pytest.mark.django_db
 def test_results_that_pile_up_are_an_incident(cast: Cast) -> None:
     activated(cast.actor("gwen"), COLLECTING)
@@ -94,7 +94,7 @@ def test_what_is_replaced_again_and_again_does_not_add_up(cast: Cast) -> None:
     assert (instance.status, len(instance.state["text"])) == ("completed", 20_000)
 
 
-@pytest.mark.security("one tenant's load: 20,000 items")
+@pytest.mark.security("one tenant's load leaves its neighbours served")
 @pytest.mark.django_db
 def test_more_items_than_one_step_may_have_are_an_incident(cast: Cast) -> None:
     activated(cast.actor("gwen"), ITEMS)

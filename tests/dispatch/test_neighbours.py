@@ -49,7 +49,7 @@ def waking(valkey: object, settings: Any) -> None:
     settings.WORKFLOW_DISPATCHER = "rq"
 
 
-@pytest.mark.security("one tenant's load: a neighbour's signal")
+@pytest.mark.security("one tenant's load leaves its neighbours served")
 @pytest.mark.usefixtures("waking")
 @pytest.mark.parametrize("kind", SHORT)
 def test_a_runaway_delays_its_neighbour_by_a_turn_at_most(
@@ -63,7 +63,7 @@ def test_a_runaway_delays_its_neighbour_by_a_turn_at_most(
 
 
 @pytest.mark.slow
-@pytest.mark.security("one tenant's load: a neighbour's signal, every runaway")
+@pytest.mark.security("one tenant's load leaves its neighbours served")
 @pytest.mark.usefixtures("waking")
 @pytest.mark.parametrize("kind", RUNAWAYS)
 def test_every_runaway_leaves_its_neighbour_its_time(committed_cast: Cast, record_property: Record, kind: str) -> None:

@@ -19,7 +19,7 @@ from tests.cast import Cast
 from tests.workflows import CALL, TIMER, activated, started
 from workflowplatform.ids import uuid7
 
-pytestmark = pytest.mark.security("poison: dead letters after exactly their attempts")
+pytestmark = pytest.mark.security("poison costs exactly its attempts")
 
 ATTEMPTS = 3
 SOON = TIMER.replace("PT0.2S", "PT0.001S")

@@ -18,7 +18,7 @@ from tests.workflows import activated, started
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.security("poison: real workers lose exactly its attempts, neighbours are served"),
+    pytest.mark.security("poison costs exactly its attempts"),
     pytest.mark.usefixtures("valkey"),
 ]
 

@@ -29,7 +29,7 @@ from workflowplatform.services.postgres import DATABASE, ROLE, SUPERUSER
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.security("under pressure: an honest 503, nothing lost, well again in 5 s"),
+    pytest.mark.security("under pressure: an honest 503, well again in 5 s"),
     pytest.mark.skipif("WORKFLOW_TEST_POOLER" in os.environ, reason="a pooler keeps sessions from before"),
 ]
 

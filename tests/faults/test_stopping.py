@@ -45,7 +45,7 @@ Record = Callable[[str, object], None]
 
 
 @pytest.mark.slow
-@pytest.mark.security("pressure: SIGTERM under load, 50 times")
+@pytest.mark.security("processes stop in time and lose nothing")
 def test_workers_told_to_stop_under_load_lose_and_double_nothing(
     committed_cast: Cast, valkey: object, settings: Any, record_property: Record
 ) -> None:
@@ -100,7 +100,7 @@ def seconds_until_gone(pid: int) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.security("pressure: a rolling restart refuses no request")
+@pytest.mark.security("processes stop in time and lose nothing")
 def test_a_rolling_restart_behind_a_proxy_refuses_nobody(
     committed_cast: Cast, valkey: object, settings: Any, record_property: Record
 ) -> None:

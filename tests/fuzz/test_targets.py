@@ -14,7 +14,7 @@ EXAMPLES = {"yaml": 15, "svg": 40, "expressions": 60, "envelopes": 50}
 """How many inputs in the short form where one takes long; the others take 100."""
 
 
-@pytest.mark.security("fuzzed inputs")
+@pytest.mark.security("any bytes get a value or a named refusal")
 @pytest.mark.parametrize("target", TARGETS)
 def test_inputs_that_were_kept_are_answered(target: str) -> None:
     kept = [path for path in KEPT if path.parent.name == target]
@@ -23,7 +23,7 @@ def test_inputs_that_were_kept_are_answered(target: str) -> None:
         one_input(target, path.read_bytes())
 
 
-@pytest.mark.security("fuzzed inputs")
+@pytest.mark.security("any bytes get a value or a named refusal")
 @pytest.mark.parametrize("target", TARGETS)
 def test_any_bytes_are_answered(target: str) -> None:
     _play(target, EXAMPLES.get(target, 100))

@@ -37,7 +37,7 @@ def told(walked: Walked) -> str:
     return "\n".join(["", *map(str, walked.deviations[:40]), f"{len(walked.deviations)} deviations"])
 
 
-@pytest.mark.security("isolation matrix")
+@pytest.mark.security("every route answers by one table")
 def test_every_route_has_a_line_and_every_line_a_route() -> None:
     assert without_a_line(ROUTES) == set()
     assert set(TABLE.rows) - {(method, route.address) for route in ROUTES for method in route.methods} == set()
@@ -49,7 +49,7 @@ def careless(request: HttpRequest, task_id: Any) -> HttpResponse:
     return HttpResponse(Task.objects.filter(pk=task_id).values_list("title", flat=True).first() or "", status=200)
 
 
-@pytest.mark.security("isolation matrix")
+@pytest.mark.security("every route answers by one table")
 def test_a_route_without_a_line_is_red(stage: Stage, settings: Any) -> None:
     added = tuple(every_route([path("inbox/peek/<uuid:task_id>/", careless)]))
     assert without_a_line(added) == {("GET", "inbox/peek/<task_id>/"), ("POST", "inbox/peek/<task_id>/")}
@@ -70,7 +70,7 @@ def one_of_each(ask: Ask) -> bool:
 PEOPLE = ("anonymous", *(f"acme{level}" for level in range(1, 7)), "service", "scope read", "scope operate", "globex4")
 
 
-@pytest.mark.security("isolation matrix")
+@pytest.mark.security("every route answers by one table")
 def test_one_request_of_each_kind_is_answered_as_the_table_says(stage: Stage, record_property: Record) -> None:
     walked = walk(Browser, stage, ROUTES, table=TABLE, chosen=one_of_each)
     record_property("figure", f"isolation, short: {walked.figure()}, {len(walked.deviations)} deviations")
@@ -79,7 +79,7 @@ def test_one_request_of_each_kind_is_answered_as_the_table_says(stage: Stage, re
 
 
 @pytest.mark.slow
-@pytest.mark.security("isolation matrix")
+@pytest.mark.security("every route answers by one table")
 def test_every_request_is_answered_as_the_table_says(stage: Stage, record_property: Record) -> None:
     walked = walk(Browser, stage, ROUTES, table=TABLE)
     record_property("figure", f"isolation: {walked.figure()}, {len(walked.deviations)} deviations")
@@ -87,7 +87,7 @@ def test_every_request_is_answered_as_the_table_says(stage: Stage, record_proper
     assert walked.counts["requests"] > 12_000
 
 
-@pytest.mark.security("isolation matrix: side doors of the admin")
+@pytest.mark.security("admin side doors tell nothing")
 @pytest.mark.parametrize("every", [41, pytest.param(1, marks=pytest.mark.slow)])
 def test_side_doors_tell_nothing_of_the_other_tenant(stage: Stage, record_property: Record, every: int) -> None:
     people = {"people": ("acme5",)} if every > 1 else {}
@@ -97,7 +97,7 @@ def test_side_doors_tell_nothing_of_the_other_tenant(stage: Stage, record_proper
 
 
 @pytest.mark.slow
-@pytest.mark.security("isolation matrix: other methods")
+@pytest.mark.security("every route answers by one table")
 def test_methods_that_a_route_does_not_know_are_refused_alike(stage: Stage, record_property: Record) -> None:
     """A page asks who comes before it looks at the method; HEAD reads like GET, and OPTIONS says what there is."""
     others = [replace(route, methods=route.others) for route in ROUTES if route.address.startswith(("api", "metrics"))]
@@ -126,7 +126,7 @@ OPENED: tuple[tuple[str, Any], ...] = (
 )
 
 
-@pytest.mark.security("isolation matrix: teeth")
+@pytest.mark.security("every route answers by one table")
 def test_the_matrix_is_red_without_the_wall(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take one filter of access away: whoever asks for the other tenant's rows is now answered."""
     for name, model in OPENED:
@@ -146,7 +146,7 @@ def test_the_matrix_is_red_without_the_wall(stage: Stage, monkeypatch: pytest.Mo
     assert ("showed the other tenant", "api/v1/instances/") in found
 
 
-@pytest.mark.security("isolation matrix: teeth")
+@pytest.mark.security("every route answers by one table")
 def test_the_matrix_notices_a_row_of_the_other_tenant_that_changes(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +187,7 @@ TRIES, RATIO, FLOOR = 11, 2.0, 0.004
 """A read of a row that is there costs a quarter more than one that is not; a page more would be many times that."""
 
 
-@pytest.mark.security("isolation matrix: times")
+@pytest.mark.security("every route answers by one table")
 def test_foreign_rows_take_about_as_long_as_random_ones(stage: Stage, record_property: Record) -> None:
     asker = Browser(next(who for who in stage.people if who.name == "acme5"))
     worst = 0.0
@@ -223,7 +223,7 @@ ODD = (
 
 
 @pytest.mark.slow
-@pytest.mark.security("isolation matrix: odd words in addresses")
+@pytest.mark.security("every route answers by one table")
 def test_odd_words_in_an_address_break_no_page(stage: Stage, record_property: Record) -> None:
     """Level 6 comes in everywhere, so whatever breaks, breaks for them."""
     asker = Browser(next(who for who in stage.people if who.name == "acme6"))

@@ -68,7 +68,7 @@ json.dump([found, peak() - before], sys.stdout)
 """
 
 
-@pytest.mark.security("bombs in expressions")
+@pytest.mark.security("an expression has one budget, asked before memory is taken")
 def test_every_bomb_is_refused_within_a_second_and_in_little_memory(record_property: Any) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", EXPLODED], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
@@ -83,7 +83,7 @@ def test_every_bomb_is_refused_within_a_second_and_in_little_memory(record_prope
     )
 
 
-@pytest.mark.security("bombs in templates")
+@pytest.mark.security("an expression has one budget, asked before memory is taken")
 @pytest.mark.parametrize("name", SOURCES)
 def test_template_that_is_a_bomb_gives_findings_soon(name: str) -> None:
     began = time.process_time()
@@ -282,7 +282,7 @@ def test_slice_that_makes_much_stops_early_and_goes_on() -> None:
     assert 8 * 1024 * 1024 < case.last.made < 10 * 1024 * 1024
 
 
-@pytest.mark.security("bombs in simulations")
+@pytest.mark.security("an expression has one budget, asked before memory is taken")
 def test_simulation_that_makes_too_much_ends_with_a_sentence() -> None:
     steps = ", ".join(f'{{id: s{number}, set: {{k{number}: "${{start.a}}"}}}}' for number in range(100))
     report = simulate(compiled(f"steps: [{steps}]"), {"start": {"a": ["x" * 1_000] * 500}}, {})

@@ -83,7 +83,7 @@ def in_line(pool: Pool, number: int) -> Iterator[list[Driver]]:
         thread.join()
 
 
-@pytest.mark.security("pressure: a crowd is refused at once, not after its patience")
+@pytest.mark.security("under pressure: an honest 503, well again in 5 s")
 def test_no_more_wait_than_may(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_patience", 30.0)
     monkeypatch.setattr(pool, "_most_waiting", 2)
@@ -300,7 +300,7 @@ def test_a_connection_that_cannot_be_written_is_not_lent_again(pooled: DatabaseW
         cursor.execute("DELETE FROM wf_host_locks")
 
 
-@pytest.mark.security("pressure: busy, away, read-only and full are told apart")
+@pytest.mark.security("under pressure: an honest 503, well again in 5 s")
 @pytest.mark.parametrize(
     ("told", "code"),
     [
