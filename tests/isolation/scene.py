@@ -27,13 +27,14 @@ from engine.services.retention import set_retention
 from engine.services.saved_filters import save_filter
 from engine.services.schedules import create_schedule
 from engine.services.setup import put_calendar, put_secret
+from engine.services.tenant_looks import note_looks
 from engine.services.tasks import claim_task
 from engine.services.templates import save_draft
 from engine.services.webhooks import create_webhook, ping_webhook
 from tests.cast import Cast
 from tests.workflows import activated, only_task
 from workflowplatform.accounts.actor import Actor, actor_of
-from workflowplatform.accounts.models import Role, Tenant, Token, User
+from workflowplatform.accounts.models import Kind, Role, Tenant, Token, User
 from workflowplatform.accounts.scopes import Scope
 from workflowplatform.ids import uuid7
 
@@ -41,7 +42,8 @@ OURS, THEIRS = "acme", "globex"
 """A and B of the matrix."""
 LEVELS = (1, 2, 3, 4, 5, 6)
 USED_AT = datetime.now(UTC).replace(hour=23, minute=59, second=59)
-USED_FROM = ["127.0.0.1"]
+FROM = "203.0.113.7"
+"""The address that everybody asks from."""
 """When and where the tokens were used last: nobody writes it down again while the matrix compares rows."""
 
 APPROVAL = """
@@ -123,9 +125,11 @@ def set_stage(cast: Cast) -> Stage:
     people = [Who("anonymous")]
     people += [_program(f"{name}{level}", person) for name in tenants for level, person in levels[name].items()]
     people += [_program(f"scope {scope}", levels[OURS][5], scope.value) for scope in Scope]
-    # A service account: until accounts have a kind of their own, a narrowed token of somebody of level 2 stands for one.
-    people.append(_program("service", levels[OURS][2], Scope.READ.value, Scope.START.value))
-    Token.objects.update(last_used_at=USED_AT, used_from=USED_FROM)
+    robot = create_person(actor=None, tenant=cast.acme, name="acme-robot", level=2, kind=Kind.SERVICE)
+    people.append(_program("service", robot, Scope.READ.value, Scope.START.value))
+    for name in tenants:  # whoever of level 6 looked today leaves no more rows
+        note_looks(actor=actor_of(levels[name][6]), tenants=[tenant.pk for tenant in tenants.values()], at="/")
+    Token.objects.update(last_used_at=USED_AT, used_from=[FROM])
     return Stage(rows[OURS], rows[THEIRS], tuple(people))
 
 

@@ -28,6 +28,8 @@ class Row:
     """Empty for pages, which no token opens."""
     leaves: frozenset[str]
     """Tables in which asking for another tenant's row leaves rows in one's own: what is written under a name is one's own."""
+    tells: frozenset[str]
+    """Tables of the tenant whose row is named that keep who asked: a failure to sign in stands in the person's chain."""
     crosses: bool
     """Whether level 6 sees and changes all tenants here."""
 
@@ -66,6 +68,11 @@ class Table:
         row = self.rows.get((ask.method, ask.route.address))
         return row.leaves if row else frozenset()
 
+    def tells(self, ask: Any) -> frozenset[str]:
+        """Name the tables in which a request leaves a note with the tenant that it names."""
+        row = self.rows.get((ask.method, ask.route.address))
+        return row.tells if row else frozenset()
+
     def crosses(self, ask: Any) -> bool:
         row = self.rows.get((ask.method, ask.route.address))
         return row is not None and row.crosses and ask.who.level == 6
@@ -75,14 +82,19 @@ def _read(line: str) -> tuple[tuple[str, str], Row]:
     asked, own, others, *more = (part.split() for part in line.split("|"))
     method, route, stranger = asked
     scope, *notes = more[0] if more and more[0] else [""]
-    left = next((note.removeprefix("leaves=") for note in notes if note.startswith("leaves=")), "")
+    left, told = (_tables(notes, word) for word in ("leaves=", "tells="))
     six = tuple(own) if len(own) == 6 else tuple(own) * 6
     row = Row(
         stranger,
         six,
         () if others == ["-"] else tuple(others) if len(others) == 6 else tuple(others) * 6,
         "" if scope == "page" else scope,
-        frozenset(left.split(",")) if left else frozenset(),
+        left,
+        told,
         "crosses" in notes,
     )
     return (method, route.removeprefix("/")), row
+
+
+def _tables(notes: list[str], word: str) -> frozenset[str]:
+    return frozenset(name for note in notes if note.startswith(word) for name in note.removeprefix(word).split(","))
