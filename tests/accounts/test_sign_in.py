@@ -348,7 +348,7 @@ def test_answers_are_not_to_be_stored(cast: Cast, path: str) -> None:
         assert "no-store" in caller.get(path).get("Cache-Control", ""), path
 
 
-def test_static_files_may_be_stored(client: Client) -> None:
+def test_static_files_may_be_stored(db: None, client: Client) -> None:
     answer = client.get("/static/css/layout.css")
     assert answer.status_code == 200
     assert "no-store" not in answer.get("Cache-Control", "")

@@ -228,7 +228,7 @@ def test_no_page_shows_djangos_log(cast: Cast, sign_in: SignIn, acmes: dict[str,
 def test_a_history_tells_of_its_own_row_and_not_of_what_has_the_same_name(cast: Cast, sign_in: SignIn) -> None:
     gwen = cast.actor("gwen")
     role = create_role(actor=gwen, tenant=cast.acme, name="same")
-    secret = setup.put_secret(actor=gwen, name="same", value="hush")
+    secret = setup.put_secret(actor=gwen, name="same", value="hush-hush")
     calendar = setup.put_calendar(actor=gwen, name="same", content={"hours": {"mon": ["09:00-17:00"]}})
     browser, told = sign_in("gwen"), {}
     for row in (role, secret, calendar):
@@ -252,6 +252,7 @@ def test_the_audit_names_nothing_of_another_tenant(
     )  # fmt: skip
     browser = sign_in("sam")
     shown = words_of(browser.get(address_of(Audit))) + browser.get("/admin/engine/audit/export/").getvalue().decode()
+    shown = shown.partition("#signed")[0]  # a signature may hold any letters
     assert "odd_act" in shown
     for word in ("ada", "Expense approval", "EXP-1200"):
         assert word not in shown

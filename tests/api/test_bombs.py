@@ -211,7 +211,7 @@ def test_neighbour_notices_nothing_of_bombs(committed_cast: Cast, server: Server
         f"{ratio:.2f} × (median {statistics.median(loud) / statistics.median(quiet):.2f} ×), web process +{growth} MB",
     )
     assert thrown >= ROUNDS
-    assert growth < 2 * MOST_GROWTH  # the library keeps about half a megabyte for each bomb; see docs/decisions/0042
+    assert growth < 2 * MOST_GROWTH  # the library keeps about half a megabyte for each bomb; see docs/decisions/0039
     assert ratio < 2
 
 

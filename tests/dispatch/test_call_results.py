@@ -30,7 +30,7 @@ def two(committed_cast: Cast, valkey: object, settings: Any) -> tuple[Instance, 
 
 
 def taken_on() -> list[Intent]:
-    intents, _ = _take(50, CallsUnderWay())
+    intents, _ = _take(CallsUnderWay())
     return intents
 
 

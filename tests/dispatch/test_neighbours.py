@@ -70,7 +70,7 @@ def test_every_runaway_leaves_its_neighbour_its_time(committed_cast: Cast, recor
     """Two workers, as on a host with two cores; the ratio is printed, the bound leaves room for a busy machine."""
     quiet, loud, memory = measured(committed_cast, kind, "worker", 60)
     record_property("figure", figure(kind, quiet, loud, memory))
-    assert p95(loud) < (PATIENT if kind == "items" else max(4 * p95(quiet), PATIENT / 4))  # decision 0041 says why
+    assert p95(loud) < (PATIENT if kind == "items" else max(4 * p95(quiet), PATIENT / 4))  # decision 0038 says why
     assert memory < LARGEST_MB
     statuses = set(Instance.objects.filter(tenant=committed_cast.acme).values_list("status", flat=True))
     assert "failed" not in statuses

@@ -103,7 +103,7 @@ def test_calls_are_taken_on_tenants_in_turn(house: Cast) -> None:
     for _ in range(2 * CALLS_A_TENANT):
         started(house.actor("ada"), "call", word="many")
     last = started(house.actor("stan"), "call", word="one")
-    intents, settled = _take(50, CallsUnderWay())
+    intents, settled = _take(CallsUnderWay())
     assert last.pk in {intent.instance_id for intent in intents}
     assert (len(intents), settled) == (CALLS_A_TENANT + 1, 0)
 
@@ -203,8 +203,8 @@ def test_a_call_from_which_a_worker_did_not_come_back_is_made_alone(house: Cast)
     doubtful, *others = (started(house.actor("ada"), "call", word=word) for word in ("doubtful", "one", "two"))
     Signal.objects.filter(instance=doubtful).update(attempts=1)
     calls = CallsUnderWay()
-    assert [intent.instance_id for intent in _take(50, calls)[0]] == [doubtful.pk]
-    assert {intent.instance_id for intent in _take(50, calls)[0]} == {other.pk for other in others}
+    assert [intent.instance_id for intent in _take(calls)[0]] == [doubtful.pk]
+    assert {intent.instance_id for intent in _take(calls)[0]} == {other.pk for other in others}
 
 
 @pytest.mark.usefixtures("long_alone")

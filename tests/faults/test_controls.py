@@ -213,7 +213,7 @@ def taken_on(instance: Instance) -> calls.Intent:
     give_up = time.monotonic() + PATIENCE
     while not intents and time.monotonic() < give_up:
         until_due(instance)
-        intents, _ = draining._take(50, CallsUnderWay())
+        intents, _ = draining._take(CallsUnderWay())
     return intents[0]
 
 

@@ -150,6 +150,10 @@ def walk_side_doors(
     return walked
 
 
+LOOKED = frozenset({"wf_audit", "wf_tenants"})
+"""Where it is kept that level 6 looked at a tenant."""
+
+
 def _crosses(who: Who, door: Door) -> bool:
     """Tell where level 6 sees every tenant: in their list, and where one is chosen from it."""
     return who.level == 6 and ("/accounts/tenant/" in door.address or _TENANT in door.address)
@@ -177,7 +181,7 @@ def _through(
     asked = f"{door} by {who.name} with {cell} rows"
     if answer.status not in TAKEN:
         walked.deviations.append(Deviation(asked, "broke", str(answer.status)))
-    if touched:
+    if touched and not (_crosses(who, door) and {*touched} <= LOOKED):
         walked.deviations.append(Deviation(asked, "changed the other tenant's rows", ", ".join(touched)))
     if not _crosses(who, door):
         walked.deviations += _shown(asked, answer, other, named)

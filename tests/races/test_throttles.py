@@ -157,9 +157,9 @@ def test_the_place_of_a_worker_that_died_is_freed_when_its_call_was_made_again(
     cast = committed_cast
     activated(cast.actor("gwen"), BANK % "test_teller")
     cases = [started(cast.actor("ada"), "bank") for _ in range(4)]
-    intents, _ = _take(50, CallsUnderWay())
+    intents, _ = _take(CallsUnderWay())
     while len(intents) < 2:  # the first look only lets them in
-        intents += _take(50, CallsUnderWay())[0]
+        intents += _take(CallsUnderWay())[0]
     assert {intent.instance_id for intent in intents} == {cases[0].pk, cases[1].pk}
     drain()
     assert (teller.served, running_now()) == (0, 2)

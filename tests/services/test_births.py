@@ -156,7 +156,7 @@ def test_what_goes_beyond_the_budget_of_an_act_is_queued_and_done_by_a_worker(gw
     activated(gwen, spawning("all", each.replace("${range(0, 10)}", "${[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}")))
     case = started(gwen, "all")
     assert case.status == "running"
-    assert Instance.objects.filter(parent=case, status="completed").count() == 3
+    assert Instance.objects.filter(parent=case, status="completed").count() <= 3
     assert set(Signal.objects.values_list("type", flat=True)) == {"InternalContinue"}
     drain()
     case.refresh_from_db()

@@ -108,6 +108,12 @@ def test_only_numbers_of_a_layout_reach_the_picture(gwen: Actor) -> None:
         )
     for edge in edges:
         edge["sections"][0]["endPoint"]["y"] = 1
+    with pytest.raises(Invalid):  # NaN is no place
+        authoring.draw_source(
+            actor=gwen, source=source, laid_out={"width": 1, "height": 1, "children": nodes, "edges": edges}
+        )
+    for node in nodes:
+        node["x"] = 1
     drawn = authoring.draw_source(
         actor=gwen, source=source, laid_out={"width": 1, "height": 1, "children": nodes, "edges": edges}
     )

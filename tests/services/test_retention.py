@@ -197,7 +197,7 @@ def test_a_called_case_goes_with_the_one_that_called_it(cast: Cast) -> None:
     Instance.objects.filter(pk=child.pk).update(started_at=F("started_at") - timedelta(days=50))
     apply_retention()
     assert exists(parent)
-    cancel_instance(actor=cast.actor("ada"), instance_id=child.pk, reason="old")
+    cancel_instance(actor=cast.actor("gwen"), instance_id=child.pk, reason="old")
     aged(child, days=50)
     apply_retention()
     assert exists(child), "its parent has not taken the answer yet"

@@ -6,7 +6,7 @@ then told exactly that, which is not the same as a missing server (docs/decision
 
 A request that would not be served in that time anyway is refused at once, and no more than a bounded number waits: each of them
 holds a thread and its memory. The health has a connection in reserve, so that a busy server does not look like a dead one
-(docs/decisions/0047-pressure-is-told-apart.md).
+(docs/decisions/0044-pressure-is-told-apart.md).
 """
 
 import os
