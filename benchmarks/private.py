@@ -16,6 +16,7 @@ ENVIRONMENT = {
     "SECRET_KEY": "only-for-benchmarks-" + "k" * 50,
     "WORKFLOW_LOOPBACK": "1",
     "WORKFLOW_TRANSACTION_SECONDS": "60",
+    "WORKFLOW_TURN_SECONDS": os.environ.get("WORKFLOW_TURN_SECONDS", "60"),
     "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine adds no InternalContinue that is recorded or accounted for
     "LOG_LEVEL": "ERROR",
 }

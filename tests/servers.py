@@ -37,6 +37,7 @@ TEST_ENVIRONMENT = {
     "WORKFLOW_RETENTION": "0",
     "WORKFLOW_APPLICATION_ROLE": APPLICATION,
     "WORKFLOW_AUDIT_ROOTS": "0",
+    "WORKFLOW_TURN_SECONDS": "60",
     "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine must not add an InternalContinue that a test counts
 }
 

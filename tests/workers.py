@@ -21,6 +21,14 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
+AS_SHIPPED = {
+    "WORKFLOW_TURN_SECONDS": "0.02",
+    "WORKFLOW_TRANSACTION_SECONDS": "0.5",
+    "WORKFLOW_SLICE_SECONDS": "0.05",
+}
+"""How long work may take where a test looks at just that; others are not to be cut short by a busy machine."""
+
+
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return what a child needs to work on this test's database, as the application that it is in the product."""
     name = connection.settings_dict["NAME"]

@@ -42,7 +42,7 @@ def test_cancel_archive_and_stop_act_on_what_runs(committed_cast: Cast, record_p
     activated(gwen, LOOP)
     chain = activated(gwen, CHAIN)
     loops = [started(gwen, "loop") for _ in range(6)]
-    with workers.running("rqworker") as worker:
+    with workers.running("rqworker", **workers.AS_SHIPPED) as worker:
         assert eventually(is_moving(loops[0]))
         cancelling = took(lambda: cancel_instance(actor=gwen, instance_id=loops[0].pk, reason="a runaway"))
         assert Instance.objects.get(pk=loops[0].pk).status == "cancelled"
@@ -74,7 +74,7 @@ def test_a_worker_whose_calls_hang_stops_in_time(committed_cast: Cast, record_pr
     activated(gwen, SLOW)
     for _ in range(RUNAWAYS["slow calls"].count):
         started(gwen, "slow")
-    with workers.running("rqworker") as worker:
+    with workers.running("rqworker", **workers.AS_SHIPPED) as worker:
         assert eventually(lambda: Signal.objects.filter(attempts=1).exists())
         worker.send_signal(signal.SIGTERM)
         ending = took(lambda: worker.wait(60))

@@ -29,7 +29,7 @@ def measured(cast: Cast, kind: str, command: str, count: int) -> tuple[list[floa
     """Return the neighbour's seconds quiet and beside a runaway, and the most memory that the worker had in MB."""
     gwen, sam = cast.actor("gwen"), cast.actor("sam")
     activated(sam, LISTENER)
-    with workers.running(command) as worker:
+    with workers.running(command, **workers.AS_SHIPPED) as worker:
         signal_seconds(sam, 5)
         quiet = signal_seconds(sam, count)
         let_loose(gwen, RUNAWAYS[kind])

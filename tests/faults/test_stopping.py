@@ -54,7 +54,7 @@ def test_workers_told_to_stop_under_load_lose_and_double_nothing(
     activated(gwen, COUNTING)
     counted = [started(gwen, "counting") for _ in range(INSTANCES)]
     moved, ends, chance = 0, list[float](), random.Random(50)
-    with workers.running("worker") as supervisor:
+    with workers.running("worker", **workers.AS_SHIPPED) as supervisor:
         for _ in range(TIMES):
             pid = chance.choice(children_of(supervisor.pid))
             before = StepRun.objects.count()
