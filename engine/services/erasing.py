@@ -196,10 +196,16 @@ def _agree(actor: Actor | None, person: User) -> Actor:
 
 def seek_erasure(*, actor: Actor, person: User, reason: str) -> Erased:
     """Ask for an erasure, or agree to the one that somebody else asked for."""
-    to_manage(actor, person)
-    if Erasure.objects.filter(person_id=person.pk, done_at__isnull=True).exists():
+    if _is_asked_for(actor, person):
         return agree_erasure(actor=actor, person=person)
     return Erased(ask_erasure(actor=actor, person=person, reason=reason), ())
+
+
+@in_one_transaction
+def _is_asked_for(actor: Actor, person: User) -> bool:
+    """Return whether somebody asked for this erasure; only those hear that who may ask."""
+    to_manage(actor, person)
+    return Erasure.objects.filter(person_id=person.pk, done_at__isnull=True).exists()
 
 
 def erase_person(*, person: User, reason: str) -> Erased:
