@@ -62,7 +62,7 @@ from engine.services.people import deactivate_person, to_manage
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Membership, Token, User
-from workflowplatform.database.tenancy import crossing
+from workflowplatform.database.tenancy import acting_for, crossing
 
 BATCH = 500
 PATIENCE = 15.0
@@ -174,9 +174,7 @@ def agree_erasure(*, actor: Actor | None, person: User) -> Erased:
     _outwait()
     erasure = _open_erasure(person)
     names = Names.of(person, erasure.pseudonym)
-    for step in STEPS:
-        while step(erasure, names):
-            pass
+    _take_steps(erasure, names)
     mentions = tuple(find_mentions(person))
     _finish(erasure, names, acting)
     return Erased(Erasure.objects.get(pk=erasure.pk), mentions)
@@ -291,10 +289,17 @@ class Names:
     name: str
     display: str
     pseudonym: str
+    tenants: tuple[UUID, ...]
+    """Where the name may stand: at home, and wherever the person acted as level 6. To enter a tenant is an act there."""
 
     @classmethod
     def of(cls, person: User, pseudonym: str) -> "Names":
-        return cls(person.pk, person.tenant_id, person.username, person.display_name, pseudonym)
+        with crossing("erasure"):
+            acted = set(
+                Audit.objects.filter(actor_id=person.pk).order_by().values_list("tenant_id", flat=True).distinct()
+            )
+        tenants = (person.tenant_id, *sorted(acted - {person.tenant_id}))
+        return cls(person.pk, person.tenant_id, person.username, person.display_name, pseudonym, tenants)
 
 
 Step = Callable[[Erasure, Names], int]
@@ -303,9 +308,10 @@ Step = Callable[[Erasure, Names], int]
 
 def _count(erasure: Erasure, kind: str, number: int) -> int:
     if number:
-        fresh = Erasure.objects.select_for_update().get(pk=erasure.pk)
-        counts = {**fresh.counts, kind: fresh.counts.get(kind, 0) + number}
-        Erasure.objects.filter(pk=erasure.pk).update(counts=counts)
+        with acting_for(erasure.tenant_id):
+            fresh = Erasure.objects.select_for_update().get(pk=erasure.pk)
+            counts = {**fresh.counts, kind: fresh.counts.get(kind, 0) + number}
+            Erasure.objects.filter(pk=erasure.pk).update(counts=counts)
     return number
 
 
@@ -551,14 +557,21 @@ STEPS: tuple[Step, ...] = (
 )
 
 
+def _take_steps(erasure: Erasure, names: Names) -> None:
+    """Erase in one tenant after the other, each behind its own wall."""
+    for tenant_id in names.tenants:
+        with acting_for(tenant_id):
+            for step in STEPS:
+                while step(erasure, names):
+                    pass
+
+
 @in_one_transaction
 def _finish(erasure: Erasure, names: Names, acting: Actor) -> None:
     """Erase what came meanwhile, and the person's own row, whose lock keeps every act of theirs away."""
     person = User.objects.select_for_update().get(pk=names.person_id)
     record(person, Act("erase_person", cause=erasure.reason, new={"erasure": str(erasure.pk)}), actor=acting)
-    for step in STEPS:
-        while step(erasure, names):
-            pass
+    _take_steps(erasure, names)
     person.refresh_from_db()
     person.username, person.full_name, person.email = names.pseudonym, "", ""
     person.time_zone, person.language, person.invited_at = "UTC", "", None

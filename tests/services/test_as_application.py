@@ -1,7 +1,7 @@
-"""Doors that only the application's role finds shut: each test here asks as the product does, behind the wall, one commit at a time.
+"""Doors that only the application's role finds shut: tests ask as the product does, behind the wall, a commit at a time.
 
-Most tests run as the owner of the tables and inside one transaction. What needs a crossing, or begins no transaction of its own,
-passes there and breaks in the product.
+Most tests run as the owner of the tables and inside one transaction. What needs a crossing, or begins no transaction of its
+own, passes there and breaks in the product.
 """
 
 from __future__ import annotations
