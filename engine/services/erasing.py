@@ -290,16 +290,20 @@ class Names:
     display: str
     pseudonym: str
     tenants: tuple[UUID, ...]
-    """Where the name may stand: at home, and wherever the person acted as level 6. To enter a tenant is an act there."""
+    """Where the name may stand, home first."""
 
     @classmethod
     def of(cls, person: User, pseudonym: str) -> "Names":
-        with crossing("erasure"):
-            acted = set(
-                Audit.objects.filter(actor_id=person.pk).order_by().values_list("tenant_id", flat=True).distinct()
-            )
-        tenants = (person.tenant_id, *sorted(acted - {person.tenant_id}))
+        tenants = (person.tenant_id, *sorted(_other_tenants_of(person)))
         return cls(person.pk, person.tenant_id, person.username, person.display_name, pseudonym, tenants)
+
+
+@crossing("erasure")
+def _other_tenants_of(person: User) -> set[UUID]:
+    """Return where a person acted as level 6 (to enter a tenant is an act there), and where those live who share their eyes."""
+    acted = Audit.objects.filter(actor_id=person.pk).order_by().values_list("tenant_id", flat=True).distinct()
+    shared = User.objects.filter(same_eyes__contains=[person.username]).values_list("tenant_id", flat=True)
+    return {*acted, *shared} - {person.tenant_id}
 
 
 Step = Callable[[Erasure, Names], int]

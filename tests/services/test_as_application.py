@@ -125,6 +125,22 @@ def test_who_worked_in_another_tenant_is_erased_there_too(committed_cast: Cast) 
     assert verify_everything().broken == ()
 
 
+def test_four_eyes_still_know_an_erased_service_account_that_level_6_made_elsewhere(committed_cast: Cast) -> None:
+    """Its maker lives behind another wall, and would be somebody else to what the account did under its pseudonym."""
+    cast = committed_cast
+    maker = browser_of(cast.zoe)
+    first, second = caller_of(cast.gwen), caller_of(second_of_level_five(cast))
+    with behind_the_wall():
+        enter(maker, cast.acme)
+        body = {"name": "robot", "level": 4, "kind": "service"}
+        assert maker.post("/api/v1/people/", body, content_type="application/json").status_code == 201
+        assert first.post("people/robot/erase/", {"reason": "not used any more"}).status_code == 200
+        assert second.post("people/robot/erase/", {"reason": "yes"}).status_code == 200
+    erased = Erasure.objects.get(tenant=cast.acme)
+    assert User.objects.get(pk=cast.zoe.pk).same_eyes == [erased.pseudonym]
+    assert verify_everything().broken == ()
+
+
 # Level 6 in another tenant
 
 
