@@ -417,7 +417,7 @@ class DrainWorker(SimpleWorker):
             )
         except DequeueTimeout:
             return None
-        except LOST:
+        except (StopRequested, *LOST):
             raise
         except Exception as error:  # noqa: BLE001  what somebody else wrote into Redis can be anything; its id is off the queue by now
             log.warning("dropped a job that cannot be read from Redis", error=type(error).__name__)

@@ -62,7 +62,7 @@ from engine.services.people import deactivate_person, to_manage
 from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Membership, Token, User
-from workflowplatform.database.tenancy import crossing
+from workflowplatform.database.tenancy import acting_for, crossing
 
 BATCH = 500
 PATIENCE = 15.0
@@ -174,9 +174,7 @@ def agree_erasure(*, actor: Actor | None, person: User) -> Erased:
     _outwait()
     erasure = _open_erasure(person)
     names = Names.of(person, erasure.pseudonym)
-    for step in STEPS:
-        while step(erasure, names):
-            pass
+    _take_steps(erasure, names)
     mentions = tuple(find_mentions(person))
     _finish(erasure, names, acting)
     return Erased(Erasure.objects.get(pk=erasure.pk), mentions)
@@ -196,10 +194,16 @@ def _agree(actor: Actor | None, person: User) -> Actor:
 
 def seek_erasure(*, actor: Actor, person: User, reason: str) -> Erased:
     """Ask for an erasure, or agree to the one that somebody else asked for."""
-    to_manage(actor, person)
-    if Erasure.objects.filter(person_id=person.pk, done_at__isnull=True).exists():
+    if _is_asked_for(actor, person):
         return agree_erasure(actor=actor, person=person)
     return Erased(ask_erasure(actor=actor, person=person, reason=reason), ())
+
+
+@in_one_transaction
+def _is_asked_for(actor: Actor, person: User) -> bool:
+    """Return whether somebody asked for this erasure; only those hear that who may ask."""
+    to_manage(actor, person)
+    return Erasure.objects.filter(person_id=person.pk, done_at__isnull=True).exists()
 
 
 def erase_person(*, person: User, reason: str) -> Erased:
@@ -285,10 +289,21 @@ class Names:
     name: str
     display: str
     pseudonym: str
+    tenants: tuple[UUID, ...]
+    """Where the name may stand, home first."""
 
     @classmethod
     def of(cls, person: User, pseudonym: str) -> "Names":
-        return cls(person.pk, person.tenant_id, person.username, person.display_name, pseudonym)
+        tenants = (person.tenant_id, *sorted(_other_tenants_of(person)))
+        return cls(person.pk, person.tenant_id, person.username, person.display_name, pseudonym, tenants)
+
+
+@crossing("erasure")
+def _other_tenants_of(person: User) -> set[UUID]:
+    """Return where a person acted as level 6 (to enter a tenant is an act there), and where those live who share their eyes."""
+    acted = Audit.objects.filter(actor_id=person.pk).order_by().values_list("tenant_id", flat=True).distinct()
+    shared = User.objects.filter(same_eyes__contains=[person.username]).values_list("tenant_id", flat=True)
+    return {*acted, *shared} - {person.tenant_id}
 
 
 Step = Callable[[Erasure, Names], int]
@@ -297,9 +312,10 @@ Step = Callable[[Erasure, Names], int]
 
 def _count(erasure: Erasure, kind: str, number: int) -> int:
     if number:
-        fresh = Erasure.objects.select_for_update().get(pk=erasure.pk)
-        counts = {**fresh.counts, kind: fresh.counts.get(kind, 0) + number}
-        Erasure.objects.filter(pk=erasure.pk).update(counts=counts)
+        with acting_for(erasure.tenant_id):
+            fresh = Erasure.objects.select_for_update().get(pk=erasure.pk)
+            counts = {**fresh.counts, kind: fresh.counts.get(kind, 0) + number}
+            Erasure.objects.filter(pk=erasure.pk).update(counts=counts)
     return number
 
 
@@ -545,14 +561,21 @@ STEPS: tuple[Step, ...] = (
 )
 
 
+def _take_steps(erasure: Erasure, names: Names) -> None:
+    """Erase in one tenant after the other, each behind its own wall."""
+    for tenant_id in names.tenants:
+        with acting_for(tenant_id):
+            for step in STEPS:
+                while step(erasure, names):
+                    pass
+
+
 @in_one_transaction
 def _finish(erasure: Erasure, names: Names, acting: Actor) -> None:
     """Erase what came meanwhile, and the person's own row, whose lock keeps every act of theirs away."""
     person = User.objects.select_for_update().get(pk=names.person_id)
     record(person, Act("erase_person", cause=erasure.reason, new={"erasure": str(erasure.pk)}), actor=acting)
-    for step in STEPS:
-        while step(erasure, names):
-            pass
+    _take_steps(erasure, names)
     person.refresh_from_db()
     person.username, person.full_name, person.email = names.pseudonym, "", ""
     person.time_zone, person.language, person.invited_at = "UTC", "", None

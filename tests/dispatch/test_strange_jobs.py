@@ -6,6 +6,7 @@ from typing import Any
 
 import django_rq
 import pytest
+from rq.exceptions import StopRequested
 from rq.queue import Queue
 from rq.registry import StartedJobRegistry
 from rq.serializers import DefaultSerializer, JSONSerializer
@@ -71,3 +72,14 @@ def test_nor_what_an_abandoned_job_names_as_its_failure(queue: Queue, monkeypatc
     worker.run_maintenance_tasks()
     worker.clean_registries()
     assert called == []
+
+
+def test_a_stop_is_no_strange_job(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks an idle worker to stop interrupts its waiting; that reaches the loop, which ends at once."""
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        raise StopRequested
+
+    monkeypatch.setattr(Queue, "dequeue_any", interrupted)
+    with pytest.raises(StopRequested):
+        make_worker("idle")._pop(None)

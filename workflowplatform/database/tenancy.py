@@ -16,7 +16,7 @@ from uuid import UUID
 CROSSINGS = {
     "who asks": "a session or a token is looked up before the tenant is known",
     "sign-in": "names and mail addresses are unique over all tenants, and the tenant follows from the person",
-    "erasure": "the functions that take a name out of the audit are for those who cross tenants, and nobody else",
+    "erasure": "functions that take a name out of the audit are for those who cross; level 6 leaves names in other tenants",
     "tenants": "level 6 lists, makes and chooses tenants",
     "health": "the health counts work of all tenants and tells nothing else",
     "drain": "a worker claims, applies and commits due work of all tenants",
