@@ -54,7 +54,9 @@ class Authoring:
     def write(self, source: str) -> None:
         """Replace all that stands in the editor."""
         self.page.locator(".cm-content").wait_for()
-        self.page.get_by_label("The template as YAML").fill(source)
+        # By the editor's own selection: one that the browser makes is lost where the editor draws its lines anew meanwhile.
+        self.page.get_by_label("The template as YAML").press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(source)
 
     def save(self) -> None:
         """Keep the draft."""
