@@ -62,7 +62,6 @@ def _read(answer: Any) -> int:
     return int(answer.status_code)
 
 
-@pytest.mark.security("the product works behind its own wall")
 @pytest.mark.parametrize(
     ("who", "methods"),
     [

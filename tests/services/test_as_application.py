@@ -25,7 +25,9 @@ from workflowplatform.accounts.models import Tenant, Token, User
 from workflowplatform.database import tenancy
 from workflowplatform.database.walls import TABLES
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.security("the product works behind its own wall")]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ERASED = pytest.mark.security("a person can be erased and the chains still verify")
 
 PASSWORD = "quite-Long-9-words!x"
 
@@ -80,6 +82,7 @@ def second_of_level_five(cast: Cast) -> User:
     return create_person(actor=None, tenant=cast.acme, name="greta", level=5)
 
 
+@ERASED
 def test_two_of_level_five_erase_a_person_in_the_admin(committed_cast: Cast) -> None:
     cast = committed_cast
     first, second = browser_of(cast.gwen), browser_of(second_of_level_five(cast))
@@ -92,6 +95,7 @@ def test_two_of_level_five_erase_a_person_in_the_admin(committed_cast: Cast) -> 
     assert verify_everything().broken == ()
 
 
+@ERASED
 def test_two_of_level_five_erase_a_person_over_rest(committed_cast: Cast) -> None:
     cast = committed_cast
     first, second = caller_of(cast.gwen), caller_of(second_of_level_five(cast))
@@ -105,6 +109,7 @@ def test_two_of_level_five_erase_a_person_over_rest(committed_cast: Cast) -> Non
     assert verify_everything().broken == ()
 
 
+@ERASED
 def test_who_worked_in_another_tenant_is_erased_there_too(committed_cast: Cast) -> None:
     """Level 6 leaves a name wherever it works; the second level 6, who agrees, sees one tenant at a time."""
     cast = committed_cast
@@ -125,6 +130,7 @@ def test_who_worked_in_another_tenant_is_erased_there_too(committed_cast: Cast) 
     assert verify_everything().broken == ()
 
 
+@pytest.mark.security("four eyes hold on every route")
 def test_four_eyes_still_know_an_erased_service_account_that_level_6_made_elsewhere(committed_cast: Cast) -> None:
     """Its maker lives behind another wall, and would be somebody else to what the account did under its pseudonym."""
     cast = committed_cast
@@ -144,6 +150,7 @@ def test_four_eyes_still_know_an_erased_service_account_that_level_6_made_elsewh
 # Level 6 in another tenant
 
 
+@pytest.mark.security("tokens end with a password change on wish")
 def test_a_new_password_ends_the_tokens_of_who_works_in_another_tenant(committed_cast: Cast) -> None:
     cast = committed_cast
     cast.zoe.set_password(PASSWORD)
