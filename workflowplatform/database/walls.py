@@ -59,7 +59,7 @@ SPECIAL = {
 }
 
 READ_ONLY = frozenset({"django_migrations"})
-APPEND_ONLY = frozenset({"wf_audit", "wf_task_events"})
+APPEND_ONLY = frozenset({"wf_audit", "wf_task_events", "wf_audit_redactions", "wf_audit_roots"})
 """What the application adds to and never changes. Retention deletes through functions of the owner."""
 
 AS_OWNER = frozenset(
