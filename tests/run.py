@@ -129,7 +129,7 @@ def main() -> int:
             # Figures of security tests are ratios of times: nothing else runs beside them.
             is_whole = not (options.family or extra or folders or options.security)
             total = run_together(checks, scratch, _stop_families) if is_whole else run_in_turn(checks)
-            if run.everything and is_whole or options.security:
+            if (options.all and is_whole) or options.security:
                 sys.stdout.write(f"\n{table(sorted(scratch.glob('report of *.xml')))}\n\n")
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")

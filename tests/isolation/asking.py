@@ -42,6 +42,7 @@ BODIES: dict[str, Any] = {
     "PUT webhooks/<webhook_id>/": {"title": "Bookkeeping"},
     "POST webhooks/<webhook_id>/rotate/": {"keep_for": "PT1H"},
     "POST webhooks/<webhook_id>/replay/": {"since": "2020-01-07T09:00:00Z"},
+    "POST people/<name>/erase/": {"reason": "asked for it"},
     "POST people/": {"name": "nora", "level": 2, "roles": ["hr"]},
     "PUT people/<name>/": {"full_name": "Some Body"},
     "POST roles/": {"name": "legal"},
