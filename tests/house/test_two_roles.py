@@ -17,7 +17,10 @@ from workflowplatform.services.running import OWNER_ADDRESS, find_running
 from workflowplatform.services.up import Product
 
 DEVSERVER = (sys.executable, "-m", "workflowplatform.services.devserver", "--data")
-TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^wf_'"
+TABLES = """
+SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^wf_'
+  AND relname NOT IN ('wf_host_locks', 'wf_audit_roots', 'wf_sign_in_tallies')
+"""
 OPEN = """
 SELECT format('ALTER TABLE %I DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY', relname) FROM pg_class
 WHERE relrowsecurity

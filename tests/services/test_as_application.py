@@ -150,7 +150,7 @@ def test_four_eyes_still_know_an_erased_service_account_that_level_6_made_elsewh
 # Level 6 in another tenant
 
 
-@pytest.mark.security("tokens end with a password change on wish")
+@pytest.mark.security("tokens have an end")
 def test_a_new_password_ends_the_tokens_of_who_works_in_another_tenant(committed_cast: Cast) -> None:
     cast = committed_cast
     cast.zoe.set_password(PASSWORD)
