@@ -25,6 +25,7 @@ SHIPPABLE = frozenset(
 READ_BY_HAND = {"django-csp": "BSD-3-Clause", "quickjs-ng": "MIT", "sqlparse": "BSD-3-Clause", "valkey": "MIT"}
 """Packages whose metadata says too little; read in the licence files that they carry."""
 SPELLED = {
+    "Apache 2": "Apache-2.0",
     "BSD 3-Clause OR Apache-2.0": "BSD-3-Clause OR Apache-2.0",
     "License :: OSI Approved :: Apache Software License": "Apache-2.0",
     "License :: OSI Approved :: MIT License": "MIT",

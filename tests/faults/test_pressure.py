@@ -48,7 +48,7 @@ def few_connections(servers: OwnServers) -> None:
 @contextmanager
 def no_connection_left(product: Product) -> Iterator[None]:
     """Take all connections of the server, and with them those that the product is about to give back."""
-    product.operate(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{ROLE}'")
+    product.operate(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename LIKE '{ROLE}%'")
     held = hog(product, DATABASE, ROLE)
     stop = threading.Event()
 
@@ -57,7 +57,7 @@ def no_connection_left(product: Product) -> Iterator[None]:
             held.extend(hog(product, DATABASE, ROLE))
             product.operate(
                 f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                f"WHERE usename = '{ROLE}' AND NOT pid = ANY(ARRAY{[own.info.backend_pid for own in held]})"
+                f"WHERE usename LIKE '{ROLE}%' AND NOT pid = ANY(ARRAY{[own.info.backend_pid for own in held]})"
             )
             time.sleep(0.05)
 
@@ -77,7 +77,7 @@ def read_only(product: Product) -> Iterator[None]:
     """Be a database that can only be read, for the sessions that begin now; nobody ends those when it is over."""
     product.operate(
         f"ALTER DATABASE {DATABASE} SET default_transaction_read_only = on",
-        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{ROLE}'",
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename LIKE '{ROLE}%'",
     )
     try:
         yield
