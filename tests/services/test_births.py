@@ -219,7 +219,7 @@ def test_a_chain_with_a_wait_in_each_link_has_no_end(gwen: Actor, settings: Any)
 
 def test_a_wait_inside_a_child_is_a_wait_of_its_parents_chain(gwen: Actor, settings: Any) -> None:
     settings.WORKFLOW_LONGEST_CHAIN = 2
-    activated(gwen, TIMER)
+    activated(gwen, TIMER.replace("PT0.2S", "PT1H"))  # none falls due by itself
     activated(
         gwen, spawning("loop", "  - {id: sub, workflow: {name: timer}}\n  - {id: on, continue_with: {name: loop}}")
     )
