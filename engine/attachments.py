@@ -16,8 +16,8 @@ from django.conf import settings
 from django.http import FileResponse
 from django.utils.translation import gettext as _
 
-from engine.kernel.answers import KINDS, FileRules, Kind, ending_of, rules_of
 from engine.kernel.forms import FieldError
+from engine.kernel.task_answers import KINDS, FileRules, Kind, ending_of, rules_of
 
 __all__ = ["KINDS", "FileRules", "ending_of", "rules_of"]
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from engine.kernel.calendars import Calendar
+from engine.kernel.timing.calendars import Calendar
 from engine.models import BusinessCalendar
 
 

@@ -32,8 +32,8 @@ from engine.errors import Invalid, NotFound
 from engine.four_eyes import members_of
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
-from engine.kernel.interpreter import advance, reference_at_start
-from engine.kernel.joining import joined
+from engine.kernel.interpreter.merge_slices import joined
+from engine.kernel.interpreter.run_to_wait import advance, reference_at_start
 from engine.kernel.json_text import read_json
 from engine.kernel.signals import (
     CancelCase,

@@ -1,6 +1,6 @@
 """Read who took part in an instance, for four eyes and for quorums: what the kernel is lent, and what its rows cannot say alone.
 
-A task's `excluded` names everybody in its own instance whom its rule bars, kept true by engine.kernel.four_eyes under the
+A task's `excluded` names everybody in its own instance whom its rule bars, kept true by engine.kernel.machine.four_eyes under the
 instance's claim. Who acts in a child under way is asked of the database at the moment: the child is an instance of its own.
 """
 

@@ -23,8 +23,8 @@ from engine.commit import run_hot
 from engine.coordinator import BESIDE_RUNTIME, LOADED, loaded_of
 from engine.definitions import definition_of
 from engine.errors import NotFound, Refused
-from engine.kernel.four_eyes import barred_from
 from engine.kernel.json_text import read_json
+from engine.kernel.machine.four_eyes import barred_from
 from engine.kernel.transitions import VersionStatus
 from engine.models import Instance, Task, Template, TemplateVersion
 from engine.models.base import OrderedJSONField

@@ -16,10 +16,10 @@ from engine.definitions import definition_of
 from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
 from engine.kernel.errors import StepError, error_names
 from engine.kernel.forms import FieldError, check_values
+from engine.kernel.interpreter.triggers import EventStart, event_start
 from engine.kernel.signals import ChildEnded, InstanceFacts, SignalType
 from engine.kernel.steps.children import unfit_input
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
-from engine.kernel.triggers import EventStart, event_start
 from engine.models import Instance, TemplateVersion
 from engine.projection import Loaded, Stage
 from engine.routing import Address

@@ -14,8 +14,8 @@ from uuid import UUID
 from django.db import connection
 
 from engine.kernel.effects import Emit, Wait, WaitKind
-from engine.kernel.periods import parse_period
 from engine.kernel.signals import SignalType
+from engine.kernel.timing.periods import parse_period
 from engine.models import KeptSignal, Signal
 from engine.projection.stage import NEVER
 from workflowplatform.ids import uuid7

@@ -8,7 +8,7 @@ from uuid import UUID
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 
-from engine.kernel.secrets import SecretValue
+from engine.kernel.expressions.secret_marks import SecretValue
 from engine.models import Secret
 
 

@@ -19,9 +19,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from engine.audit import Act, record
-from engine.kernel.embedding import embedded_names
 from engine.kernel.findings import ERROR, SINCE_ACTIVATED
-from engine.kernel.normalizer import TenantFacts, normalize
+from engine.kernel.language.embedding import embedded_names
+from engine.kernel.language.normalizer import TenantFacts, normalize
 from engine.models import TemplateVersion
 from engine.services.templates import tenant_facts
 from workflowplatform.accounts.actor import engine_actor

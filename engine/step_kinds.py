@@ -22,10 +22,10 @@ import structlog
 
 from engine.functions import AlreadyRegistered
 from engine.kernel.forms import schema_problem
-from engine.kernel.language import ATTRIBUTES, BESIDE, IN_GRAPH
-from engine.kernel.language_kinds import KINDS
-from engine.kernel.own_kinds import StepKind
-from engine.kernel.reading import ID
+from engine.kernel.language.custom_kinds import StepKind
+from engine.kernel.language.reading.nodes import ID
+from engine.kernel.language.shapes import ATTRIBUTES, BESIDE, IN_GRAPH
+from engine.kernel.language.step_shapes import KINDS
 
 __all__ = ["StepKind", "load_step_kinds", "register_step_kind", "registered_step_kinds"]
 

@@ -13,10 +13,10 @@ from django.db.models import Count, Q
 from engine import access
 from engine.audit import Act, record
 from engine.definitions import definition_of
-from engine.kernel.choosing import WAYS, choose
 from engine.kernel.effects import BarPeople, ChangeTask, OpenTask, TellPeople
-from engine.kernel.keys import bounded
+from engine.kernel.machine.idempotency_keys import bounded
 from engine.kernel.signals import SignalType
+from engine.kernel.steps.assignment import WAYS, choose
 from engine.kernel.transitions import TaskStatus
 from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
 from engine.projection import NEVER, Stage

@@ -17,7 +17,7 @@ from django.db import OperationalError, transaction
 
 from engine.functions import is_transactional
 from engine.kernel.effects import ErrorRecord, MakeCall
-from engine.kernel.secrets import SecretValue, fill_secrets
+from engine.kernel.expressions.secret_marks import SecretValue, fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded
 from engine.offline import NetworkRefused, offline
 from engine.secrets import UnreadableSecret, secrets_for_call

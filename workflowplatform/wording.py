@@ -32,7 +32,7 @@ MODULES = (
     "engine/forms",
     "engine/holding.py",
     "engine/kernel/forms.py",
-    "engine/kernel/unsafe_json.py",
+    "engine/kernel/json_safety.py",
     "engine/services",
     "engine/status_words.py",
     "engine/task_reasons.py",

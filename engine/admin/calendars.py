@@ -1,6 +1,7 @@
 """Business calendars as a form that a person can fill: hours by weekday, holidays and half days a line each.
 
-What is typed becomes the content that `engine.kernel.calendars` reads; what that refuses comes back at the field, as a sentence.
+What is typed becomes the content that `engine.kernel.timing.calendars` reads; what that
+refuses comes back at the field, as a sentence.
 """
 
 import re
@@ -22,7 +23,7 @@ from engine.admin.columns import moment_column
 from engine.admin.rights import actor_of
 from engine.admin.setting_up import NamedSettingForm, TenantSetting
 from engine.errors import Conflict, Invalid
-from engine.kernel.calendars import WEEK, Calendar
+from engine.kernel.timing.calendars import WEEK, Calendar
 from engine.models import BusinessCalendar
 from engine.services import setup
 from workflowplatform.accounts.actor import Actor

@@ -15,7 +15,7 @@ from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
 from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
-from engine.kernel.hiding import SHORTEST
+from engine.kernel.expressions.secret_redaction import SHORTEST
 from engine.models import Audit, Secret
 from engine.services import setup
 from workflowplatform.accounts.actor import Actor

@@ -24,7 +24,7 @@ from engine.admin.columns import moment_column
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
 from engine.diagram.outline import outline_lines
-from engine.kernel.places import step_places
+from engine.kernel.language.source_positions import step_places
 from engine.kernel.transitions import VersionStatus
 from engine.models import Audit, Template, TemplateVersion
 from engine.services.authoring import readiness_of

@@ -2,7 +2,7 @@
 
 import re
 
-from engine.kernel.periods import is_period
+from engine.kernel.timing.periods import is_period
 
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day"}
 EXAMPLES = "90 days, 12 months or 7 years"

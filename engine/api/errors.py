@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from engine import errors
 from engine.kernel.forms import FieldError
-from engine.kernel.periods import spell_moment
+from engine.kernel.timing.periods import spell_moment
 from engine.services.health import note_full_disk
 from engine.transactions import is_database_away
 from workflowplatform.database.causes import BUSY, DISK_FULL, READ_ONLY, UNAVAILABLE, cause_of

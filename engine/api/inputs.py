@@ -11,10 +11,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from engine.errors import Invalid, NotFound
-from engine.kernel.cron import Dst
+from engine.kernel.expressions.secret_redaction import SHORTEST
 from engine.kernel.forms import FieldError
-from engine.kernel.hiding import SHORTEST
-from engine.kernel.periods import parse_period
+from engine.kernel.timing.cron import Dst
+from engine.kernel.timing.periods import parse_period
 from engine.keyset import moment
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services.sets import MOST_DOCUMENTS

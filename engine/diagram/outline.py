@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from engine.diagram.measure import text_width
 from engine.diagram.naming import kind_of, label_of, name_of
 from engine.diagram.wording import xml_text
-from engine.kernel.bodies import bodies
+from engine.kernel.language.step_lists import bodies
 
 LINE, INDENT, TEXT = 20, 18, 13
 WORDS = {

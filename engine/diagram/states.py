@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from engine.kernel.bodies import HOLDS_STEPS
+from engine.kernel.language.step_lists import HOLDS_STEPS
 
 
 class Run(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from django.db import connection
 
-from engine.kernel.hiding import Hider
+from engine.kernel.expressions.secret_redaction import Hider
 from engine.secrets import UnreadableSecret
 from engine.services.deliveries import (
     LONGEST_ANSWER,

@@ -10,11 +10,11 @@ from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import StepRun
 from engine.kernel.errors import error_names
 from engine.kernel.findings import Finding
-from engine.kernel.normalizer import Normalized, normalize
+from engine.kernel.language.normalizer import Normalized, normalize
 from engine.kernel.simulator import Report
-from engine.kernel.simulator.expecting import describe
+from engine.kernel.simulator.expectations import describe
 from engine.kernel.simulator.instance import Instance
-from engine.kernel.simulator.playing import Play
+from engine.kernel.simulator.player import Play
 from engine.management.documents import Document, Unreadable, read_file
 from engine.services.stored_tests import lending_of, play_tests
 from engine.step_kinds import registered_step_kinds

@@ -2,9 +2,9 @@
 
 from django.utils.translation import gettext as _
 
-from engine.kernel.answers import files_named, read_only_kept
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import Json
+from engine.kernel.task_answers import files_named, read_only_kept
 from engine.models import Task
 
 

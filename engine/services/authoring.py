@@ -19,8 +19,8 @@ from engine.errors import Invalid
 from engine.kernel.definition import compile_definition
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.forms import FieldError
-from engine.kernel.language_schema import language_schema
-from engine.kernel.places import Place, step_places
+from engine.kernel.language.json_schema import language_schema
+from engine.kernel.language.source_positions import Place, step_places
 from engine.kernel.simulator import Report
 from engine.kernel.transitions import VersionStatus
 from engine.services.differences import Difference, version_differences

@@ -6,9 +6,9 @@ from itertools import count
 from engine import access
 from engine.errors import Invalid, NotFound
 from engine.gallery import gallery
-from engine.kernel.document_set import cut_documents
 from engine.kernel.forms import FieldError
-from engine.kernel.source import SourceRefused, read_documents
+from engine.kernel.language.document_set import cut_documents
+from engine.kernel.language.source import SourceRefused, read_documents
 from engine.models import Template, TemplateVersion
 from engine.services.sets import save_set
 from engine.services.templates import activate_version, activate_versions, new_draft, save_draft

@@ -17,8 +17,8 @@ from engine import access
 from engine.diagram.naming import kind_of, name_of
 from engine.diagram.wording import shortened
 from engine.errors import Unprocessable
-from engine.kernel.bodies import bodies
 from engine.kernel.findings import Finding
+from engine.kernel.language.step_lists import bodies
 from engine.models import TemplateVersion, Wait
 from workflowplatform.accounts.actor import Actor
 

@@ -13,7 +13,7 @@ from engine.allowance import Allowance
 from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
-from engine.kernel.triggers import EventStart
+from engine.kernel.interpreter.triggers import EventStart
 from engine.models import TemplateVersion
 from engine.outward import listeners
 from engine.services.instances import queue_start

@@ -9,7 +9,7 @@ from engine import access
 from engine.errors import Invalid, Unprocessable
 from engine.kernel.findings import Finding
 from engine.kernel.forms import FieldError
-from engine.kernel.source import read_documents
+from engine.kernel.language.source import read_documents
 from engine.models import TemplateVersion
 from workflowplatform.accounts.actor import Actor
 

@@ -15,9 +15,9 @@ from engine.allowance import Allowance
 from engine.audit import Act, Chain, append, database_now, record
 from engine.commit import run_hot
 from engine.errors import WorkflowError
-from engine.kernel.cron import CronError
-from engine.kernel.periods import parse_period
 from engine.kernel.signals import SignalType
+from engine.kernel.timing.cron import CronError
+from engine.kernel.timing.periods import parse_period
 from engine.models import Audit, Instance, Schedule, ScheduleFire
 from engine.routing import queue_signal
 from engine.services.instances import start_instance

@@ -13,7 +13,7 @@ from engine.calendars import calendar_named
 from engine.definitions import definition_of
 from engine.kernel.effects import ChangeTask, OpenTask, Slice, TellPeople, WaitKind
 from engine.kernel.forms import fill_defaults
-from engine.kernel.interpreter import advance
+from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.signals import Happening, Json, Lent, TaskCompleted, TimerDue
 from engine.kernel.snapshot import copied
 from engine.kernel.transitions import InstanceStatus

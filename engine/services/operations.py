@@ -18,8 +18,8 @@ from engine import access, coordinator
 from engine.audit import Act, database_now, record
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound
-from engine.kernel.editing import can_be_edited
 from engine.kernel.forms import FieldError, refuse_unsafe_json
+from engine.kernel.machine.edited_input import can_be_edited
 from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkipped
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun

@@ -26,7 +26,7 @@ from engine.audit_subjects import seal_anchors
 from engine.errors import Conflict, Invalid
 from engine.host_locks import HeldLock, host_lock
 from engine.kernel.forms import FieldError
-from engine.kernel.periods import parse_period
+from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import InstanceStatus
 from engine.models import (
     AuditAnchor,

@@ -14,10 +14,10 @@ from engine.audit import Act, database_now, record
 from engine.calendars import calendar_named
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound
-from engine.kernel.calendars import Calendar
-from engine.kernel.cron import CronError, CronSchedule, Slot
 from engine.kernel.forms import FieldError, check_values
-from engine.kernel.periods import parse_period
+from engine.kernel.timing.calendars import Calendar
+from engine.kernel.timing.cron import CronError, CronSchedule, Slot
+from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import VersionStatus
 from engine.models import Schedule, ScheduleFire, Template, TemplateVersion
 from engine.outbox import announce_on_commit

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from engine import access
 from engine.errors import Invalid
-from engine.kernel.document_set import Piece, cut_documents
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.forms import FieldError
-from engine.kernel.normalizer import Normalized, normalize
+from engine.kernel.language.document_set import Piece, cut_documents
+from engine.kernel.language.normalizer import Normalized, normalize
 from engine.models import TemplateVersion
 from engine.services.templates import check_source_alone, facts_beside, save_draft
 from engine.transactions import in_one_transaction

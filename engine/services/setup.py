@@ -13,10 +13,10 @@ from django.utils import timezone
 from engine import access
 from engine.audit import Act, record
 from engine.errors import Conflict, Invalid, NotFound
-from engine.kernel.bodies import calendars_named
-from engine.kernel.calendars import Calendar, CalendarError
+from engine.kernel.expressions.secret_redaction import SHORTEST
 from engine.kernel.forms import FieldError
-from engine.kernel.hiding import SHORTEST
+from engine.kernel.language.step_lists import calendars_named
+from engine.kernel.timing.calendars import Calendar, CalendarError
 from engine.models import Audit, BusinessCalendar, Instance, Schedule, Secret, TemplateVersion
 from engine.secrets import encrypt
 from engine.transactions import in_one_transaction

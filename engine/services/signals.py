@@ -9,8 +9,8 @@ from engine import access, coordinator
 from engine.audit import Act, database_now, record
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
-from engine.kernel.periods import parse_period
 from engine.kernel.signals import NamedSignal, SignalType
+from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Instance, Signal, SignalReceipt
 from engine.outbox import announce_on_commit

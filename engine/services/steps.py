@@ -8,7 +8,7 @@ from uuid import UUID
 
 from engine import access
 from engine.definitions import definition_of
-from engine.kernel.pending import pending_steps
+from engine.kernel.interpreter.pending_steps import pending_steps
 from engine.kernel.snapshot import Snapshot, UnreadableSnapshot
 from engine.kernel.transitions import StepStatus
 from engine.models import Instance, RuntimeState, StepRun

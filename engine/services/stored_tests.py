@@ -14,11 +14,11 @@ from engine.decorators import registered_decorators
 from engine.definitions import definition_of
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.findings import ERROR, Finding
+from engine.kernel.language.source import read_documents
+from engine.kernel.language.source_nodes import Node
+from engine.kernel.language.validation.sub_workflows import emitted_events
 from engine.kernel.simulator import Lending, Report, run_test
-from engine.kernel.simulator.spelling import Misspelt
-from engine.kernel.source import read_documents
-from engine.kernel.source_nodes import Node
-from engine.kernel.validator_around import emitted_events
+from engine.kernel.simulator.unknown_words import Misspelt
 from engine.models import TemplateVersion
 
 Definitions = Mapping[str, Definition]

@@ -20,11 +20,11 @@ from engine.functions import functions_with_secrets, registered_functions
 from engine.kernel.definition import compile_definition
 from engine.kernel.findings import ERROR, WARNING, Finding
 from engine.kernel.forms import FieldError
-from engine.kernel.normalizer import Normalized, TenantFacts, normalize
-from engine.kernel.places import step_places
+from engine.kernel.language.normalizer import Normalized, TenantFacts, normalize
+from engine.kernel.language.source_positions import step_places
+from engine.kernel.language.validation.sub_workflows import check_around
+from engine.kernel.language.validation.validator import ordered
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
-from engine.kernel.validator import ordered
-from engine.kernel.validator_around import check_around
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import listeners_around, red_tests, required_workflows, workflows_around

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from engine import access
 from engine.errors import Conflict, Invalid, WorkflowError
-from engine.kernel.answers import brought_values
 from engine.kernel.forms import FieldError, check_values
+from engine.kernel.task_answers import brought_values
 from engine.models import Task
 from engine.services.answers import with_read_only
 from engine.services.tasks import complete_task, refuse_standstill

@@ -16,14 +16,14 @@ from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import OpenTask, StepRun, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.forms import FieldError
+from engine.kernel.language.test_writer import CannotWrite, with_test
 from engine.kernel.signals import Json
-from engine.kernel.simulator.expecting import describe
+from engine.kernel.simulator.environment import OverBudget
+from engine.kernel.simulator.expectations import describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.instance import Task as PlayedTask
-from engine.kernel.simulator.lending import OverBudget
-from engine.kernel.simulator.playing import Play
+from engine.kernel.simulator.player import Play
 from engine.kernel.transitions import VersionStatus
-from engine.kernel.writing import CannotWrite, with_test
 from engine.models import TemplateVersion
 from engine.services.simulation import playable, refuse_endless
 from engine.services.stored_tests import lending_of, workflows_around

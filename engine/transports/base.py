@@ -30,8 +30,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from engine.kernel.hiding import Hider
-from engine.kernel.secrets import SecretValue, fill_secrets
+from engine.kernel.expressions.secret_marks import SecretValue, fill_secrets
+from engine.kernel.expressions.secret_redaction import Hider
 from engine.transports.answers import fit_to_keep
 from engine.transports.email import send_email
 from engine.transports.graphql import send_graphql

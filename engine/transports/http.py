@@ -18,7 +18,7 @@ import httpcore
 import httpx
 from django.conf import settings
 
-from engine.kernel.hiding import Hider
+from engine.kernel.expressions.secret_redaction import Hider
 from engine.transports.addresses import AddressRefused, Origin, may_be_private, named_origins, origin_of
 from engine.transports.answers import LARGEST
 from engine.transports.network import Deadline, GuardedNetwork

@@ -15,11 +15,11 @@ from engine.dispatch.calls import Answered, Intent, deliver_results, perform_at_
 from engine.dispatch.drain import drain
 from engine.dispatch.under_way import CallsUnderWay
 from engine.errors import WorkflowError
-from engine.kernel.answers import KINDS, brought_values, ending_of
 from engine.kernel.program import Definition
 from engine.kernel.signals import CallFailed, CallSucceeded
 from engine.kernel.simulator.calls import answered
 from engine.kernel.simulator.people import Person
+from engine.kernel.task_answers import KINDS, brought_values, ending_of
 from engine.models import BusinessCalendar, Instance, Task, Template, TemplateVersion, Wait
 from engine.services.assigning import assign_task
 from engine.services.attachments import attach_file

@@ -17,7 +17,7 @@ from engine import coordinator
 from engine.commit import Batch
 from engine.gallery import gallery
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.signals import Continue, Happening, SignalType, Started
 from engine.kernel.simulator import run_test

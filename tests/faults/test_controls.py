@@ -24,7 +24,7 @@ from engine.dispatch import calls, rq
 from engine.dispatch import drain as draining
 from engine.dispatch.boundaries import Boundary
 from engine.dispatch.under_way import CallsUnderWay
-from engine.kernel import interpreter
+from engine.kernel.interpreter import run_to_wait
 from engine.models import Instance, Signal, SignalReceipt, Wait
 from engine.services.instances import start_instance
 from engine.services.signals import send_keyed_signal
@@ -171,7 +171,7 @@ def test_a_token_that_nobody_checks_is_found_doubled(stage: Any, monkeypatch: py
 
     told_twice()
     assert scene.account().faults == ()
-    monkeypatch.setattr(interpreter, "_leaf", any_leaf)
+    monkeypatch.setattr(run_to_wait, "_leaf", any_leaf)
     told_twice()
     assert [words.split(":")[0] for words in scene.account().doubled] == ["one token was answered twice"]
 
@@ -191,7 +191,7 @@ def test_a_token_checked_before_the_lock_is_found_doubled(stage: Any, monkeypatc
             assert Wait.objects.filter(instance=instance, token=intent.token).exists()  # the check that is too early
             elsewhere(lambda: calls._deliver_result(intent, answer))
             if checks_early:
-                second.setattr(interpreter, "_leaf", any_leaf)
+                second.setattr(run_to_wait, "_leaf", any_leaf)
             return honest(instance_id)
 
         with monkeypatch.context() as second:

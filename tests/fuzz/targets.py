@@ -31,14 +31,14 @@ from engine.forms.building import SchemaForm
 from engine.forms.schema import layout_of
 from engine.forms.values import facts_of
 from engine.gallery import GALLERY_FOLDER
-from engine.kernel.cron import CronError, CronSchedule
 from engine.kernel.errors import KernelError, StepError
-from engine.kernel.expressions import LARGEST_RESULT, Expression, ExpressionRefused
+from engine.kernel.expressions.cel import LARGEST_RESULT, Expression, ExpressionRefused
+from engine.kernel.expressions.interpolation import compile_value
 from engine.kernel.forms import check_values, schema_problem
-from engine.kernel.interpolation import compile_value
-from engine.kernel.normalizer import normalize
+from engine.kernel.json_safety import refuse_unsafe_json
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import SignalType
-from engine.kernel.unsafe_json import refuse_unsafe_json
+from engine.kernel.timing.cron import CronError, CronSchedule
 from engine.signing import new_secret, signed_headers
 from tests.fuzz.drawing import Draw
 from tests.fuzz.expressions import expression

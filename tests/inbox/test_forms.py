@@ -15,7 +15,7 @@ from engine.forms.sentences import said_of
 from engine.forms.values import facts_of, shown, shown_as
 from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError, check_values
-from engine.kernel.language_kinds import KINDS
+from engine.kernel.language.step_shapes import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
 from engine.telling.outline import WORDS
 from engine.telling.sentence import STANDS, WAITS

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import Json
 from engine.models import StepRun
 from engine.telling.outline import Step, near, outline_of, steps_by_id

@@ -16,8 +16,8 @@ from django.db import connection
 
 from engine import access, coordinator
 from engine.dispatch import clock, due
-from engine.kernel import finishing
 from engine.kernel.effects import Closing
+from engine.kernel.machine import step_end
 from engine.kernel.signals import Continue, SignalType
 from engine.kernel.steps import graphs
 from engine.models import Instance, Task
@@ -69,7 +69,7 @@ def _no_limit(patch: pytest.MonkeyPatch) -> None:
 
 
 def _one_attempt_more(patch: pytest.MonkeyPatch) -> None:
-    sound = finishing.retry_due
+    sound = step_end.retry_due
 
     def generous(machine: Any, frame: Any, error: Any) -> Any:
         frame.attempt -= 1
@@ -78,7 +78,7 @@ def _one_attempt_more(patch: pytest.MonkeyPatch) -> None:
         finally:
             frame.attempt += 1
 
-    patch.setattr(finishing, "retry_due", generous)
+    patch.setattr(step_end, "retry_due", generous)
 
 
 def _needs_ignored(patch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ from engine.diagram.naming import kind_of
 from engine.diagram.outline import outline_text
 from engine.dispatch.diagrams import WHILE_DRAWING, Draughtsman
 from engine.gallery import GALLERY, GALLERY_FOLDER
-from engine.kernel.bodies import bodies
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
+from engine.kernel.language.step_lists import bodies
 from engine.models import Diagram, TemplateVersion
 from engine.services.diagrams import (
     AGAIN,

@@ -14,7 +14,7 @@ from engine.api import errors as api_errors
 from engine.api import urls
 from engine.dispatch.drain import drain
 from engine.errors import NotFound
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.models import Instance, Signal
 from engine.services.instances import start_instance
 from engine.services.people import create_token

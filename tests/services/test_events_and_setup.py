@@ -8,7 +8,7 @@ import pytest
 from engine import functions
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, Refused
-from engine.kernel.secrets import hidden
+from engine.kernel.expressions.secret_marks import hidden
 from engine.models import Audit, Effect, Instance, RuntimeState, Secret, Signal
 from engine.services.events import accept_event
 from engine.services.setup import delete_secret, put_calendar, put_secret

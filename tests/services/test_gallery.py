@@ -15,9 +15,9 @@ from engine.functions import registered_functions
 from engine.gallery import GALLERY, gallery
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.errors import error_names
-from engine.kernel.normalizer import TenantFacts, normalize
+from engine.kernel.language.normalizer import TenantFacts, normalize
 from engine.kernel.simulator.instance import Instance
-from engine.kernel.simulator.playing import Play
+from engine.kernel.simulator.player import Play
 from engine.kernel.transitions import InstanceStatus, StepStatus
 from engine.services.people import DEFAULT_ROLES
 

@@ -16,7 +16,7 @@ from engine.dispatch.drain import drain
 from engine.dispatch.webhooks import post
 from engine.errors import Invalid, Unprocessable
 from engine.functions import BusinessError, workflow_function
-from engine.kernel.secrets import SecretValue, hidden, mark
+from engine.kernel.expressions.secret_marks import SecretValue, hidden, mark
 from engine.models import Instance, Secret
 from engine.secrets import encrypt
 from engine.services.deliveries import Try

@@ -18,7 +18,7 @@ from engine.admin.authoring.moves import is_draft
 from engine.admin.rights import actor_of
 from engine.errors import NotFound, Refused, WorkflowError
 from engine.gallery import gallery
-from engine.kernel.source import read_documents
+from engine.kernel.language.source import read_documents
 from engine.kernel.transitions import VersionStatus
 from engine.models import TemplateVersion
 from engine.services import authoring, beginnings, exports

@@ -9,7 +9,7 @@ from django.template.response import TemplateResponse
 from engine.admin.authoring.pages import frame
 from engine.diagram.naming import LOOKS, label_of, name_of
 from engine.forms.building import SchemaForm, TaskForm, comment_rule
-from engine.kernel.bodies import all_steps
+from engine.kernel.language.step_lists import all_steps
 from engine.models import TemplateVersion
 
 

@@ -28,8 +28,8 @@ from engine.forms.building import SchemaForm, TaskForm, comment_rule
 from engine.forms.values import facts_of
 from engine.kernel.effects import StepRun
 from engine.kernel.forms import check_values
-from engine.kernel.periods import parse_moment, spell_moment
 from engine.kernel.signals import Json
+from engine.kernel.timing.periods import parse_moment, spell_moment
 from engine.models import TemplateVersion
 from engine.services import trials
 from engine.services.diagrams import geometry_of

@@ -23,9 +23,9 @@ from engine.api.serializers import (
 )
 from engine.api.views.base import ApiView
 from engine.errors import Invalid, NotFound
-from engine.kernel.document_set import cut_documents
 from engine.kernel.forms import FieldError
-from engine.kernel.normalizer import Normalized
+from engine.kernel.language.document_set import cut_documents
+from engine.kernel.language.normalizer import Normalized
 from engine.keyset import BY_NAME
 from engine.models import Template, TemplateVersion
 from engine.services import sets, simulation, templates

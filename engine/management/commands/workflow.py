@@ -18,9 +18,9 @@ from engine.errors import NotFound, Unprocessable, WorkflowError
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.definition import compile_definition
 from engine.kernel.findings import ERROR, Finding
-from engine.kernel.normalizer import Normalized, TenantFacts
-from engine.kernel.simulator.lending import OverBudget
-from engine.kernel.source import SourceRefused, read_documents
+from engine.kernel.language.normalizer import Normalized, TenantFacts
+from engine.kernel.language.source import SourceRefused, read_documents
+from engine.kernel.simulator.environment import OverBudget
 from engine.management.documents import Document, Unreadable, as_json, finding_line, read_file
 from engine.management.seeding import SeedingCommand, acting_in
 from engine.management.trying import (
