@@ -7,7 +7,7 @@ from django.db import connection, transaction
 
 from benchmarks.workflows import LISTENING, SECOND, W1, W2, W3
 from engine import coordinator
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.commit import Batch
 from engine.models import TemplateVersion
 from engine.outward import newborn

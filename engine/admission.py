@@ -12,12 +12,12 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.db.outbox import announce_on_commit
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
 from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
-from engine.outbox import announce_on_commit
 from engine.projection import Loaded
 from engine.references import hold_reference
 from engine.routing import queue_signal

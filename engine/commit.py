@@ -20,8 +20,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
+from engine.db.outbox import tell_on_commit
 from engine.kernel.json_text import write_json
-from engine.outbox import tell_on_commit
 from workflowplatform.database.base import DatabaseWrapper
 from workflowplatform.database.hot import Rows, Values
 

@@ -21,15 +21,16 @@ from uuid import UUID
 
 from django.conf import settings
 
+from engine.access.four_eyes import members_of
 from engine.admission import admit_next, queue_newborn
 from engine.allowance import Allowance
-from engine.audit import Chain, database_now
+from engine.audit.chain import Chain, database_now
 from engine.calendars import calendar_named
 from engine.commit import Batch, Row, run_hot, write
-from engine.decorators import registered_decorators
+from engine.db.outbox import announce_on_commit
 from engine.definitions import definition_of
 from engine.errors import Invalid, NotFound
-from engine.four_eyes import members_of
+from engine.extensions.decorators import registered_decorators
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.interpreter.merge_slices import joined
@@ -49,7 +50,6 @@ from engine.kernel.snapshot import Snapshot, copied
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_batch
 from engine.models import TemplateVersion
-from engine.outbox import announce_on_commit
 from engine.outward import addresses_of, births_of, newborn, send_outward
 from engine.places import entered, let_in_next
 from engine.projection import Delivery, Loaded, Stage, project, project_unborn

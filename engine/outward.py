@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from engine import routing
-from engine.audit import Act, Chain
+from engine.audit.chain import Act, Chain
 from engine.definitions import definition_of
 from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
 from engine.kernel.errors import StepError, error_names

@@ -1,12 +1,10 @@
 """Let so many steps run at once under a key: `throttle`, over all instances of a tenant.
 
-A row says that a run asked for a place, and when it was let in. A slice writes and deletes the rows of its own instance with all
-its others, as its snapshot says (engine.kernel.machine.throttle_slots), so that a place is never leaked, whatever ends
-the step or the worker. Who asked for a place or left one takes the key's lock when its rows are written, last of all locks (a
-start holds its limits' by then), counts who runs, and lets in whoever waits longest: a mark in the row and a signal to the instance, whose next
-slice finds the mark. Nobody's claim is taken here.
-
-What stands still (suspended, an incident) neither counts nor is let in: nobody waits for an operator.
+A row says that a step run asked for a slot, and when it got one. A slice writes and deletes the rows of its own instance with
+all its others, as its snapshot says (engine.kernel.machine.throttle_slots), so that no slot leaks, whatever ends the step or the
+worker. A slice that asked for a slot or left one takes the key's lock when its rows are written, last of all locks (a start holds
+its limits' by then), counts the running steps, and gives the free slot to the oldest one waiting: a mark in the row and a signal
+to the instance, whose next slice finds the mark. No instance is claimed here.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,11 +15,11 @@ from uuid import UUID
 
 from django.db import connection
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.outbox import announce_on_commit
 from engine.kernel.machine.throttle_slots import places_of
 from engine.kernel.signals import SignalType
 from engine.models import Place
-from engine.outbox import announce_on_commit
 from engine.projection import STANDING_STILL, Stage
 from engine.routing import queue_signal
 

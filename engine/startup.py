@@ -18,7 +18,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
-from engine.audit import Act, record
+from engine.audit.chain import Act, record
 from engine.kernel.findings import ERROR, SINCE_ACTIVATED
 from engine.kernel.language.embedding import embedded_names
 from engine.kernel.language.normalizer import TenantFacts, normalize

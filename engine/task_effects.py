@@ -11,7 +11,8 @@ from typing import Any
 from django.db.models import Count, Q
 
 from engine import access
-from engine.audit import Act, record
+from engine.access.task_rules import refuse_person
+from engine.audit.chain import Act, record
 from engine.definitions import definition_of
 from engine.kernel.effects import BarPeople, ChangeTask, OpenTask, TellPeople
 from engine.kernel.machine.idempotency_keys import bounded
@@ -21,7 +22,6 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
 from engine.projection import NEVER, Stage
 from engine.routing import queue_signal
-from engine.task_reasons import refuse_person
 from workflowplatform.accounts.actor import actor_of, engine_actor
 from workflowplatform.accounts.models import Role, User
 from workflowplatform.addresses import public_address

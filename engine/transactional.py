@@ -15,17 +15,17 @@ from uuid import UUID
 
 from django.db import OperationalError, transaction
 
-from engine.functions import is_transactional
+from engine.db.transactions import is_by_chance, is_connection_lost
+from engine.extensions.functions import is_transactional
 from engine.kernel.effects import ErrorRecord, MakeCall
 from engine.kernel.expressions.secret_marks import SecretValue, fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded
 from engine.offline import NetworkRefused, offline
-from engine.secrets import UnreadableSecret, secrets_for_call
-from engine.transactions import is_by_chance, is_connection_lost
-from engine.transports.answers import fit_to_keep
+from engine.storage.encryption import UnreadableSecret, secrets_for_call
 from engine.transports.base import hide_secrets, hider_of
 from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 from engine.transports.python import call_function
+from engine.transports.response_checks import fit_to_keep
 from workflowplatform.logs import hide_in_logs
 
 

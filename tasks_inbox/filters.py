@@ -10,9 +10,9 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from engine.access.task_filters import COLUMN, COLUMN_NAME, DUES, FILTERS, column_condition
 from engine.diagram.naming import label_of
 from engine.services.task_lists import ORDERS
-from engine.task_filters import COLUMN, COLUMN_NAME, DUES, FILTERS, column_condition
 
 LONGEST = 200
 MOST_COLUMNS = 12

@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from engine import access
-from engine.attachments import FileRules, spell_size
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
+from engine.storage.attachments import FileRules, spell_size
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User

@@ -13,10 +13,10 @@ from uuid import UUID, uuid4
 
 from django.db import connection
 
+from engine.db.transactions import in_one_transaction
 from engine.kernel.signals import Json
 from engine.models import IdempotencyKey
 from engine.services.instances import StartedInstance
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_NUMBER = 64

@@ -29,7 +29,7 @@ TEST_ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
     "SECRET_KEY": "only-for-tests-" + "k" * 50,
     "WORKFLOW_LOOPBACK": "1",
-    "WORKFLOW_FUNCTIONS": "engine.functions,engine.gallery.office,tests.flaky",
+    "WORKFLOW_FUNCTIONS": "engine.extensions.functions,engine.gallery.office,tests.flaky",
     "WORKFLOW_TOKEN_REQUESTS": "0",  # only where a test counts them
     "WORKFLOW_TENANT_REQUESTS": "0",
     "WORKFLOW_DIAGRAMS": "0",  # only where a test wants them

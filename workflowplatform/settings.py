@@ -241,7 +241,7 @@ RQ = {"WORKER_CLASS": "engine.dispatch.rq.DrainWorker", "COMMIT_MODE": "auto"}
 
 WORKFLOW_DISPATCHER = os.environ.get("WORKFLOW_DISPATCHER", "rq")
 WORKFLOW_HTTP_ALLOW = words("WORKFLOW_HTTP_ALLOW")
-WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.gallery.office")
+WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.extensions.functions,engine.gallery.office")
 """Modules whose import registers python functions that `call: {python: …}` may name."""
 WORKFLOW_TOKEN_DAYS = int(os.environ.get("WORKFLOW_TOKEN_DAYS", "90"))
 WORKFLOW_TOKEN_MOST_DAYS = int(os.environ.get("WORKFLOW_TOKEN_MOST_DAYS", "365"))

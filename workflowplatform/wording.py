@@ -28,14 +28,14 @@ LEFT_OUT = (
 MODULES = (
     "tasks_inbox",
     "engine/access",
-    "engine/attachments.py",
+    "engine/storage/attachments.py",
     "engine/forms",
     "engine/holding.py",
     "engine/kernel/forms.py",
     "engine/kernel/json_safety.py",
     "engine/services",
     "engine/status_words.py",
-    "engine/task_reasons.py",
+    "engine/access/task_rules.py",
     "engine/telling",
     "workflowplatform/accounts",
 )

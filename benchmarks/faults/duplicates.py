@@ -12,7 +12,7 @@ from django.db.models import Count
 from benchmarks.faults.crew import Crew, crew
 from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.waiting import PATIENCE, a_house, wait_for_ends, wait_until
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.due import NEED_TOKEN
 from engine.models import DeadLetter, Instance, Signal, SignalReceipt, StepRun
 from engine.services.signals import send_keyed_signal

@@ -10,12 +10,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from engine.db.keyset_pagination import moment
 from engine.errors import Invalid, NotFound
 from engine.kernel.expressions.secret_redaction import SHORTEST
 from engine.kernel.forms import FieldError
 from engine.kernel.timing.cron import Dst
 from engine.kernel.timing.periods import parse_period
-from engine.keyset import moment
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services.sets import MOST_DOCUMENTS
 from engine.services.setup import MOST_ORIGINS

@@ -17,8 +17,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api.views.base import ApiView
+from engine.db.transactions import do_in_one_transaction
 from engine.errors import NotFound
-from engine.transactions import do_in_one_transaction
 
 IF_MATCH, IF_NONE_MATCH, ETAG = "If-Match", "If-None-Match", "ETag"
 ANY = "*"

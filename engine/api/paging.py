@@ -7,9 +7,9 @@ from django.db.models import QuerySet
 from django.utils.crypto import constant_time_compare, salted_hmac
 from rest_framework.request import Request
 
+from engine.db.keyset_pagination import Column, Cursor, Page, page_of, read_cursor
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
-from engine.keyset import Column, Cursor, Page, page_of, read_cursor
 
 SEALED = "."
 FEWEST, USUAL, MOST = 1, 50, 200

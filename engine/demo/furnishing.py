@@ -14,11 +14,11 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from engine.audit.cursor import horizon
 from engine.demo.stories import acme_stories, globex_stories, last_acme_stories, mark_story
 from engine.demo.telling import tell
 from engine.errors import Conflict
 from engine.gallery import gallery
-from engine.horizon import horizon
 from engine.models import Instance, Template, Webhook
 from engine.services.deliveries import collect
 from engine.services.people import create_person, create_role, create_tenant

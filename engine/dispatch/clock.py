@@ -6,10 +6,10 @@ from uuid import UUID
 
 import structlog
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.transactions import is_connection_lost
 from engine.models import Schedule
 from engine.services.firing import due_schedules, fire_due_slots
-from engine.transactions import is_connection_lost
 
 log = structlog.get_logger(__name__)
 

@@ -29,6 +29,7 @@ from django.db.models import F
 from engine import coordinator
 from engine.commit import run_hot, run_hot_together
 from engine.coordinator import Advanced
+from engine.db.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
 from engine.dispatch.board import desk
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.bulk_acts import BulkHand
@@ -41,7 +42,6 @@ from engine.dispatch.under_way import CallsUnderWay
 from engine.kernel.signals import SignalType
 from engine.models import Signal
 from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
-from engine.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
 from workflowplatform.accounts.actor import engine_actor
 from workflowplatform.database.tenancy import crossing
 

@@ -21,7 +21,8 @@ from django.conf import settings
 from django.db.models import F, QuerySet
 
 from engine import coordinator
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.db.transactions import in_one_transaction
 from engine.dispatch.board import Board
 from engine.dispatch.due import SIGNALS_A_SLICE, Malformed
 from engine.kernel.errors import KernelError
@@ -32,7 +33,6 @@ from engine.metrics import tell_dead
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, TemplateVersion
 from engine.places import look_after
 from engine.projection import NEVER
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import engine_actor
 
 log = structlog.get_logger(__name__)

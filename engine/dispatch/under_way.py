@@ -16,7 +16,7 @@ from uuid import UUID
 
 import structlog
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.calls import CALLS_AT_ONCE, Answered, Intent, deliver_results, make_one, perform_at_once
 from engine.dispatch.due import Due

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.extensions.step_kinds import registered_step_kinds
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import StepRun
 from engine.kernel.errors import error_names
@@ -17,7 +18,6 @@ from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.player import Play
 from engine.management.documents import Document, Unreadable, read_file
 from engine.services.stored_tests import lending_of, play_tests
-from engine.step_kinds import registered_step_kinds
 
 Definitions = Mapping[str, Definition]
 

@@ -3,7 +3,7 @@
 Pure but for fresh ids: a loaded instance, the deliveries and the kernel's slice go in, rows go into a batch.
 """
 
-from engine.audit import append
+from engine.audit.chain import append
 from engine.kernel.signals import SignalType
 from engine.projection.history import acts, add_step_runs
 from engine.projection.rows import (

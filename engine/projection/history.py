@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from engine.audit import Act
+from engine.audit.chain import Act
 from engine.commit import Row
 from engine.kernel.effects import OpenTask, Slice, StepRun, Wait, WaitKind
 from engine.kernel.errors import error_names

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from engine.audit import Act, Chain
+from engine.audit.chain import Act, Chain
 from engine.commit import Batch
 from engine.kernel.effects import Slice
 from engine.kernel.signals import ChildEnded, Happening, InstanceFacts, SignalType

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from engine.audit import Chain
+from engine.audit.chain import Chain
 from engine.commit import Row
 from engine.kernel.effects import WaitKind
 from engine.kernel.errors import error_names

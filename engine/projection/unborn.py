@@ -1,6 +1,6 @@
 """Rows of an instance that is to begin in a transaction of its own: it is there, nothing of it has run, a signal waits for it."""
 
-from engine.audit import Act, append
+from engine.audit.chain import Act, append
 from engine.commit import Batch, Row
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import RESULT_OF

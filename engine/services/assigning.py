@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, WorkflowError
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import TaskReleased
@@ -15,7 +16,6 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
 from engine.services.tasks import claim_instance, claim_task, note_act, refuse_shared, tell_engine
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User

@@ -13,7 +13,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from engine import access
-from engine.attachments import (
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
+from engine.errors import Conflict, Invalid, NotFound, Refused
+from engine.models import Task, TaskAttachment
+from engine.services.tasks import claim_instance, note_act, refuse_act, refuse_foreign
+from engine.storage.attachments import (
     KINDS,
     FileRules,
     all_files,
@@ -25,11 +30,6 @@ from engine.attachments import (
     refuse_file,
     rules_of,
 )
-from engine.audit import database_now
-from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.models import Task, TaskAttachment
-from engine.services.tasks import claim_instance, note_act, refuse_act, refuse_foreign
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7

@@ -16,8 +16,8 @@ from typing import Any
 from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
-from engine.audit import database_now, moment
-from engine.audit_keys import is_signature_of, public_key, sign
+from engine.audit.chain import database_now, moment
+from engine.audit.keys import is_signature_of, public_key, sign
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Audit, Instance, Template

@@ -29,10 +29,10 @@ from django.core.mail import send_mail
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
-from engine.audit import database_now, moment
-from engine.audit_keys import is_signature_of, public_key, sign
-from engine.audit_subjects import SUBJECTS, Broken, is_sealed_anchor
-from engine.host_locks import HeldLock, acquire, holder_of
+from engine.audit.chain import database_now, moment
+from engine.audit.keys import is_signature_of, public_key, sign
+from engine.audit.subjects import SUBJECTS, Broken, is_sealed_anchor
+from engine.db.host_locks import HeldLock, acquire, holder_of
 from engine.models import AuditAnchor, AuditRoot, Instance
 from engine.transports.base import Failed, make_call
 from workflowplatform.accounts.models import Tenant

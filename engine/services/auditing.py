@@ -15,12 +15,12 @@ from django.apps import apps
 from django.db.models import QuerySet
 
 from engine import access
-from engine.audit import HASHED, hash_plainly, hash_row, hashed_text, moment
-from engine.audit_keys import Keyring, is_keyed, is_seal_of, keyring
-from engine.audit_subjects import SUBJECTS, Broken, is_sealed_anchor
+from engine.audit.chain import HASHED, hash_plainly, hash_row, hashed_text, moment
+from engine.audit.cursor import Position, Stretch, horizon, read_on
+from engine.audit.keys import Keyring, is_keyed, is_seal_of, keyring
+from engine.audit.replay import Folded, fold
+from engine.audit.subjects import SUBJECTS, Broken, is_sealed_anchor
 from engine.errors import Invalid
-from engine.folding import Folded, fold
-from engine.horizon import Position, Stretch, horizon, read_on
 from engine.kernel.forms import FieldError
 from engine.models import Audit, AuditAnchor, AuditPlainEnd, AuditRedaction, Instance
 from engine.services.audit_roots import BadRoot, compare_with_root, newest_root

@@ -4,6 +4,7 @@ import re
 from itertools import count
 
 from engine import access
+from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, NotFound
 from engine.gallery import gallery
 from engine.kernel.forms import FieldError
@@ -12,7 +13,6 @@ from engine.kernel.language.source import SourceRefused, read_documents
 from engine.models import Template, TemplateVersion
 from engine.services.sets import save_set
 from engine.services.templates import activate_version, activate_versions, new_draft, save_draft
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 

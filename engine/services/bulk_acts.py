@@ -15,16 +15,16 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 
 from engine import access
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.db.outbox import announce_on_commit
+from engine.db.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
 from engine.errors import Conflict, Invalid, NotFound, Refused, WorkflowError
 from engine.kernel.forms import FieldError
 from engine.kernel.transitions import InstanceStatus
 from engine.models import BulkAct, BulkRow, DeadLetter, Instance, Task
 from engine.models.bulk_act import DONE, REFUSED, STOPPED, WAITING
-from engine.outbox import announce_on_commit
 from engine.services import operations
 from engine.services.instances import cancel_instance
-from engine.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_OPERATE
 from workflowplatform.accounts.models import Tenant, User

@@ -5,12 +5,12 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Task
 from engine.services.tasks import claim_instance, note_act, refuse_act
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 

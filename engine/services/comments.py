@@ -4,12 +4,12 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import TaskComment
 from engine.services.tasks import claim_instance, note_act
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_COMMENT = 10_000

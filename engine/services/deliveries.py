@@ -18,17 +18,17 @@ from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from engine import access
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.audit.cursor import Position, read_on, unread_sql
+from engine.db.outbox import announce_on_commit
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound
-from engine.horizon import Position, read_on, unread_sql
 from engine.kernel.forms import FieldError
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery
-from engine.outbox import announce_on_commit
-from engine.secrets import decrypt
 from engine.services.webhook_events import actions_of, messages_of
 from engine.services.webhook_notices import tell_disabled
 from engine.services.webhooks import disable
-from engine.transactions import in_one_transaction
+from engine.storage.encryption import decrypt
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_OPERATE, TO_SEE_TENANT
 from workflowplatform.accounts.models import Tenant, User

@@ -10,7 +10,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
 from engine.diagram.drawing import draw
 from engine.diagram.flow import flow_of
 from engine.diagram.layout import MADE_WITH, Geometry, reworded
@@ -18,7 +19,6 @@ from engine.diagram.outline import outline_svg, outline_text
 from engine.diagram.states import states_of
 from engine.errors import NotFound
 from engine.models import Diagram, Instance, TemplateVersion
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 CLAIMED = "claimed"

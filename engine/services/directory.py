@@ -3,9 +3,9 @@
 from django.db.models import QuerySet
 
 from engine import access
+from engine.db.transactions import in_one_transaction
 from engine.errors import NotFound
 from engine.services import people
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Role, Tenant, Token, User
 

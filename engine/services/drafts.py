@@ -7,12 +7,12 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, Refused
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import Task, TaskDraft
 from engine.services.tasks import claim_instance, refuse_act, refuse_foreign
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_COMMENT = 10_000

@@ -26,9 +26,9 @@ from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Cast
 
-from engine.attachments import place_of
-from engine.audit import Act, database_now, record
-from engine.audit_keys import seal
+from engine.audit.chain import Act, database_now, record
+from engine.audit.keys import seal
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, Refused
 from engine.kernel.forms import FieldError
 from engine.kernel.json_text import read_json, write_json
@@ -59,7 +59,7 @@ from engine.models import (
 from engine.models.audit import cause_with, split_cause
 from engine.services.auditing import redaction_facts
 from engine.services.people import deactivate_person, to_manage
-from engine.transactions import in_one_transaction
+from engine.storage.attachments import place_of
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Membership, Token, User
 from workflowplatform.database.tenancy import acting_for, crossing

@@ -10,7 +10,8 @@ from django.db import connection, transaction
 from engine import access, coordinator
 from engine.admission import has_place, is_limited
 from engine.allowance import Allowance
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.interpreter.triggers import EventStart
@@ -18,7 +19,6 @@ from engine.models import TemplateVersion
 from engine.outward import listeners
 from engine.services.instances import queue_start
 from engine.services.sent_ids import digest_of, earlier_answer, remember
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 

@@ -12,8 +12,9 @@ from functools import cached_property
 from uuid import UUID
 
 from engine.allowance import Allowance
-from engine.audit import Act, Chain, append, database_now, record
+from engine.audit.chain import Act, Chain, append, database_now, record
 from engine.commit import run_hot
+from engine.db.transactions import in_one_transaction
 from engine.errors import WorkflowError
 from engine.kernel.signals import SignalType
 from engine.kernel.timing.cron import CronError
@@ -22,7 +23,6 @@ from engine.models import Audit, Instance, Schedule, ScheduleFire
 from engine.routing import queue_signal
 from engine.services.instances import start_instance
 from engine.services.schedules import clock_of, next_look, next_slot
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, actor_of, engine_actor
 from workflowplatform.accounts.models import User
 

@@ -9,7 +9,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Instance, Signal, Wait
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE

@@ -16,8 +16,8 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from engine import access
-from engine.audit import moment
-from engine.horizon import Position, Stretch, position_of, read_on
+from engine.audit.chain import moment
+from engine.audit.cursor import Position, Stretch, position_of, read_on
 from engine.models import Audit, Task
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_SEE_TENANT

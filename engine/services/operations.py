@@ -15,7 +15,9 @@ from django.db.models import F, Min, QuerySet
 from django.db.models.fields.json import KT
 
 from engine import access, coordinator
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.db.outbox import announce_on_commit
+from engine.db.transactions import in_one_transaction
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError, refuse_unsafe_json
@@ -23,12 +25,10 @@ from engine.kernel.machine.edited_input import can_be_edited
 from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkipped
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
-from engine.outbox import announce_on_commit
 from engine.places import look_after
 from engine.projection import NEVER, Delivery
 from engine.services.decisions import barred_inside, refuse_barred, refuse_passing
 from engine.services.instances import instance_now
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7

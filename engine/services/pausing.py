@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from engine import access, coordinator
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, Refused
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import TaskSkipped
@@ -17,7 +18,6 @@ from engine.projection import Delivery
 from engine.services.instances import instance_now, next_tasks
 from engine.services.tasks import CompletedTask, claim_instance, hold_active, note_act, refuse_act, refuse_standstill
 from engine.status_words import status_word
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7

@@ -21,13 +21,13 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
 from engine.admission import admit_waiting
-from engine.audit import Act, record
+from engine.audit.chain import Act, record
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
 from engine.models import Erasure
 from engine.services.sign_in import end_all_tokens
 from engine.services.tasks import release_all_of
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.mails import (

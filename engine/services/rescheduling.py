@@ -4,11 +4,11 @@ from typing import Any
 from uuid import UUID
 
 from engine import access
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict
 from engine.models import Instance, Schedule
 from engine.services.instances import start_instance
 from engine.services.schedules import SETTINGS, checked_input, note, refuse_past, schedule_to_change, set_going
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 
 

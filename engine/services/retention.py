@@ -21,10 +21,11 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.expressions import RawSQL
 
 from engine import access
-from engine.audit import Act, database_now, record
-from engine.audit_subjects import seal_anchors
+from engine.audit.chain import Act, database_now, record
+from engine.audit.subjects import seal_anchors
+from engine.db.host_locks import HeldLock, host_lock
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
-from engine.host_locks import HeldLock, host_lock
 from engine.kernel.forms import FieldError
 from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import InstanceStatus
@@ -46,7 +47,6 @@ from engine.models import (
     Template,
 )
 from engine.services.attachments import files_of, remove_files, sweep_files
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
 from workflowplatform.accounts.models import Tenant

@@ -15,10 +15,11 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from engine import access
-from engine.audit import Act, database_now, record
-from engine.host_locks import HeldLock, LockLost, acquire, holder_of
+from engine.audit.chain import Act, database_now, record
+from engine.db.host_locks import HeldLock, LockLost, acquire, holder_of
+from engine.db.outbox import announce_on_commit
+from engine.db.transactions import in_one_transaction, is_connection_lost
 from engine.models import RetentionRule, RetentionRun
-from engine.outbox import announce_on_commit
 from engine.services.retention import (
     LOCK,
     Purged,
@@ -29,7 +30,6 @@ from engine.services.retention import (
     sweep_house,
     sweep_tenant,
 )
-from engine.transactions import in_one_transaction, is_connection_lost
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 from workflowplatform.accounts.models import Tenant

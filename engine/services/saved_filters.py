@@ -8,10 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from engine import access
+from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, Refused
 from engine.kernel.forms import FieldError
 from engine.models import SavedFilter
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT, Level
 

@@ -10,8 +10,10 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from engine import access
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
 from engine.calendars import calendar_named
+from engine.db.outbox import announce_on_commit
+from engine.db.transactions import in_one_transaction
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError, check_values
@@ -20,8 +22,6 @@ from engine.kernel.timing.cron import CronError, CronSchedule, Slot
 from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import VersionStatus
 from engine.models import Schedule, ScheduleFire, Template, TemplateVersion
-from engine.outbox import announce_on_commit
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 

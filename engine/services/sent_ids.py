@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.errors import IdReused
 from engine.models import Event
 from workflowplatform.accounts.actor import Actor

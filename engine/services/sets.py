@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from engine import access
+from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.forms import FieldError
@@ -11,7 +12,6 @@ from engine.kernel.language.document_set import Piece, cut_documents
 from engine.kernel.language.normalizer import Normalized, normalize
 from engine.models import TemplateVersion
 from engine.services.templates import check_source_alone, facts_beside, save_draft
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 

@@ -11,16 +11,16 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from engine import access
-from engine.audit import Act, record
+from engine.audit.chain import Act, record
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.expressions.secret_redaction import SHORTEST
 from engine.kernel.forms import FieldError
 from engine.kernel.language.step_lists import calendars_named
 from engine.kernel.timing.calendars import Calendar, CalendarError
 from engine.models import Audit, BusinessCalendar, Instance, Schedule, Secret, TemplateVersion
-from engine.secrets import encrypt
-from engine.transactions import in_one_transaction
-from engine.transports.addresses import named_origins
+from engine.storage.encryption import encrypt
+from engine.transports.address_guard import named_origins
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
 from workflowplatform.accounts.models import Tenant

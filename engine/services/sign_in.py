@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from engine.audit import Act, record
-from engine.transactions import in_one_transaction
+from engine.audit.chain import Act, record
+from engine.db.transactions import in_one_transaction
 from workflowplatform.accounts import mails
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Token, User

@@ -6,19 +6,19 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from engine import access, coordinator
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.db.outbox import announce_on_commit
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.signals import NamedSignal, SignalType
 from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Instance, Signal, SignalReceipt
-from engine.outbox import announce_on_commit
 from engine.projection import STANDING_STILL, Delivery
 from engine.routing import Address, hold_addresses, queue_signal, route
 from engine.services.decisions import barred_inside, refuse_barred
 from engine.services.sent_ids import digest_of, earlier_answer, refuse_other_content, remember
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7

@@ -10,8 +10,8 @@ from uuid import UUID
 from django.db.models import Q
 
 from engine.calendars import calendar_named
-from engine.decorators import registered_decorators
 from engine.definitions import definition_of
+from engine.extensions.decorators import registered_decorators
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.language.source import read_documents

@@ -7,9 +7,21 @@ from typing import Any
 from django.db.models import IntegerField, Q, QuerySet, Subquery
 
 from engine import access
-from engine.keyset import DUE, LAST_DONE, NEWEST, NEXT_UP, OLDEST, URGENT, Column, Cursor, Page, beside, page_of
+from engine.access.task_listing import Walk, page_of_walk, rows_in_order
+from engine.db.keyset_pagination import (
+    DUE,
+    LAST_DONE,
+    NEWEST,
+    NEXT_UP,
+    OLDEST,
+    URGENT,
+    Column,
+    Cursor,
+    Page,
+    beside,
+    page_of,
+)
 from engine.models import Task
-from engine.task_walk import Walk, page_of_walk, rows_in_order
 from workflowplatform.accounts.actor import Actor
 
 MOST_COUNTED = 100

@@ -15,11 +15,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from engine import access, coordinator
-from engine.audit import Act, Chain, append, database_now, record
+from engine.access.four_eyes import INSIDE, hold_turn
+from engine.audit.chain import Act, Chain, append, database_now, record
 from engine.commit import Batch, write
+from engine.db.transactions import in_one_transaction
 from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.four_eyes import INSIDE, hold_turn
 from engine.holding import HeldTask, hold_task
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
@@ -30,7 +31,6 @@ from engine.projection.tasks import task_event
 from engine.services.answers import missing_files, with_read_only
 from engine.services.instances import attention_words, instance_after, tasks_after
 from engine.status_words import status_word
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7

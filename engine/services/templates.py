@@ -13,10 +13,12 @@ from django.utils import timezone
 
 from engine import access
 from engine.admission import admit_waiting
-from engine.audit import Act, record
-from engine.decorators import registered_decorators
+from engine.audit.chain import Act, record
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, Unprocessable
-from engine.functions import functions_with_secrets, registered_functions
+from engine.extensions.decorators import registered_decorators
+from engine.extensions.functions import functions_with_secrets, registered_functions
+from engine.extensions.step_kinds import registered_step_kinds
 from engine.kernel.definition import compile_definition
 from engine.kernel.findings import ERROR, WARNING, Finding
 from engine.kernel.forms import FieldError
@@ -28,8 +30,6 @@ from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import listeners_around, red_tests, required_workflows, workflows_around
-from engine.step_kinds import registered_step_kinds
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 from workflowplatform.accounts.models import Membership, Role, User

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from uuid import UUID
 
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.db.transactions import in_one_transaction
 from engine.models import Audit
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Tenant
 from workflowplatform.database.tenancy import crossing

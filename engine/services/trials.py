@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from engine import access
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import OpenTask, StepRun, WaitKind
@@ -28,7 +29,6 @@ from engine.models import TemplateVersion
 from engine.services.simulation import playable, refuse_endless
 from engine.services.stored_tests import lending_of, workflows_around
 from engine.services.templates import save_draft
-from engine.transactions import in_one_transaction
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 

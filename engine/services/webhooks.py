@@ -15,17 +15,17 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from engine import access
-from engine.audit import Act, database_now, record
+from engine.audit.chain import Act, database_now, record
+from engine.audit.cursor import horizon
+from engine.db.outbox import announce_on_commit
+from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
-from engine.horizon import horizon
 from engine.kernel.forms import FieldError
 from engine.models import Template, Webhook, WebhookDelivery
-from engine.outbox import announce_on_commit
-from engine.secrets import encrypt
 from engine.services.webhook_events import EVENTS, PING, body_of
-from engine.signing import new_secret
-from engine.transactions import in_one_transaction
-from engine.transports.addresses import AddressRefused, is_public, may_be_private
+from engine.storage.encryption import encrypt
+from engine.transports.address_guard import AddressRefused, is_public, may_be_private
+from engine.transports.webhook_signature import new_secret
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.accounts.levels import TO_MANAGE_WEBHOOKS, TO_OPERATE
 from workflowplatform.accounts.models import Tenant

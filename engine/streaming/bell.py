@@ -11,7 +11,7 @@ from django.conf import settings
 from redis import Redis, RedisError
 from redis.client import PubSub
 
-from engine.outbox import TOLD
+from engine.db.outbox import TOLD
 
 LOST = (RedisError, OSError)
 LOOK_EVERY = 1.0

@@ -15,8 +15,8 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from engine.audit.cursor import Position, horizon
 from engine.errors import Conflict
-from engine.horizon import Position, horizon
 from engine.kernel.json_text import write_json
 from engine.services.hearing import Event, Pass, heard_by, read_events, who_holds
 from engine.streaming.bell import Bell

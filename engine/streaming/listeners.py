@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from threading import RLock
 
-from engine.horizon import Position
+from engine.audit.cursor import Position
 from engine.services.hearing import Pass
 from workflowplatform.accounts.actor import Actor
 

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from engine import access
+from engine.db.keyset_pagination import NEWEST, page_of, read_cursor
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
-from engine.keyset import NEWEST, page_of, read_cursor
 from engine.models import Instance, Task
 from engine.services.task_lists import count_lists
 from engine.telling.outline import outline_of, steps_by_id

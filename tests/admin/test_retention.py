@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.admin.windows import read_window, window_words
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Instance, RetentionRule, RetentionRun
 from engine.services.instances import cancel_instance
 from engine.services.retention import WINDOWS, preview_retention, set_retention

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import DeadLetter, Task
 from engine.services.schedules import create_schedule
 from engine.services.setup import put_calendar, put_secret

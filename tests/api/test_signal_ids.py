@@ -7,7 +7,7 @@ from uuid import uuid5
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.models import Audit, Event, Instance, KeptSignal, Signal, SignalReceipt
 from engine.services.operations import suspend_instance

@@ -22,8 +22,8 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from engine.audit import Act, record
-from engine.horizon import BEGINNING, horizon
+from engine.audit.chain import Act, record
+from engine.audit.cursor import BEGINNING, horizon
 from engine.models import Audit
 from engine.services.hearing import Pass, heard_by, read_events
 from engine.services.people import change_level, create_token, grant_role, revoke_token

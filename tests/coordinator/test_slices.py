@@ -4,7 +4,7 @@ from typing import Any
 from uuid import RFC_4122
 
 from benchmarks.statements import counted
-from engine.audit import hash_row, moment
+from engine.audit.chain import hash_row, moment
 from engine.dispatch.drain import drain
 from engine.models import Audit, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task, TaskEvent, Wait
 from engine.services.tasks import claim_task, complete_task

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.calls import Intent, deliver_results
 from engine.dispatch.drain import _take, drain
 from engine.dispatch.under_way import CallsUnderWay, make_calls

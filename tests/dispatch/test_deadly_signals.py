@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine import coordinator
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch import calls
 from engine.dispatch.drain import drain
 from engine.dispatch.poison import CAUTIOUS_FOR, caution

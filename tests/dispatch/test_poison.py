@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, Wait

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from engine import coordinator
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.board import Board, desk
 from engine.dispatch.drain import SIGNALS_A_SLICE, drain
 from engine.dispatch.poison import CAUTIOUS_FOR, caution, stand_in

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine import functions
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch import rq, under_way
 from engine.dispatch.calls import CALLS_AT_ONCE
 from engine.dispatch.drain import Drained, _take, drain
 from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.dispatch.rq import look, make_worker
 from engine.dispatch.under_way import CALLS_A_TENANT, LONG, CallsUnderWay
+from engine.extensions import functions
 from engine.models import DeadLetter, Effect, Instance, Signal, StepRun
 from engine.services.auditing import verify_folds
 from engine.services.operations import retry_step

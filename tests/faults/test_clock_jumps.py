@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.models import Instance, Schedule, ScheduleFire, Signal
 from engine.services.auditing import verify_everything

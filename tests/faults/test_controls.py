@@ -19,7 +19,7 @@ from benchmarks.faults.kills import found_tenant
 from benchmarks.faults.ledger import LEDGER, write_down
 from benchmarks.faults.workload import CALL, TIMER
 from engine import coordinator
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch import calls, rq
 from engine.dispatch import drain as draining
 from engine.dispatch.boundaries import Boundary

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from benchmarks.faults.schedulers import PAUSED, QUICK
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Schedule, ScheduleFire
 from engine.services.firing import SLOTS_A_PASS, fire_due_slots
 from engine.services.schedules import create_schedule

@@ -39,7 +39,7 @@ from engine.kernel.json_safety import refuse_unsafe_json
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import SignalType
 from engine.kernel.timing.cron import CronError, CronSchedule
-from engine.signing import new_secret, signed_headers
+from engine.transports.webhook_signature import new_secret, signed_headers
 from tests.fuzz.drawing import Draw
 from tests.fuzz.expressions import expression
 from tests.kernel.play import MONDAY, Case, compiled

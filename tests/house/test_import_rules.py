@@ -24,8 +24,8 @@ RULES = {
 BREAKS = [
     ("travel", "engine/models/base.py", "import engine.access"),
     ("travel", "workflowplatform/accounts/models.py", "import engine.models"),
-    ("travel", "engine/outbox.py", "import engine.access"),
-    ("travel", "engine/outbox.py", "import engine.dispatch.rq"),
+    ("travel", "engine/db/outbox.py", "import engine.access"),
+    ("travel", "engine/db/outbox.py", "import engine.dispatch.rq"),
     ("travel", "engine/commit.py", "import engine.coordinator"),
     ("travel", "engine/coordinator.py", "import engine.services.tasks"),
     ("travel", "engine/outward.py", "import engine.coordinator"),
@@ -44,7 +44,7 @@ BREAKS = [
     ("interpreter", "engine/kernel/machine/step_table.py", "import engine.kernel.language.source"),
     ("interpreter", "engine/kernel/snapshot.py", "import croniter"),
     ("queue", "engine/services/tasks.py", "import rq"),
-    ("queue", "engine/outbox.py", "import django_rq"),
+    ("queue", "engine/db/outbox.py", "import django_rq"),
     ("servers", "workflowplatform/services/postgres.py", "import django"),
     ("servers", "workflowplatform/services/up.py", "import engine.services.tasks"),
 ]

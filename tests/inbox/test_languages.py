@@ -134,10 +134,10 @@ def test_authors_and_machines_read_english_whatever_they_wish(cast: Cast, browse
 
 TOLD_IN_THE_INBOX = (
     *(f"engine/access/{name}.py" for name in ("instances", "levels", "operations", "people", "tasks", "templates")),
-    "engine/attachments.py",
+    "engine/storage/attachments.py",
     "engine/holding.py",
     "engine/references.py",
-    "engine/task_reasons.py",
+    "engine/access/task_rules.py",
     *(
         f"engine/services/{name}.py"
         for name in (

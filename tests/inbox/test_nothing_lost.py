@@ -6,7 +6,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Task, TaskDraft
 from engine.services.assigning import assign_task
 from engine.services.drafts import save_task_draft

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Audit, BulkAct, DeadLetter, Instance, Signal, Task, TemplateVersion
 from engine.services.attachments import attach_file
 from engine.services.bulk_acts import begin_bulk_act
@@ -214,7 +214,7 @@ def _pages_of(
         "engine.signal": signal.pk,
         "engine.deadletter": _letter(tenant, broken).pk,
         "engine.bulkact": act.pk,
-        "engine.audit": Audit.objects.filter(tenant=tenant, subject_id=case.pk)[0].pk,
+        "engine.audit.chain": Audit.objects.filter(tenant=tenant, subject_id=case.pk)[0].pk,
         "engine.schedule": schedule.pk,
         "engine.retentionrule": set_retention(actor=god, completed_for="P9Y").pk,
     }

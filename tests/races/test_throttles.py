@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from engine import functions
 from engine.dispatch.drain import _take, drain
 from engine.dispatch.under_way import CallsUnderWay
+from engine.extensions import functions
 from engine.models import Instance, Place, Signal
 from engine.services.auditing import verify_folds
 from engine.services.instances import cancel_instance

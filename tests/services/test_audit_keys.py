@@ -17,10 +17,10 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import F
 
-from engine.audit import Act, append, hash_plainly
-from engine.audit import Chain as AuditChain
-from engine.audit_keys import AuditKey, _derived, keyring
-from engine.audit_plain import seal_ends
+from engine.audit.chain import Act, append, hash_plainly
+from engine.audit.chain import Chain as AuditChain
+from engine.audit.keys import AuditKey, _derived, keyring
+from engine.audit.unkeyed_rows import seal_ends
 from engine.models import Audit, Instance
 from engine.services.auditing import hashed_values, verify_everything
 from engine.services.instances import cancel_instance

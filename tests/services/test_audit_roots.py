@@ -17,9 +17,9 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from engine.audit_keys import public_key_pem
+from engine.audit.keys import public_key_pem
+from engine.db.host_locks import acquire, holder_of
 from engine.dispatch.audit_roots import EVERY, RootMaker
-from engine.host_locks import acquire, holder_of
 from engine.models import Audit, AuditRoot, Instance
 from engine.services import audit_roots
 from engine.services.audit_roots import DAILY, LOCK, BadRoot, believed_root, compare_with_root, make_root, newest_root

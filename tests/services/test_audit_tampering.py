@@ -12,8 +12,8 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 
-from engine.audit import HASHED
-from engine.audit_subjects import Broken
+from engine.audit.chain import HASHED
+from engine.audit.subjects import Broken
 from engine.models import Audit, Instance
 from engine.services.auditing import hashed_values, verify_everything
 from engine.services.tasks import complete_task

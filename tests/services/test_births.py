@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import Drained, drain, drain_once
 from engine.dispatch.under_way import CallsUnderWay
 from engine.models import Instance, Signal, SignalReceipt, StepRun, Task, TemplateVersion

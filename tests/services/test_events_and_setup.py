@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from engine import functions
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, Refused
+from engine.extensions import functions
 from engine.kernel.expressions.secret_marks import hidden
 from engine.models import Audit, Effect, Instance, RuntimeState, Secret, Signal
 from engine.services.events import accept_event

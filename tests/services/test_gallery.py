@@ -10,8 +10,8 @@ import pytest
 
 import engine.gallery
 from engine.demo.furnishing import MORE_ROLES
+from engine.extensions.functions import registered_functions
 from engine.forms.schema import CANNOT, Part, layout_of
-from engine.functions import registered_functions
 from engine.gallery import GALLERY, gallery
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.errors import error_names

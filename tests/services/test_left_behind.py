@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.dispatch.poison import _envelope
 from engine.errors import Conflict, NotFound

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.coordinator import node
 from engine.dispatch.drain import drain
 from engine.models import Instance, RuntimeState, StepRun, Task

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, HeldReference, Instance, Schedule, ScheduleFire, Task

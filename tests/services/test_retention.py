@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.host_locks import LockHeld, host_lock
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.host_locks import LockHeld, host_lock
 from engine.models import (
     Audit,
     AuditAnchor,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import Audit, Instance, Schedule, ScheduleFire, StepRun, TemplateVersion

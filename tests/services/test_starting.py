@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.errors import Conflict, NotFound
 from engine.models import Instance, Schedule, Task, TaskCandidate, TemplateVersion
 from engine.services import firing, rescheduling, schedules

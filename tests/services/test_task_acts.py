@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.errors import Conflict, Invalid, NotFound, Refused, WorkflowError
 from engine.models import Task, TaskDraft, TaskEvent
 from engine.services.assigning import assign_task, take_next_task

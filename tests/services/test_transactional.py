@@ -8,7 +8,7 @@ from django.test import Client
 
 from engine.dispatch.drain import drain
 from engine.errors import Invalid
-from engine.functions import is_transactional
+from engine.extensions.functions import is_transactional
 from engine.models import Effect, Instance, Signal, StepRun, TaskEvent
 from engine.offline import NetworkRefused, offline
 from engine.services.operations import retry_step, suspend_instance

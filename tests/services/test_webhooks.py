@@ -16,7 +16,7 @@ import standardwebhooks
 from django.core import mail
 from django.db import connection, transaction
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch import webhooks as dispatch
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery

@@ -13,10 +13,10 @@ from engine.api import filters
 from engine.api.paging import answer_page, read_limit
 from engine.api.serializers import AuditSerializer, BrokenSerializer
 from engine.api.views.base import ApiView
+from engine.audit.cursor import BEGINNING, Position, read_position
+from engine.db.keyset_pagination import LAST_WRITTEN, moment
 from engine.errors import Invalid
-from engine.horizon import BEGINNING, Position, read_position
 from engine.kernel.forms import FieldError
-from engine.keyset import LAST_WRITTEN, moment
 from engine.models import Audit
 from engine.services import auditing
 from engine.services.audit_exports import export_audit

@@ -12,8 +12,8 @@ from django.template.loader import render_to_string
 from django.views.defaults import bad_request, page_not_found, server_error
 
 from engine.api.errors import MEDIA_TYPE, TooLarge, Unavailable, absence, problem
+from engine.db.transactions import is_database_away
 from engine.errors import NotFound
-from engine.transactions import is_database_away
 
 API = "/api/"
 WORDS = "Something broke on our side. What was asked was not done; asking again with the same Idempotency-Key is safe."

@@ -17,8 +17,8 @@ from engine.api.once import once
 from engine.api.paging import answer_page
 from engine.api.serializers import HistorySerializer, InstanceSerializer, StepRunSerializer
 from engine.api.views.base import ApiView
+from engine.db.keyset_pagination import NEWEST
 from engine.errors import Invalid
-from engine.keyset import NEWEST
 from engine.models import Instance, Task
 from engine.services import instances, steps
 from workflowplatform.accounts.actor import Actor

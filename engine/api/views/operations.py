@@ -14,7 +14,7 @@ from engine.api.paging import answer_page
 from engine.api.serializers import DeadLetterSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
-from engine.keyset import NEWEST
+from engine.db.keyset_pagination import NEWEST
 from engine.models import Instance
 from engine.services import operations, signals
 

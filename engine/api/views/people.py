@@ -24,7 +24,7 @@ from engine.api.matching import EditedView, matched
 from engine.api.once import once, refuse_key
 from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
-from engine.keyset import BY_NAME, BY_TOKEN, BY_USERNAME
+from engine.db.keyset_pagination import BY_NAME, BY_TOKEN, BY_USERNAME
 from engine.services import directory, erasing, people, stats
 from workflowplatform.addresses import origin_for
 

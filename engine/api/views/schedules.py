@@ -14,7 +14,7 @@ from engine.api.once import once
 from engine.api.paging import answer_page, read_count
 from engine.api.serializers import ScheduleSerializer, SlotSerializer
 from engine.api.views.base import ApiView
-from engine.keyset import NEWEST
+from engine.db.keyset_pagination import NEWEST
 from engine.models import Schedule
 from engine.services import rescheduling, schedules
 

@@ -11,7 +11,7 @@ from engine.api.matching import EditedView, matched
 from engine.api.paging import answer_page
 from engine.api.serializers import CalendarSerializer, SecretSerializer
 from engine.api.views.base import ApiView
-from engine.keyset import BY_NAME
+from engine.db.keyset_pagination import BY_NAME
 from engine.services import setup
 
 

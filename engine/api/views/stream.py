@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api.views.base import ApiView
+from engine.audit.cursor import Position, horizon, read_position
 from engine.errors import Invalid
-from engine.horizon import Position, horizon, read_position
 from engine.kernel.forms import FieldError
 from engine.services.auditing import refuse_unreached
 from engine.services.hearing import Pass

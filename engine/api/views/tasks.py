@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
+from engine.access.task_filters import COLUMN, FILTERS
 from engine.api import filters
 from engine.api.inputs import CompleteBody, NoBody, read_body
 from engine.api.once import once
@@ -20,7 +21,6 @@ from engine.kernel.forms import FieldError
 from engine.models import Task
 from engine.services import tasks
 from engine.services.task_lists import ORDERS, VIEWS, list_named
-from engine.task_filters import COLUMN, FILTERS
 from workflowplatform.accounts.actor import Actor, actor_of
 
 

@@ -22,11 +22,11 @@ from engine.api.serializers import (
     in_force,
 )
 from engine.api.views.base import ApiView
+from engine.db.keyset_pagination import BY_NAME
 from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
 from engine.kernel.language.document_set import cut_documents
 from engine.kernel.language.normalizer import Normalized
-from engine.keyset import BY_NAME
 from engine.models import Template, TemplateVersion
 from engine.services import sets, simulation, templates
 from engine.services.differences import version_differences

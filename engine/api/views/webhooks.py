@@ -18,7 +18,7 @@ from engine.api.matching import EditedView, matched
 from engine.api.once import once, refuse_key
 from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
-from engine.keyset import NEWEST
+from engine.db.keyset_pagination import NEWEST
 from engine.models import Webhook
 from engine.services import deliveries, webhooks
 

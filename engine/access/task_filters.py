@@ -13,9 +13,9 @@ from django.db.models.functions import Cast, Replace
 from django.db.models.lookups import GreaterThanOrEqual, IContains, LessThanOrEqual
 from django.utils import timezone
 
+from engine.db.keyset_pagination import moment, word
 from engine.kernel.effects import PRIORITIES
 from engine.kernel.transitions import TaskStatus
-from engine.keyset import moment, word
 
 MOST_WORDS = 8
 COLUMN = "column."

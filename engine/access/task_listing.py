@@ -15,8 +15,8 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import BooleanField, F, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField, Value
 
+from engine.db.keyset_pagination import URGENT, Column, Cursor, Page, beside, beyond
 from engine.kernel.effects import PRIORITIES
-from engine.keyset import URGENT, Column, Cursor, Page, beside, beyond
 from engine.models import Task, TaskCandidate
 from engine.models.base import NEVER
 

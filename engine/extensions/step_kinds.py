@@ -20,7 +20,7 @@ from typing import Any
 
 import structlog
 
-from engine.functions import AlreadyRegistered
+from engine.extensions.functions import AlreadyRegistered
 from engine.kernel.forms import schema_problem
 from engine.kernel.language.custom_kinds import StepKind
 from engine.kernel.language.reading.nodes import ID

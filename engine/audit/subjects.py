@@ -5,8 +5,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from engine.audit import moment
-from engine.audit_keys import is_seal_of, seal
+from engine.audit.chain import moment
+from engine.audit.keys import is_seal_of, seal
 from engine.models import AuditAnchor
 
 SUBJECTS: dict[str, str] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpcore
 
-from engine.transports.addresses import NameUnknown, safe_addresses
+from engine.transports.address_guard import NameUnknown, safe_addresses
 
 
 class Deadline:

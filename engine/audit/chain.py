@@ -1,6 +1,6 @@
 """Chain what was done, subject by subject.
 
-Each row's hash covers the row and the hash before it, made with a key that the database does not know (engine.audit_keys). The
+Each row's hash covers the row and the hash before it, made with a key that the database does not know (engine.audit.keys). The
 last sequence number and hash travel in the subject's own row, so that whoever holds that row's lock can append without looking
 further. One chain per tenant would serialise its commits.
 """
@@ -16,11 +16,11 @@ from uuid import UUID
 
 from django.db import connection, models
 
-from engine.audit_keys import AuditKey, keyring
+from engine.audit.keys import AuditKey, keyring
+from engine.db.outbox import tell_on_commit
 from engine.kernel.json_text import read_json, write_json
 from engine.models import Audit
 from engine.models.audit import cause_with
-from engine.outbox import tell_on_commit
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import AuditedSubject, Tenant
 from workflowplatform.ids import keep_time

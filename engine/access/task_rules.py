@@ -14,8 +14,7 @@ from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from engine.errors import Conflict, Refused, WorkflowError
-from engine.four_eyes import (
+from engine.access.four_eyes import (
     INSIDE,
     checked_from_outside,
     counts_people,
@@ -23,6 +22,7 @@ from engine.four_eyes import (
     participation_of,
     took_part_inside,
 )
+from engine.errors import Conflict, Refused, WorkflowError
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from workflowplatform.accounts.actor import Actor

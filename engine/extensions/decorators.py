@@ -12,7 +12,7 @@ exception is a mistake of the host project and makes the case an incident.
 
 from collections.abc import Mapping
 
-from engine.functions import AlreadyRegistered, BusinessError
+from engine.extensions.functions import AlreadyRegistered, BusinessError
 from engine.kernel.errors import ErrorClass, StepError, business_error
 from engine.kernel.machine.decorators import Change, Decorator
 from engine.kernel.signals import Json
