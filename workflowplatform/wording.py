@@ -30,7 +30,7 @@ MODULES = (
     "engine/access",
     "engine/storage/attachments.py",
     "engine/forms",
-    "engine/holding.py",
+    "engine/runtime/locked_reads.py",
     "engine/kernel/forms.py",
     "engine/kernel/json_safety.py",
     "engine/services",

@@ -147,8 +147,8 @@ class Parent:
 
     def warm(self, order: dict[str, Any]) -> None:
         """Compile every active definition, then let go of the database."""
-        from engine.definitions import definition_of  # noqa: PLC0415  after Django is set up
         from engine.models import TemplateVersion  # noqa: PLC0415
+        from engine.runtime.definition_cache import definition_of  # noqa: PLC0415  after Django is set up
 
         for version in TemplateVersion.objects.active():
             definition_of(version.pk)

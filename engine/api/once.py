@@ -23,10 +23,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api.errors import KeyUsedBefore
-from engine.commit import run_hot, send_hot
 from engine.db.transactions import do_whole
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
+from engine.runtime.commit import run_hot, send_hot
 from workflowplatform.accounts.actor import Actor
 
 ASK = "SELECT body_sha256, status, answer FROM wf_asked_before(%(tenant)s::uuid, %(actor)s::uuid, %(route)s, %(key)s)"

@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.kernel.transitions import OPEN_TASK, InstanceStatus, StepStatus, TaskStatus
 from engine.models import Audit
-from engine.projection.history import ACTION_OF_STATUS, ACTION_OF_STEP
+from engine.runtime.projection.history import ACTION_OF_STATUS, ACTION_OF_STEP
 
 StepPlace = tuple[str, str, int]
 Steps = Counter[tuple[StepPlace, str]]

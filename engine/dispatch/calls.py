@@ -17,9 +17,7 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
-from engine import coordinator
 from engine.audit.chain import database_now
-from engine.commit import run_hot
 from engine.db.transactions import in_one_transaction, is_connection_lost
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
 from engine.dispatch.due import Due, Malformed
@@ -27,9 +25,11 @@ from engine.dispatch.poison import count_attempt, vanished
 from engine.extensions.functions import is_transactional
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
 from engine.models import Effect, Instance, Signal, SignalReceipt
-from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from engine.runtime import coordinator
+from engine.runtime.commit import run_hot
+from engine.runtime.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from engine.runtime.transactional_functions import run_transactional
 from engine.storage.encryption import UnreadableSecret, secrets_for_call
-from engine.transactional import run_transactional
 from engine.transports.base import CallResult, Failed, Succeeded, make_call
 from workflowplatform.accounts.actor import engine_actor
 

@@ -26,9 +26,6 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
 
-from engine import coordinator
-from engine.commit import run_hot, run_hot_together
-from engine.coordinator import Advanced
 from engine.db.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
 from engine.dispatch.board import desk
 from engine.dispatch.boundaries import Boundary, reached, reached_steps
@@ -41,7 +38,10 @@ from engine.dispatch.turns import LOCK_CLASS, Turn, Turns, cut_to_load
 from engine.dispatch.under_way import CallsUnderWay
 from engine.kernel.signals import SignalType
 from engine.models import Signal
-from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from engine.runtime import coordinator
+from engine.runtime.commit import run_hot, run_hot_together
+from engine.runtime.coordinator import Advanced
+from engine.runtime.projection import NEVER, STANDING_STILL, Delivery, Loaded
 from workflowplatform.accounts.actor import engine_actor
 from workflowplatform.database.tenancy import crossing
 

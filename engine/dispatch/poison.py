@@ -20,7 +20,6 @@ import structlog
 from django.conf import settings
 from django.db.models import F, QuerySet
 
-from engine import coordinator
 from engine.audit.chain import Act, database_now, record
 from engine.db.transactions import in_one_transaction
 from engine.dispatch.board import Board
@@ -31,8 +30,9 @@ from engine.kernel.snapshot import UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_dead
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, TemplateVersion
-from engine.places import look_after
-from engine.projection import NEVER
+from engine.runtime import coordinator
+from engine.runtime.projection import NEVER
+from engine.runtime.throttles import look_after
 from workflowplatform.accounts.actor import engine_actor
 
 log = structlog.get_logger(__name__)

@@ -36,7 +36,6 @@ from rq.serializers import JSONSerializer
 from rq.utils import now
 from rq.worker import WorkerStatus
 
-from engine import coordinator
 from engine.db.outbox import TOLD
 from engine.dispatch.audit_roots import RootMaker
 from engine.dispatch.boundaries import Boundary, reached
@@ -46,6 +45,7 @@ from engine.dispatch.retention import Sweeper
 from engine.dispatch.turns import Turns
 from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
+from engine.runtime import coordinator
 from workflowplatform.database.causes import cause_of
 from workflowplatform.database.tenancy import crossing
 

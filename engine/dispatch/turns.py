@@ -17,10 +17,10 @@ from uuid import UUID
 
 from django.conf import settings
 
-from engine.allowance import Allowance
-from engine.coordinator import Advanced
 from engine.dispatch.calls import Intent
-from engine.projection import Loaded
+from engine.runtime.coordinator import Advanced
+from engine.runtime.projection import Loaded
+from engine.runtime.transaction_budget import Allowance
 
 HALF_LIFE = 3.0
 """Seconds in which half of what was charged to a tenant fades."""

@@ -21,7 +21,7 @@ from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.calls import CALLS_AT_ONCE, Answered, Intent, deliver_results, make_one, perform_at_once
 from engine.dispatch.due import Due
 from engine.models import Signal
-from engine.projection import Loaded
+from engine.runtime.projection import Loaded
 from engine.transports.base import CallResult, Failed
 from workflowplatform.accounts.models import Tenant
 from workflowplatform.database.tenancy import acting_for

@@ -8,11 +8,12 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from engine import access, coordinator
+from engine import access
 from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, WorkflowError
 from engine.kernel.forms import FieldError
 from engine.models import Task
+from engine.runtime import coordinator
 from engine.services.assigning import assign_task
 from engine.services.tasks import claim_task, hold_active, release_task
 from engine.services.together import answer_alike, refuse_mixed

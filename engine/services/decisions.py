@@ -10,14 +10,14 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from engine import coordinator
 from engine.access.four_eyes import INSIDE, is_one_of, took_part_inside
-from engine.coordinator import Advanced
-from engine.definitions import definition_of
 from engine.errors import Refused
 from engine.kernel.machine.four_eyes import GIVEN_UP, barred_from_passing, children_named
 from engine.kernel.signals import SignalType
 from engine.models import Instance, Signal, Task
+from engine.runtime import coordinator
+from engine.runtime.coordinator import Advanced
+from engine.runtime.definition_cache import definition_of
 from workflowplatform.accounts.actor import Actor
 
 

@@ -7,16 +7,17 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from engine import access, coordinator
-from engine.admission import has_place, is_limited
-from engine.allowance import Allowance
+from engine import access
 from engine.audit.chain import Act, database_now, record
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.interpreter.triggers import EventStart
 from engine.models import TemplateVersion
-from engine.outward import listeners
+from engine.runtime import coordinator
+from engine.runtime.concurrency_limits import has_place, is_limited
+from engine.runtime.cross_instance import listeners
+from engine.runtime.transaction_budget import Allowance
 from engine.services.instances import queue_start
 from engine.services.sent_ids import digest_of, earlier_answer, remember
 from workflowplatform.accounts.actor import Actor

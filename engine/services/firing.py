@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from uuid import UUID
 
-from engine.allowance import Allowance
 from engine.audit.chain import Act, Chain, append, database_now, record
-from engine.commit import run_hot
 from engine.db.transactions import in_one_transaction
 from engine.errors import WorkflowError
 from engine.kernel.signals import SignalType
 from engine.kernel.timing.cron import CronError
 from engine.kernel.timing.periods import parse_period
 from engine.models import Audit, Instance, Schedule, ScheduleFire
-from engine.routing import queue_signal
+from engine.runtime.commit import run_hot
+from engine.runtime.signal_routing import queue_signal
+from engine.runtime.transaction_budget import Allowance
 from engine.services.instances import start_instance
 from engine.services.schedules import clock_of, next_look, next_slot
 from workflowplatform.accounts.actor import Actor, actor_of, engine_actor

@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engine import access, coordinator
-from engine.calendars import calendar_named
-from engine.definitions import definition_of
+from engine import access
 from engine.kernel.effects import ChangeTask, OpenTask, Slice, TellPeople, WaitKind
 from engine.kernel.forms import fill_defaults
 from engine.kernel.interpreter.run_to_wait import advance
@@ -18,7 +16,10 @@ from engine.kernel.signals import Happening, Json, Lent, TaskCompleted, TimerDue
 from engine.kernel.snapshot import copied
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Task, Wait
-from engine.projection import Loaded
+from engine.runtime import coordinator
+from engine.runtime.calendars import calendar_named
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import Loaded
 from workflowplatform.accounts.actor import Actor
 
 SHOWN = frozenset(

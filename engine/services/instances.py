@@ -8,21 +8,22 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from engine import access, coordinator
-from engine.admission import admit_waiting, has_place, is_limited, queue_newborn, refuses_at_limit
+from engine import access
 from engine.audit.chain import Act, database_now, record
-from engine.coordinator import Advanced
 from engine.db.hydration import fill, link, make_written, read_along
 from engine.db.transactions import in_one_transaction
-from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid
-from engine.holding import version_to_start
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus, Result
 from engine.models import Instance, RuntimeState, Task, TemplateVersion, Wait
-from engine.outward import newborn
-from engine.projection import NEVER, Delivery
+from engine.runtime import coordinator
+from engine.runtime.concurrency_limits import admit_waiting, has_place, is_limited, queue_newborn, refuses_at_limit
+from engine.runtime.coordinator import Advanced
+from engine.runtime.cross_instance import newborn
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.locked_reads import version_to_start
+from engine.runtime.projection import NEVER, Delivery
 from engine.services.decisions import refuse_ending
 from engine.status_words import status_word
 from workflowplatform.accounts.actor import Actor

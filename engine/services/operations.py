@@ -14,19 +14,20 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import F, Min, QuerySet
 from django.db.models.fields.json import KT
 
-from engine import access, coordinator
+from engine import access
 from engine.audit.chain import Act, database_now, record
 from engine.db.outbox import announce_on_commit
 from engine.db.transactions import in_one_transaction
-from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.machine.edited_input import can_be_edited
 from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkipped
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
-from engine.places import look_after
-from engine.projection import NEVER, Delivery
+from engine.runtime import coordinator
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import NEVER, Delivery
+from engine.runtime.throttles import look_after
 from engine.services.decisions import barred_inside, refuse_barred, refuse_passing
 from engine.services.instances import instance_now
 from workflowplatform.accounts.actor import Actor

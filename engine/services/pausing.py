@@ -6,7 +6,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from engine import access, coordinator
+from engine import access
 from engine.audit.chain import database_now
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, Refused
@@ -14,7 +14,8 @@ from engine.kernel.forms import FieldError
 from engine.kernel.signals import TaskSkipped
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
-from engine.projection import Delivery
+from engine.runtime import coordinator
+from engine.runtime.projection import Delivery
 from engine.services.instances import instance_now, next_tasks
 from engine.services.tasks import CompletedTask, claim_instance, hold_active, note_act, refuse_act, refuse_standstill
 from engine.status_words import status_word

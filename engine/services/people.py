@@ -20,12 +20,12 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
-from engine.admission import admit_waiting
 from engine.audit.chain import Act, record
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError
 from engine.models import Erasure
+from engine.runtime.concurrency_limits import admit_waiting
 from engine.services.sign_in import end_all_tokens
 from engine.services.tasks import release_all_of
 from workflowplatform.accounts.actor import Actor, operator_actor

@@ -11,10 +11,8 @@ from django.db.models import QuerySet
 
 from engine import access
 from engine.audit.chain import Act, database_now, record
-from engine.calendars import calendar_named
 from engine.db.outbox import announce_on_commit
 from engine.db.transactions import in_one_transaction
-from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.timing.calendars import Calendar
@@ -22,6 +20,8 @@ from engine.kernel.timing.cron import CronError, CronSchedule, Slot
 from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import VersionStatus
 from engine.models import Schedule, ScheduleFire, Template, TemplateVersion
+from engine.runtime.calendars import calendar_named
+from engine.runtime.definition_cache import definition_of
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
-from engine import access, coordinator
+from engine import access
 from engine.audit.chain import Act, database_now, record
 from engine.db.outbox import announce_on_commit
 from engine.db.transactions import in_one_transaction
@@ -15,8 +15,9 @@ from engine.kernel.signals import NamedSignal, SignalType
 from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Instance, Signal, SignalReceipt
-from engine.projection import STANDING_STILL, Delivery
-from engine.routing import Address, hold_addresses, queue_signal, route
+from engine.runtime import coordinator
+from engine.runtime.projection import STANDING_STILL, Delivery
+from engine.runtime.signal_routing import Address, hold_addresses, queue_signal, route
 from engine.services.decisions import barred_inside, refuse_barred
 from engine.services.sent_ids import digest_of, earlier_answer, refuse_other_content, remember
 from workflowplatform.accounts.actor import Actor

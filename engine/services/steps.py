@@ -7,11 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from engine import access
-from engine.definitions import definition_of
 from engine.kernel.interpreter.pending_steps import pending_steps
 from engine.kernel.snapshot import Snapshot, UnreadableSnapshot
 from engine.kernel.transitions import StepStatus
 from engine.models import Instance, RuntimeState, StepRun
+from engine.runtime.definition_cache import definition_of
 from workflowplatform.accounts.actor import Actor
 
 

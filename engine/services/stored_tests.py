@@ -9,8 +9,6 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from engine.calendars import calendar_named
-from engine.definitions import definition_of
 from engine.extensions.decorators import registered_decorators
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.findings import ERROR, Finding
@@ -20,6 +18,8 @@ from engine.kernel.language.validation.sub_workflows import emitted_events
 from engine.kernel.simulator import Lending, Report, run_test
 from engine.kernel.simulator.unknown_words import Misspelt
 from engine.models import TemplateVersion
+from engine.runtime.calendars import calendar_named
+from engine.runtime.definition_cache import definition_of
 
 Definitions = Mapping[str, Definition]
 

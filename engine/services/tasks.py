@@ -14,20 +14,21 @@ from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from engine import access, coordinator
+from engine import access
 from engine.access.four_eyes import INSIDE, hold_turn
 from engine.audit.chain import Act, Chain, append, database_now, record
-from engine.commit import Batch, write
 from engine.db.transactions import in_one_transaction
-from engine.definitions import definition_of
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.holding import HeldTask, hold_task
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task, TaskEvent
-from engine.projection import Delivery, Loaded
-from engine.projection.tasks import task_event
+from engine.runtime import coordinator
+from engine.runtime.commit import Batch, write
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.locked_reads import HeldTask, hold_task
+from engine.runtime.projection import Delivery, Loaded
+from engine.runtime.projection.tasks import task_event
 from engine.services.answers import missing_files, with_read_only
 from engine.services.instances import attention_words, instance_after, tasks_after
 from engine.status_words import status_word

@@ -12,7 +12,6 @@ from django.db.models import Max
 from django.utils import timezone
 
 from engine import access
-from engine.admission import admit_waiting
 from engine.audit.chain import Act, record
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, Unprocessable
@@ -28,6 +27,7 @@ from engine.kernel.language.validation.sub_workflows import check_around
 from engine.kernel.language.validation.validator import ordered
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
+from engine.runtime.concurrency_limits import admit_waiting
 from engine.services.schedules import cancel_schedules_of, declare_schedule, hold_schedules_of
 from engine.services.stored_tests import listeners_around, red_tests, required_workflows, workflows_around
 from workflowplatform.accounts.actor import Actor

@@ -9,8 +9,8 @@ from django.test import Client
 from knox.crypto import hash_token
 
 from engine.errors import Refused
-from engine.holding import token_with
 from engine.models import Audit, Task
+from engine.runtime.locked_reads import token_with
 from engine.services import people
 from engine.services.hearing import Pass, who_holds
 from engine.services.instances import start_instance

@@ -18,7 +18,6 @@ from benchmarks.faults.accounting import Account, Pattern, learn_pattern, lost_w
 from benchmarks.faults.kills import found_tenant
 from benchmarks.faults.ledger import LEDGER, write_down
 from benchmarks.faults.workload import CALL, TIMER
-from engine import coordinator
 from engine.audit.chain import database_now
 from engine.dispatch import calls, rq
 from engine.dispatch import drain as draining
@@ -26,6 +25,7 @@ from engine.dispatch.boundaries import Boundary
 from engine.dispatch.under_way import CallsUnderWay
 from engine.kernel.interpreter import run_to_wait
 from engine.models import Instance, Signal, SignalReceipt, Wait
+from engine.runtime import coordinator
 from engine.services.instances import start_instance
 from engine.services.signals import send_keyed_signal
 from engine.transports.base import Succeeded

@@ -135,8 +135,8 @@ def test_authors_and_machines_read_english_whatever_they_wish(cast: Cast, browse
 TOLD_IN_THE_INBOX = (
     *(f"engine/access/{name}.py" for name in ("instances", "levels", "operations", "people", "tasks", "templates")),
     "engine/storage/attachments.py",
-    "engine/holding.py",
-    "engine/references.py",
+    "engine/runtime/locked_reads.py",
+    "engine/runtime/unique_references.py",
     "engine/access/task_rules.py",
     *(
         f"engine/services/{name}.py"

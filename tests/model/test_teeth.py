@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine import access, coordinator
+from engine import access
 from engine.dispatch import clock, due
 from engine.kernel.effects import Closing
 from engine.kernel.machine import step_end
 from engine.kernel.signals import Continue, SignalType
 from engine.kernel.steps import graphs
 from engine.models import Instance, Task
+from engine.runtime import coordinator
 from engine.services import firing, instances, operations, templates
 from tests.model.conftest import NewWorld
 from tests.model.machine import Machine
@@ -86,7 +87,7 @@ def _needs_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def _task_left_behind(patch: pytest.MonkeyPatch) -> None:
-    from engine.projection import rows
+    from engine.runtime.projection import rows
 
     sound = rows.close_task
 
@@ -98,7 +99,7 @@ def _task_left_behind(patch: pytest.MonkeyPatch) -> None:
 
 
 def _step_unrecorded(patch: pytest.MonkeyPatch) -> None:
-    import engine.projection as projection
+    import engine.runtime.projection as projection
 
     sound = projection.acts
     patch.setattr(projection, "acts", lambda stage: [act for act in sound(stage) if act.action != "complete_step"])

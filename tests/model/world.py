@@ -15,7 +15,7 @@ from engine.dispatch.boundaries import Boundary, arm
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.models import Audit, Instance, Schedule, Signal, Task
-from engine.projection import NEVER
+from engine.runtime.projection import NEVER
 from engine.services.people import create_person, create_tenant
 from engine.services.templates import activate_version, save_draft
 from tests.model import outside

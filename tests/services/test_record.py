@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from engine.audit.chain import database_now
-from engine.coordinator import node
 from engine.dispatch.drain import drain
 from engine.models import Instance, RuntimeState, StepRun, Task
+from engine.runtime.coordinator import node
 from engine.services.rescheduling import run_schedule
 from engine.services.schedules import create_schedule
 from engine.services.tasks import claim_task, complete_task

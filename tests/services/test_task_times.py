@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from django.core import mail
 
-from engine import access, task_effects
+from engine import access
 from engine.dispatch.drain import drain
 from engine.models import Instance, Signal, Task, TaskEvent
+from engine.runtime import task_effects
 from engine.services.tasks import claim_task, complete_task
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started

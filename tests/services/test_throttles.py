@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 
 from engine.dispatch.drain import drain
 from engine.models import Audit, Instance, Place, Signal, StepRun, Task, Wait
-from engine.places import LINE, RUNNING
+from engine.runtime.throttles import LINE, RUNNING
 from engine.services.auditing import verify_folds
 from engine.services.instances import cancel_instance
 from engine.services.operations import resume_instance, retry_step, suspend_instance

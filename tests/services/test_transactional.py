@@ -10,7 +10,7 @@ from engine.dispatch.drain import drain
 from engine.errors import Invalid
 from engine.extensions.functions import is_transactional
 from engine.models import Effect, Instance, Signal, StepRun, TaskEvent
-from engine.offline import NetworkRefused, offline
+from engine.runtime.network_guard import NetworkRefused, offline
 from engine.services.operations import retry_step, suspend_instance
 from engine.services.tasks import complete_task
 from tests.cast import Cast

@@ -13,8 +13,8 @@ import pytest
 from django.db import DatabaseError, IntegrityError, ProgrammingError, connection, transaction
 from psycopg.pq import TransactionStatus
 
-from engine.commit import run_hot, run_hot_together
 from engine.models import Audit, Instance, Task, Wait
+from engine.runtime.commit import run_hot, run_hot_together
 from tests.application import as_application
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, started

@@ -13,15 +13,15 @@ from django.db.models import Count, Q
 from engine import access
 from engine.access.task_rules import refuse_person
 from engine.audit.chain import Act, record
-from engine.definitions import definition_of
 from engine.kernel.effects import BarPeople, ChangeTask, OpenTask, TellPeople
 from engine.kernel.machine.idempotency_keys import bounded
 from engine.kernel.signals import SignalType
 from engine.kernel.steps.assignment import WAYS, choose
 from engine.kernel.transitions import TaskStatus
 from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
-from engine.projection import NEVER, Stage
-from engine.routing import queue_signal
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import NEVER, Stage
+from engine.runtime.signal_routing import queue_signal
 from workflowplatform.accounts.actor import actor_of, engine_actor
 from workflowplatform.accounts.models import Role, User
 from workflowplatform.addresses import public_address

@@ -5,8 +5,9 @@ Pure but for fresh ids: a loaded instance, the deliveries and the kernel's slice
 
 from engine.audit.chain import append
 from engine.kernel.signals import SignalType
-from engine.projection.history import acts, add_step_runs
-from engine.projection.rows import (
+from engine.runtime.projection.history import acts, add_step_runs
+from engine.runtime.projection.queued_instances import project_unborn
+from engine.runtime.projection.rows import (
     add_closed,
     add_opened,
     add_places,
@@ -15,10 +16,9 @@ from engine.projection.rows import (
     signal_row,
     tell_parent,
 )
-from engine.projection.stage import NEVER, STANDING_STILL, Delivery, Loaded, Stage
-from engine.projection.summary import add_instance, add_runtime
-from engine.projection.tasks import note_answers
-from engine.projection.unborn import project_unborn
+from engine.runtime.projection.stage import NEVER, STANDING_STILL, Delivery, Loaded, Stage
+from engine.runtime.projection.summary import add_instance, add_runtime
+from engine.runtime.projection.tasks import note_answers
 
 __all__ = ["NEVER", "STANDING_STILL", "Delivery", "Loaded", "Stage", "project", "project_unborn"]
 

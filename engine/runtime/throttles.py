@@ -20,8 +20,8 @@ from engine.db.outbox import announce_on_commit
 from engine.kernel.machine.throttle_slots import places_of
 from engine.kernel.signals import SignalType
 from engine.models import Place
-from engine.projection import STANDING_STILL, Stage
-from engine.routing import queue_signal
+from engine.runtime.projection import STANDING_STILL, Stage
+from engine.runtime.signal_routing import queue_signal
 
 Key = tuple[UUID, str]
 

@@ -2,8 +2,8 @@
 
 The claim on an instance is the lock on its runtime row, taken with FOR NO KEY UPDATE so that inserts referring to the instance
 go on. Who holds it loads the snapshot, lets the kernel run until every branch waits, and writes everything that follows in one
-statement (engine.commit) together with the removal of the signals that caused it. Death unlocks; there is no claimed state to
-clean up. The token inside a happening decides whether it is stale; the row's version only guards the write.
+statement (engine.runtime.commit) together with the removal of the signals that caused it. Death unlocks; there is no claimed
+state to clean up. The token inside a happening decides whether it is stale; the row's version only guards the write.
 
 Everybody takes locks in one order: runtime rows by instance id, then what hangs on them.
 """
@@ -22,13 +22,8 @@ from uuid import UUID
 from django.conf import settings
 
 from engine.access.four_eyes import members_of
-from engine.admission import admit_next, queue_newborn
-from engine.allowance import Allowance
 from engine.audit.chain import Chain, database_now
-from engine.calendars import calendar_named
-from engine.commit import Batch, Row, run_hot, write
 from engine.db.outbox import announce_on_commit
-from engine.definitions import definition_of
 from engine.errors import Invalid, NotFound
 from engine.extensions.decorators import registered_decorators
 from engine.kernel.effects import Slice, WaitKind
@@ -50,15 +45,20 @@ from engine.kernel.snapshot import Snapshot, copied
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_batch
 from engine.models import TemplateVersion
-from engine.outward import addresses_of, births_of, newborn, send_outward
-from engine.places import entered, let_in_next
-from engine.projection import Delivery, Loaded, Stage, project, project_unborn
-from engine.projection.rows import child_ended, tell_of_child
-from engine.rates import admitting
-from engine.references import hold_reference, holder_of, in_use, is_unique
-from engine.routing import hold_addresses
-from engine.task_effects import carry_out_task_effects
-from engine.transactional import Performer
+from engine.runtime.calendars import calendar_named
+from engine.runtime.commit import Batch, Row, run_hot, write
+from engine.runtime.concurrency_limits import admit_next, queue_newborn
+from engine.runtime.cross_instance import addresses_of, births_of, newborn, send_outward
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import Delivery, Loaded, Stage, project, project_unborn
+from engine.runtime.projection.rows import child_ended, tell_of_child
+from engine.runtime.rate_limits import admitting
+from engine.runtime.signal_routing import hold_addresses
+from engine.runtime.task_effects import carry_out_task_effects
+from engine.runtime.throttles import entered, let_in_next
+from engine.runtime.transaction_budget import Allowance
+from engine.runtime.transactional_functions import Performer
+from engine.runtime.unique_references import hold_reference, holder_of, in_use, is_unique
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.database.hot import Rows, Values
 from workflowplatform.ids import keep_time, uuid7

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from engine.audit.chain import Chain
-from engine.commit import Row
 from engine.kernel.effects import WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import SCHEMA_VERSION
 from engine.kernel.transitions import RESULT_OF, TERMINAL_INSTANCE
-from engine.projection.stage import PROVIDER, Stage
-from engine.projection.unborn import birth_row
+from engine.runtime.commit import Row
+from engine.runtime.projection.queued_instances import birth_row
+from engine.runtime.projection.stage import PROVIDER, Stage
 
 
 def add_instance(stage: Stage, chain: Chain) -> None:

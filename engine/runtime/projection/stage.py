@@ -7,12 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from engine.audit.chain import Act, Chain
-from engine.commit import Batch
 from engine.kernel.effects import Slice
 from engine.kernel.signals import ChildEnded, Happening, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models.base import NEVER as NEVER
+from engine.runtime.commit import Batch
 from workflowplatform.accounts.actor import Actor
 
 PROVIDER = "kernel"

@@ -10,9 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from engine import routing
 from engine.audit.chain import Act, Chain
-from engine.definitions import definition_of
 from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
 from engine.kernel.errors import StepError, error_names
 from engine.kernel.forms import FieldError, check_values
@@ -21,8 +19,10 @@ from engine.kernel.signals import ChildEnded, InstanceFacts, SignalType
 from engine.kernel.steps.children import unfit_input
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Instance, TemplateVersion
-from engine.projection import Loaded, Stage
-from engine.routing import Address
+from engine.runtime import signal_routing
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import Loaded, Stage
+from engine.runtime.signal_routing import Address
 from workflowplatform.ids import uuid7
 
 DEEPEST = 25
@@ -188,7 +188,7 @@ def addresses_of(stages: Sequence[Stage]) -> list[Address]:
     return [
         address
         for stage in stages
-        for address in routing.addresses_of(stage.loaded.tenant_id, stage.result.opened, _emits(stage))
+        for address in signal_routing.addresses_of(stage.loaded.tenant_id, stage.result.opened, _emits(stage))
     ]
 
 
@@ -203,7 +203,7 @@ def send_outward(stages: Sequence[Stage]) -> int:
     """
     sent = sum(_send_emits(stage) for stage in stages)
     sent += sum(
-        routing.take_kept(stage.loaded.tenant_id, stage.loaded.instance_id, stage.result.opened, stage.now)
+        signal_routing.take_kept(stage.loaded.tenant_id, stage.loaded.instance_id, stage.result.opened, stage.now)
         for stage in stages
     )
     return sent + sum(_end_children(stage) for stage in stages)
@@ -214,7 +214,7 @@ def _send_emits(stage: Stage) -> int:
     for emit in _emits(stage):
         if emit.kind == "signal" and emit.key is not None:
             address = Address(stage.loaded.tenant_id, emit.name, emit.key)
-            sent += len(routing.route(address, emit.payload, now=stage.now, ttl=emit.ttl).delivered)
+            sent += len(signal_routing.route(address, emit.payload, now=stage.now, ttl=emit.ttl).delivered)
     return sent
 
 
@@ -224,4 +224,4 @@ def _end_children(stage: Stage) -> int:
         return 0
     children = Instance.objects.filter(parent_id=stage.loaded.instance_id, parent_token__in=tokens)
     live = children.exclude(status__in=TERMINAL_INSTANCE).values_list("pk", flat=True)
-    return routing.queue_signals(stage.loaded.tenant_id, live, SignalType.PARENT_ENDED, stage.now)
+    return signal_routing.queue_signals(stage.loaded.tenant_id, live, SignalType.PARENT_ENDED, stage.now)

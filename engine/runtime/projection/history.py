@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.audit.chain import Act
-from engine.commit import Row
 from engine.kernel.effects import OpenTask, Slice, StepRun, Wait, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.signals import CancelCase, TaskCompleted
 from engine.kernel.transitions import InstanceStatus, StepStatus
-from engine.projection.stage import Stage
-from engine.projection.tasks import TASK_STATUS_OF
+from engine.runtime.commit import Row
+from engine.runtime.projection.stage import Stage
+from engine.runtime.projection.tasks import TASK_STATUS_OF
 
 STEP_ENDS = frozenset(
     {

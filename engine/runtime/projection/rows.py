@@ -4,14 +4,14 @@ from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
 
-from engine.commit import Row
 from engine.kernel.effects import SIGNAL_OF_WAIT, ClosedWait, MakeCall, MakeCallLater, Slice, Wait, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.machine.four_eyes import everybody
 from engine.kernel.machine.throttle_slots import places_of
 from engine.kernel.signals import CallFailed, CallSucceeded, ChildEnded, SignalType
-from engine.projection.stage import NEVER, PROVIDER, STANDING_STILL, Delivery, Loaded, Stage
-from engine.projection.tasks import close_task, open_task
+from engine.runtime.commit import Row
+from engine.runtime.projection.stage import NEVER, PROVIDER, STANDING_STILL, Delivery, Loaded, Stage
+from engine.runtime.projection.tasks import close_task, open_task
 from workflowplatform.ids import uuid7
 
 

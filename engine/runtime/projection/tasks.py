@@ -5,11 +5,11 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from engine.commit import Row
 from engine.kernel.effects import PRIORITIES, ClosedWait, Closing, OpenTask, Wait
 from engine.kernel.signals import TaskCompleted, TaskSkipped
 from engine.kernel.transitions import TaskStatus
-from engine.projection.stage import NEVER, Delivery, Loaded, Stage
+from engine.runtime.commit import Row
+from engine.runtime.projection.stage import NEVER, Delivery, Loaded, Stage
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 

@@ -18,9 +18,9 @@ from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
 from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
-from engine.projection import Loaded
-from engine.references import hold_reference
-from engine.routing import queue_signal
+from engine.runtime.projection import Loaded
+from engine.runtime.signal_routing import queue_signal
+from engine.runtime.unique_references import hold_reference
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.accounts.models import Tenant
 

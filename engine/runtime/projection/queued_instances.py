@@ -1,10 +1,10 @@
 """Rows of an instance that is to begin in a transaction of its own: it is there, nothing of it has run, a signal waits for it."""
 
 from engine.audit.chain import Act, append
-from engine.commit import Batch, Row
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import RESULT_OF
-from engine.projection.stage import PROVIDER, Loaded
+from engine.runtime.commit import Batch, Row
+from engine.runtime.projection.stage import PROVIDER, Loaded
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 

@@ -20,7 +20,7 @@ from engine.extensions.functions import is_transactional
 from engine.kernel.effects import ErrorRecord, MakeCall
 from engine.kernel.expressions.secret_marks import SecretValue, fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded
-from engine.offline import NetworkRefused, offline
+from engine.runtime.network_guard import NetworkRefused, offline
 from engine.storage.encryption import UnreadableSecret, secrets_for_call
 from engine.transports.base import hide_secrets, hider_of
 from engine.transports.outcomes import Call, CallResult, Failed, Succeeded

@@ -17,7 +17,7 @@ from engine.kernel.effects import Emit, Wait, WaitKind
 from engine.kernel.signals import SignalType
 from engine.kernel.timing.periods import parse_period
 from engine.models import KeptSignal, Signal
-from engine.projection.stage import NEVER
+from engine.runtime.projection.stage import NEVER
 from workflowplatform.ids import uuid7
 
 OPEN_WAITS = """

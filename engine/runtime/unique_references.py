@@ -10,10 +10,10 @@ from uuid import UUID
 from django.db import connection
 from django.utils.translation import gettext as _
 
-from engine.definitions import definition_of
 from engine.errors import Conflict
 from engine.models import HeldReference
-from engine.projection import Loaded
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import Loaded
 
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 

@@ -20,17 +20,17 @@ from django.utils.translation import gettext as _
 
 from engine import access
 from engine.access.task_rules import principals
-from engine.commit import run_hot
-from engine.coordinator import BESIDE_RUNTIME, LOADED, loaded_of
 from engine.db.hydration import link, make
-from engine.definitions import definition_of
 from engine.errors import NotFound, Refused
 from engine.kernel.json_text import read_json
 from engine.kernel.machine.four_eyes import barred_from
 from engine.kernel.transitions import VersionStatus
 from engine.models import Instance, Task, Template, TemplateVersion
 from engine.models.base import OrderedJSONField
-from engine.projection import Loaded
+from engine.runtime.commit import run_hot
+from engine.runtime.coordinator import BESIDE_RUNTIME, LOADED, loaded_of
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import Loaded
 from workflowplatform.accounts.actor import Actor, actor_by, actor_of
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.accounts.models import Tenant, Token, User

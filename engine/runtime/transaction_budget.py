@@ -14,7 +14,7 @@ from django.conf import settings
 
 from engine.kernel.effects import Slice
 from engine.models import Instance
-from engine.projection import Loaded
+from engine.runtime.projection import Loaded
 
 LEAST_SECONDS, LEAST_STEPS = 0.005, 10
 """What a slice has in any case, however many there are in its transaction."""
