@@ -11,8 +11,8 @@ from engine.models import TemplateVersion
 from engine.runtime import coordinator
 from engine.runtime.commit import Batch
 from engine.runtime.cross_instance import newborn
-from engine.services.people import create_person, create_tenant
-from engine.services.templates import activate_version, save_draft
+from engine.services.people.accounts import create_person, create_tenant
+from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of, engine_actor
 from workflowplatform.accounts.models import Tenant, User
 

@@ -15,9 +15,9 @@ from benchmarks.furnished import House, furnish
 from benchmarks.measuring import percentile
 from benchmarks.report import Report, at_most
 from benchmarks.workers import PROJECT
-from engine.services.instances import start_instance
-from engine.services.people import create_token
-from engine.services.tasks import claim_task, complete_task
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people.accounts import create_token
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from engine.diagram.naming import LOOKS, Look, label_of, outcome_text
 from engine.models import Task
-from engine.services.foresight import Ahead, AtTime
+from engine.services.tasks.outcome_preview import Ahead, AtTime
 from engine.telling.outline import Step, steps_by_path
 
 MOST_NAMED = 3

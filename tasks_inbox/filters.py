@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from engine.access.task_filters import COLUMN, COLUMN_NAME, DUES, FILTERS, column_condition
 from engine.diagram.naming import label_of
-from engine.services.task_lists import ORDERS
+from engine.services.tasks.lists import ORDERS
 
 LONGEST = 200
 MOST_COLUMNS = 12

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from engine import access
 from engine.diagram.naming import label_of
 from engine.models import TemplateVersion
-from engine.services.usual_times import usual_times
+from engine.services.insights.durations import usual_times
 from workflowplatform.accounts.actor import Actor
 
 MOST_USED = 6

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from engine.services.task_lists import MOST_COUNTED, ORDERS
+from engine.services.tasks.lists import MOST_COUNTED, ORDERS
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 

@@ -18,8 +18,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from engine import access
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
-from engine.services import task_lists
-from engine.services.task_lists import MOST_COUNTED, TaskList, count_lists
+from engine.services.tasks import lists as task_lists
+from engine.services.tasks.lists import MOST_COUNTED, TaskList, count_lists
 from tasks_inbox.lists import count_words, lists_for
 from tasks_inbox.messages import Notice
 from workflowplatform.accounts.actor import Actor

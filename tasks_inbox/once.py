@@ -16,7 +16,7 @@ from django.db import connection
 from engine.db.transactions import in_one_transaction
 from engine.kernel.signals import Json
 from engine.models import IdempotencyKey
-from engine.services.instances import StartedInstance
+from engine.services.instances.lifecycle import StartedInstance
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_NUMBER = 64

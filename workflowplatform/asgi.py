@@ -13,7 +13,7 @@ try:
 except CannotStart as refusal:
     raise SystemExit(str(refusal)) from None
 
-from engine.startup import Unfit, require_fit_to_serve  # the apps are loaded by now
+from engine.services.templates.startup_validation import Unfit, require_fit_to_serve  # the apps are loaded by now
 from engine.streaming.serving import Streams
 from workflowplatform.one_thread import OneThread
 

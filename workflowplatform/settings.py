@@ -83,7 +83,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "workflowplatform.accounts.middleware.ActorMiddleware",
-    "engine.looking.LookingMiddleware",
+    "engine.services.tenants.cross_tenant_middleware.LookingMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 

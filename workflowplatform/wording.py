@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCALE = ROOT / "locale"
 PAGES = ("templates",)
 LEFT_OUT = (
-    "engine/services/differences.py",
+    "engine/services/templates/differences.py",
     "templates/admin",
     "templates/api",
     "templates/django_rq",

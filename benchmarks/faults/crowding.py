@@ -14,8 +14,8 @@ from benchmarks.faults.waiting import PATIENCE, a_house, wait_for_ends, wait_unt
 from engine.audit.chain import database_now
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Instance, Signal, SignalReceipt
-from engine.services.instances import start_instance
-from engine.services.signals import send_signal
+from engine.services.instances.lifecycle import start_instance
+from engine.services.instances.signals import send_signal
 from tests.cast import Cast
 from tests.workflows import started
 from workflowplatform.accounts.actor import Actor

@@ -15,7 +15,7 @@ from benchmarks.faults.waiting import PATIENCE, a_house, wait_for_ends, wait_unt
 from engine.audit.chain import database_now
 from engine.dispatch.due import NEED_TOKEN
 from engine.models import DeadLetter, Instance, Signal, SignalReceipt, StepRun
-from engine.services.signals import send_keyed_signal
+from engine.services.instances.signals import send_keyed_signal
 from tests.cast import Cast
 from tests.workflows import started
 from workflowplatform.ids import uuid7

@@ -21,7 +21,7 @@ from engine.admin.rights import actor_of
 from engine.errors import WorkflowError
 from engine.models import Audit, BulkAct, BulkRow
 from engine.models.bulk_act import DONE, REFUSED, STOPPED, WAITING
-from engine.services import bulk_acts
+from engine.services.instances import bulk_operations
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
@@ -52,7 +52,7 @@ LABELS = {"at work": "info", "done": "success", "stopped": "warning"}
 
 def noun(action: str, count: int) -> str:
     """Name what an act is done to."""
-    word = "dead letter" if bulk_acts.KINDS[action].of_letters else "instance"
+    word = "dead letter" if bulk_operations.KINDS[action].of_letters else "instance"
     return word if count == 1 else f"{word}s"
 
 
@@ -74,8 +74,8 @@ def action_of(action: str) -> Any:
 
 def confirm_page(request: HttpRequest, site: Any, action: str, ids: list[UUID], refusal: str = "") -> HttpResponse:
     """Show what an act would do to the rows chosen, and ask for the reason."""
-    kind = bulk_acts.kind_named(action)
-    seen = bulk_acts.preview_bulk_act(actor=actor_of(request), action=action, subject_ids=ids)
+    kind = bulk_operations.kind_named(action)
+    seen = bulk_operations.preview_bulk_act(actor=actor_of(request), action=action, subject_ids=ids)
     context = {
         **site.each_context(request),
         "title": f"{words_of(action, seen.total)}?",
@@ -97,7 +97,7 @@ def confirm_page(request: HttpRequest, site: Any, action: str, ids: list[UUID], 
 
 
 def _list_of(action: str) -> str:
-    model = "deadletter" if bulk_acts.KINDS[action].of_letters else "instance"
+    model = "deadletter" if bulk_operations.KINDS[action].of_letters else "instance"
     return reverse(f"admin:engine_{model}_changelist")
 
 
@@ -117,7 +117,7 @@ def id_in(text: str) -> UUID | None:
 def begin(request: HttpRequest, site: Any, action: str, ids: list[UUID]) -> HttpResponse:
     """Begin an act and show it at work; a refusal leads back to the page that asked, with what was typed."""
     try:
-        act = bulk_acts.begin_bulk_act(
+        act = bulk_operations.begin_bulk_act(
             actor=actor_of(request),
             action=action,
             subject_ids=ids,
@@ -132,7 +132,7 @@ def begin(request: HttpRequest, site: Any, action: str, ids: list[UUID]) -> Http
 
 def stop(request: HttpRequest, act: BulkAct) -> str:
     """Leave undone what is not done yet."""
-    bulk_acts.stop_bulk_act(actor=actor_of(request), act_id=act.pk)
+    bulk_operations.stop_bulk_act(actor=actor_of(request), act_id=act.pk)
     return "Stopped. What was done stays done; the rest was left as it is."
 
 
@@ -187,7 +187,7 @@ class BulkActAdmin(TenantAdmin):
     def begin_view(self, request: HttpRequest) -> HttpResponse:
         """Begin what the page before showed."""
         action = request.POST.get("action", "")
-        if action not in bulk_acts.KINDS:
+        if action not in bulk_operations.KINDS:
             raise Http404
         return begin(request, self.admin_site, action, ids_in(request.POST.getlist("rows")))
 
@@ -234,7 +234,7 @@ FILTERS = {"": "All", REFUSED: "Refused", DONE: "Done", WAITING: "Still to do", 
 
 def progress_context(request: HttpRequest, act: BulkAct) -> dict[str, Any]:
     """Tell how far an act is: the sentence, the bar, and a page of its rows, refusals first."""
-    progress = bulk_acts.progress_of(act)
+    progress = bulk_operations.progress_of(act)
     shown = request.GET.get("show", "")
     rows = act.rows.filter(status=shown) if shown in FILTERS and shown else act.rows.all()
     after = request.GET.get("after", "")
@@ -255,14 +255,14 @@ def progress_context(request: HttpRequest, act: BulkAct) -> dict[str, Any]:
         "wf_shown": shown,
         "wf_filters": _filters(progress),
         "wf_subject": "admin:engine_deadletter_change"
-        if bulk_acts.KINDS[act.action].of_letters
+        if bulk_operations.KINDS[act.action].of_letters
         else "admin:engine_instance_change",
     }
 
 
 def _where_they_stand(request: HttpRequest, act: BulkAct, rows: list[BulkRow]) -> dict[UUID, str]:
     """Say how the instances of an act stand by now: what was tried again may have failed again."""
-    if bulk_acts.KINDS[act.action].of_letters:
+    if bulk_operations.KINDS[act.action].of_letters:
         return {}
     found = access.visible_instances(actor_of(request)).filter(pk__in=[row.subject_id for row in rows])
     return dict(found.values_list("pk", "status"))
@@ -270,14 +270,14 @@ def _where_they_stand(request: HttpRequest, act: BulkAct, rows: list[BulkRow]) -
 
 def _now_words(request: HttpRequest, act: BulkAct) -> str:
     """Count how all instances of an act stand by now."""
-    if bulk_acts.KINDS[act.action].of_letters:
+    if bulk_operations.KINDS[act.action].of_letters:
         return ""
     there = access.visible_instances(actor_of(request)).filter(pk__in=act.rows.values("subject_id"))
     counted = there.order_by().values_list("status").annotate(count=Count("pk")).order_by("-count", "status")
     return ", ".join(f"{count:,} {status}" for status, count in counted)
 
 
-def _filters(progress: bulk_acts.Progress) -> list[tuple[str, str, int]]:
+def _filters(progress: bulk_operations.Progress) -> list[tuple[str, str, int]]:
     counts = {
         "": progress.total,
         REFUSED: progress.refused,
@@ -288,9 +288,9 @@ def _filters(progress: bulk_acts.Progress) -> list[tuple[str, str, int]]:
     return [(word, FILTERS[word], counts[word]) for word in FILTERS if not word or counts[word]]
 
 
-def _sentence(act: BulkAct, progress: bulk_acts.Progress) -> str:
+def _sentence(act: BulkAct, progress: bulk_operations.Progress) -> str:
     """Say first what matters: how many are done, and how many were refused."""
-    done = f"{progress.done:,} of {progress.total:,} {bulk_acts.KINDS[act.action].done}"
+    done = f"{progress.done:,} of {progress.total:,} {bulk_operations.KINDS[act.action].done}"
     refused = f", {progress.refused:,} refused" if progress.refused else ""
     stopped = f", {progress.stopped:,} left undone" if progress.stopped else ""
     if not act.is_over:

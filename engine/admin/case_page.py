@@ -15,7 +15,7 @@ from engine.admin.sentences import rows_of_value
 from engine.diagram.naming import label_of, outcome_text
 from engine.kernel.signals import SignalType
 from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task
-from engine.services.diagrams import inline_diagram
+from engine.services.templates.diagrams import inline_diagram
 from engine.telling import timeline
 from engine.telling.outline import WORDS, Step, outline_of, steps_by_id
 from engine.telling.sentence import sentence_of

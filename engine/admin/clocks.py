@@ -26,8 +26,9 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Audit, Schedule, ScheduleFire, Template
 from engine.models.schedule import CATCH_UPS, OVERLAPS
-from engine.services import schedules, setup
-from engine.services.rescheduling import run_schedule
+from engine.services.schedules import lifecycle as schedules
+from engine.services.schedules.changes import run_schedule
+from engine.services.tenants import settings as tenant_settings
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -131,7 +132,10 @@ class ScheduleForm(ServiceForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["template"].queryset = access.visible_templates(self.actor)  # type: ignore[attr-defined]
-        kept = [(calendar.name, str(calendar)) for calendar in setup.list_calendars(actor=self.actor).order_by("name")]
+        kept = [
+            (calendar.name, str(calendar))
+            for calendar in tenant_settings.list_calendars(actor=self.actor).order_by("name")
+        ]
         self.fields["calendar"].choices = [("", "on every day"), *kept]  # type: ignore[attr-defined]
 
     def act(self, typed: dict[str, Any]) -> Schedule:

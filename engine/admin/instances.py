@@ -20,7 +20,7 @@ from engine.errors import Invalid
 from engine.kernel.effects import WaitKind
 from engine.kernel.transitions import OPEN_TASK
 from engine.models import Instance, Task
-from engine.services.finding import state_holds, waits_for
+from engine.services.instances.search import state_holds, waits_for
 from engine.telling.sentence import sentence_of
 
 LABELS = {

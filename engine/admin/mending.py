@@ -12,8 +12,9 @@ from engine.diagram.naming import label_of
 from engine.errors import Invalid
 from engine.kernel.transitions import InstanceStatus
 from engine.models import DeadLetter, Instance
-from engine.services import operations, signals
-from engine.services.instances import cancel_instance
+from engine.services.instances import repair as operations
+from engine.services.instances import signals
+from engine.services.instances.lifecycle import cancel_instance
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 

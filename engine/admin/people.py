@@ -1,4 +1,4 @@
-"""People, roles, tenants: who there is, changed through engine.services.people alone."""
+"""People, roles, tenants: who there is, changed through engine.services.people.accounts alone."""
 
 from functools import wraps
 from typing import Any
@@ -28,9 +28,9 @@ from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
 from engine.models import Audit, Erasure
-from engine.services import people
-from engine.services.erasing import seek_erasure, withdraw_erasure
-from engine.services.tenant_looks import note_looks
+from engine.services.people import accounts as people
+from engine.services.people.erasure import seek_erasure, withdraw_erasure
+from engine.services.tenants.cross_tenant_access import note_looks
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.middleware import CHOSEN_TENANT

@@ -17,7 +17,7 @@ from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.admin.windows import EXAMPLES, read_window, window_words
 from engine.models import Audit, RetentionRule, RetentionRun, Template
-from engine.services.retention import WINDOWS, preview_retention, set_retention
+from engine.services.retention.purge import WINDOWS, preview_retention, set_retention
 from workflowplatform.accounts.actor import Actor
 
 LABELS = {

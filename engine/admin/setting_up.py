@@ -17,7 +17,7 @@ from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.kernel.expressions.secret_redaction import SHORTEST
 from engine.models import Audit, Secret
-from engine.services import setup
+from engine.services.tenants import settings as tenant_settings
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
@@ -66,12 +66,12 @@ class SecretForm(NamedSettingForm):
 
     def act(self, typed: dict[str, Any]) -> Secret:
         value, origins = typed["value"] or None, typed["origins"].split()
-        return setup.put_secret(actor=self.actor, name=typed["name"], value=value, origins=origins)
+        return tenant_settings.put_secret(actor=self.actor, name=typed["name"], value=value, origins=origins)
 
 
 def forget(request: HttpRequest, secret: Secret) -> str:
     """Forget a secret."""
-    setup.delete_secret(actor=actor_of(request), name=secret.name)
+    tenant_settings.delete_secret(actor=actor_of(request), name=secret.name)
     return f"The secret {secret.name} is forgotten; calls that use it fail from now on."
 
 

@@ -27,8 +27,8 @@ from engine.diagram.outline import outline_lines
 from engine.kernel.language.source_positions import step_places
 from engine.kernel.transitions import VersionStatus
 from engine.models import Audit, Template, TemplateVersion
-from engine.services.authoring import readiness_of
-from engine.services.diagrams import inline_version
+from engine.services.templates.diagrams import inline_version
+from engine.services.templates.editor import readiness_of
 from workflowplatform.accounts.actor import Actor
 
 STATUS_LABELS = {"active": "success", "unavailable": "danger", "paused": "warning", "draft": "info", "archived": ""}

@@ -21,7 +21,7 @@ from engine.admin.forms import ServiceForm
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
 from engine.models import Audit
-from engine.services import people
+from engine.services.people import accounts as people
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, TO_OPERATE
 from workflowplatform.accounts.models import Kind, Token, User

@@ -23,8 +23,9 @@ from engine.admin.sentences import moment_words
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery
-from engine.services import deliveries, webhooks
-from engine.services.webhook_events import EVENTS
+from engine.services.webhooks import deliveries
+from engine.services.webhooks import subscriptions as webhooks
+from engine.services.webhooks.events import EVENTS
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_MANAGE_WEBHOOKS, TO_OPERATE
 

@@ -9,7 +9,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from engine.runtime.locked_reads import token_with
-from engine.services.sign_in import is_noted, note_token_use
+from engine.services.people.sign_in_log import is_noted, note_token_use
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Token, User
 from workflowplatform.database import tenancy

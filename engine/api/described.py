@@ -13,9 +13,9 @@ from drf_spectacular.utils import OpenApiParameter
 from engine.access.task_filters import FILTERS
 from engine.api import answers, filters, inputs, serializers
 from engine.api.answers import page_of_rows
-from engine.services.audit_exports import FORMS
-from engine.services.exports import EXPORTS
-from engine.services.task_lists import ORDERS, VIEWS
+from engine.services.audit.exports import FORMS
+from engine.services.tasks.lists import ORDERS, VIEWS
+from engine.services.templates.exports import EXPORTS
 
 JSON, SVG, ANY_FILE = "application/json", "image/svg+xml", "application/octet-stream"
 

@@ -16,7 +16,7 @@ from engine.kernel.transitions import InstanceStatus
 from engine.models.schedule import STATUSES
 from engine.models.webhook import DELIVERY_STATUSES
 from engine.models.webhook import STATUSES as WEBHOOK_STATUSES
-from engine.services.finding import state_holds, waits_for
+from engine.services.instances.search import state_holds, waits_for
 
 PAGING = frozenset({"cursor", "limit"})
 STATE = "state."

@@ -17,9 +17,9 @@ from engine.kernel.forms import FieldError
 from engine.kernel.timing.cron import Dst
 from engine.kernel.timing.periods import parse_period
 from engine.models.schedule import CATCH_UPS, OVERLAPS
-from engine.services.sets import MOST_DOCUMENTS
-from engine.services.setup import MOST_ORIGINS
-from engine.services.webhook_events import EVENTS
+from engine.services.templates.document_sets import MOST_DOCUMENTS
+from engine.services.tenants.settings import MOST_ORIGINS
+from engine.services.webhooks.events import EVENTS
 from workflowplatform.accounts.models import Kind
 from workflowplatform.accounts.scopes import Scope
 

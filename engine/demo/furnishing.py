@@ -20,10 +20,10 @@ from engine.demo.telling import tell
 from engine.errors import Conflict
 from engine.gallery import gallery
 from engine.models import Instance, Template, Webhook
-from engine.services.deliveries import collect
-from engine.services.people import create_person, create_role, create_tenant
-from engine.services.templates import activate_version, save_draft
-from engine.services.webhooks import create_webhook, list_webhooks, pause_webhook
+from engine.services.people.accounts import create_person, create_role, create_tenant
+from engine.services.templates.versions import activate_version, save_draft
+from engine.services.webhooks.deliveries import collect
+from engine.services.webhooks.subscriptions import create_webhook, list_webhooks, pause_webhook
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Role, Tenant, User
 from workflowplatform.database.tenancy import acting_for

@@ -15,9 +15,9 @@ from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task
-from engine.services.instances import cancel_instance, start_instance
-from engine.services.operations import suspend_instance
-from engine.services.tasks import claim_task, complete_task
+from engine.services.instances.lifecycle import cancel_instance, start_instance
+from engine.services.instances.repair import suspend_instance
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from workflowplatform.accounts.actor import Actor
 
 PATIENCE_SECONDS = 30.0

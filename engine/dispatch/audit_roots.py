@@ -8,7 +8,7 @@ from django.conf import settings
 
 from engine.db.host_locks import LockLost
 from engine.db.transactions import is_connection_lost
-from engine.services.audit_roots import begin_root, is_due
+from engine.services.audit.roots import begin_root, is_due
 
 log = structlog.get_logger(__name__)
 

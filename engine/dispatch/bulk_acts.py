@@ -3,7 +3,7 @@
 import time
 from uuid import UUID
 
-from engine.services.bulk_acts import do_next_row, open_bulk_acts
+from engine.services.instances.bulk_operations import do_next_row, open_bulk_acts
 
 ROWS_A_TURN = 10
 EVERY = 1.0

@@ -9,7 +9,7 @@ import structlog
 from engine.audit.chain import database_now
 from engine.db.transactions import is_connection_lost
 from engine.models import Schedule
-from engine.services.firing import due_schedules, fire_due_slots
+from engine.services.schedules.runner import due_schedules, fire_due_slots
 
 log = structlog.get_logger(__name__)
 

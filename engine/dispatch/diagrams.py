@@ -13,7 +13,7 @@ from django.db import IntegrityError
 from engine.diagram.flow import flow_of
 from engine.diagram.layout import MADE_WITH, Layout
 from engine.models import TemplateVersion
-from engine.services.diagrams import claim_undrawn, keep_geometry
+from engine.services.templates.diagrams import claim_undrawn, keep_geometry
 
 log = structlog.get_logger(__name__)
 

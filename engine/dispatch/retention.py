@@ -8,7 +8,7 @@ from django.conf import settings
 
 from engine.db.host_locks import LockLost
 from engine.db.transactions import is_connection_lost
-from engine.services.retention_runs import begin_shares, has_work
+from engine.services.retention.runs import begin_shares, has_work
 
 log = structlog.get_logger(__name__)
 

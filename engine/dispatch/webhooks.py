@@ -15,7 +15,7 @@ import structlog
 from django.db import connection
 
 from engine.kernel.expressions.secret_redaction import Hider
-from engine.services.deliveries import (
+from engine.services.webhooks.deliveries import (
     LONGEST_ANSWER,
     TIMEOUT_SECONDS,
     Answer,

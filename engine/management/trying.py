@@ -17,7 +17,7 @@ from engine.kernel.simulator.expectations import describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.player import Play
 from engine.management.documents import Document, Unreadable, read_file
-from engine.services.stored_tests import lending_of, play_tests
+from engine.services.templates.stored_tests import lending_of, play_tests
 
 Definitions = Mapping[str, Definition]
 

@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError, connection
 from engine.audit.cursor import Position, horizon
 from engine.errors import Conflict
 from engine.kernel.json_text import write_json
-from engine.services.hearing import Event, Pass, heard_by, read_events, who_holds
+from engine.services.stream_events import Event, Pass, heard_by, read_events, who_holds
 from engine.streaming.bell import Bell
 from engine.streaming.listeners import Listener
 from workflowplatform.accounts.actor import Actor

@@ -5,7 +5,7 @@ from collections import deque
 from threading import RLock
 
 from engine.audit.cursor import Position
-from engine.services.hearing import Pass
+from engine.services.stream_events import Pass
 from workflowplatform.accounts.actor import Actor
 
 MOST_WAITING = 4

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine.access.task_filters import COLUMN
-from engine.services.task_lists import MOST_COUNTED
+from engine.services.tasks.lists import MOST_COUNTED
 from tasks_inbox.filters import Filter
 
 register = template.Library()

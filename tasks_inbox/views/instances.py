@@ -17,10 +17,10 @@ from engine import access
 from engine.errors import NotFound, WorkflowError
 from engine.forms.values import facts_of
 from engine.models import Instance, Task, Wait
-from engine.services.diagrams import inline_diagram
-from engine.services.foresight import foresee
-from engine.services.instances import cancel_instance
-from engine.services.operations import resume_instance, retry_step, suspend_instance
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.instances.repair import resume_instance, retry_step, suspend_instance
+from engine.services.tasks.outcome_preview import foresee
+from engine.services.templates.diagrams import inline_diagram
 from engine.telling import timeline
 from engine.telling.outline import Step, every_step, outline_of, steps_by_id
 from engine.telling.sentence import sentence_of, with_reason

@@ -11,8 +11,8 @@ from engine import access
 from engine.access.task_filters import DUES, columns_declared
 from engine.db.keyset_pagination import Cursor, Page, read_cursor
 from engine.models import Template, TemplateVersion
-from engine.services import task_lists
-from engine.services.task_lists import TaskList, count_lists
+from engine.services.tasks import lists as task_lists
+from engine.services.tasks.lists import TaskList, count_lists
 from tasks_inbox.filters import DUE_WORDS, PRIORITY_WORDS, Filter
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.lists import ORDER_WORDS, PAGE, Words, count_words, list_named

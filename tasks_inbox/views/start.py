@@ -12,7 +12,7 @@ from engine import access
 from engine.errors import Conflict, Invalid
 from engine.forms.building import SchemaForm
 from engine.models import TemplateVersion
-from engine.services.instances import start_instance
+from engine.services.instances.lifecycle import start_instance
 from engine.telling.outline import outline_of
 from tasks_inbox.authored import input_schema_of
 from tasks_inbox.gallery import cards_for, sections_of, tags_of

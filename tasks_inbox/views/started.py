@@ -12,7 +12,7 @@ from engine import access
 from engine.db.keyset_pagination import NEWEST, page_of, read_cursor
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Instance, Task
-from engine.services.task_lists import count_lists
+from engine.services.tasks.lists import count_lists
 from engine.telling.outline import outline_of, steps_by_id
 from engine.telling.sentence import Sentence, sentence_of
 from tasks_inbox.guard import InboxRequest, inbox_page

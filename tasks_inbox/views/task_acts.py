@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from engine import access
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
-from engine.services.assigning import assign_task
-from engine.services.comments import comment_task
-from engine.services.pausing import resume_task, skip_task, snooze_task, suspend_task
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.comments import comment_task
+from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
 from engine.telling.times import moment_words
 from tasks_inbox.guard import InboxRequest, said
 from tasks_inbox.toasts import undoable

@@ -13,7 +13,7 @@ from engine import access
 from engine.errors import Conflict, Invalid
 from engine.forms.building import TaskForm
 from engine.models import Task
-from engine.services.attachments import attach_file, detach_file, open_attachment
+from engine.services.tasks.attachments import attach_file, detach_file, open_attachment
 from engine.storage.attachments import download
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.views.drafting import keep_answer

@@ -14,7 +14,7 @@ from engine import access
 from engine.errors import Invalid, NotFound, WorkflowError
 from engine.forms.building import TaskForm
 from engine.models import Task, TaskDraft
-from engine.services import tasks as services
+from engine.services.tasks import lifecycle as services
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.kept import take_kept
 from tasks_inbox.messages import back_again, changed_by

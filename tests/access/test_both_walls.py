@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from engine.services.people import create_person, create_token
+from engine.services.people.accounts import create_person, create_token
 from tests.api.conftest import Caller
 from tests.api.scene import Scene, set_whole_scene
 from tests.application import as_application

@@ -16,8 +16,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from engine.models import Audit
-from engine.services import people
-from engine.services.auditing import verify_audit
+from engine.services.audit.verification import verify_audit
+from engine.services.people import accounts as people
 from tests.cast import Cast
 from workflowplatform.accounts import attempts, mails
 from workflowplatform.accounts.models import SignInTally, Token, User

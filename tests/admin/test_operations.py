@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from engine.models import Instance, Task
-from engine.services.tasks import claim_task, complete_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.admin.conftest import BREAKS, SignIn, words_of
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import Actor

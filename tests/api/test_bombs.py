@@ -19,8 +19,8 @@ import httpx
 import pytest
 
 from engine.models import Instance
-from engine.services.people import create_token
-from engine.services.templates import save_draft
+from engine.services.people.accounts import create_token
+from engine.services.templates.versions import save_draft
 from tests.cast import Cast
 from tests.kernel.bombs import EXPRESSIONS, LONG, SOURCES
 from tests.workers import ROOT, environment, stop

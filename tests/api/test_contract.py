@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.api.described import OPERATIONS
 from engine.api.inputs import BulkBody, EventBody, InstanceSignalBody, RetryBody, SignalBody, SkipBody, StartBody
-from engine.services.webhook_events import EVENTS
+from engine.services.webhooks.events import EVENTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -16,7 +16,7 @@ import pytest
 from django.db import connection
 
 from engine.models import Instance
-from engine.services.people import create_token
+from engine.services.people.accounts import create_token
 from tests.cast import Cast
 from tests.workers import ROOT, environment, stop
 from tests.workflows import APPROVAL, activated

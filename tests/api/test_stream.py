@@ -25,9 +25,9 @@ from django.test import Client
 from engine.audit.chain import Act, record
 from engine.audit.cursor import BEGINNING, horizon
 from engine.models import Audit
-from engine.services.hearing import Pass, heard_by, read_events
-from engine.services.people import change_level, create_token, grant_role, revoke_token
-from engine.services.tasks import claim_task, complete_task
+from engine.services.people.accounts import change_level, create_token, grant_role, revoke_token
+from engine.services.stream_events import Pass, heard_by, read_events
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from engine.streaming.hub import read_for
 from engine.streaming.listeners import MOST_WAITING, Listener
 from tests.api.conftest import Caller, caller_of

@@ -25,7 +25,7 @@ from engine.runtime import coordinator
 from engine.runtime.commit import Batch
 from engine.runtime.cross_instance import newborn
 from engine.runtime.projection import Delivery
-from engine.services.auditing import verify_folds
+from engine.services.audit.verification import verify_folds
 from tests.cast import Cast
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7

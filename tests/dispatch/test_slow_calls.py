@@ -18,8 +18,8 @@ from engine.dispatch.rq import look, make_worker
 from engine.dispatch.under_way import CALLS_A_TENANT, LONG, CallsUnderWay
 from engine.extensions import functions
 from engine.models import DeadLetter, Effect, Instance, Signal, StepRun
-from engine.services.auditing import verify_folds
-from engine.services.operations import retry_step
+from engine.services.audit.verification import verify_folds
+from engine.services.instances.repair import retry_step
 from tests.cast import Cast
 from tests.dispatch.test_runaway import eventually
 from tests.workflows import CALL, TIMER, activated, fall_due, started

@@ -26,8 +26,8 @@ from engine.dispatch.under_way import CallsUnderWay
 from engine.kernel.interpreter import run_to_wait
 from engine.models import Instance, Signal, SignalReceipt, Wait
 from engine.runtime import coordinator
-from engine.services.instances import start_instance
-from engine.services.signals import send_keyed_signal
+from engine.services.instances.lifecycle import start_instance
+from engine.services.instances.signals import send_keyed_signal
 from engine.transports.base import Succeeded
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7

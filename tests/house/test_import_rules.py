@@ -27,11 +27,11 @@ BREAKS = [
     ("travel", "engine/db/outbox.py", "import engine.access"),
     ("travel", "engine/db/outbox.py", "import engine.dispatch.rq"),
     ("travel", "engine/runtime/commit.py", "import engine.runtime.coordinator"),
-    ("travel", "engine/runtime/coordinator.py", "import engine.services.tasks"),
+    ("travel", "engine/runtime/coordinator.py", "import engine.services.tasks.lifecycle"),
     ("travel", "engine/runtime/cross_instance.py", "import engine.runtime.coordinator"),
     ("travel", "engine/runtime/signal_routing.py", "import engine.runtime.concurrency_limits"),
     ("travel", "engine/runtime/projection/rows.py", "import engine.runtime.signal_routing"),
-    ("travel", "engine/services/tasks.py", "import engine.dispatch.drain"),
+    ("travel", "engine/services/tasks/lifecycle.py", "import engine.dispatch.drain"),
     ("travel", "engine/dispatch/drain.py", "import engine.api.views"),
     ("travel", "engine/dispatch/drain.py", "import engine.forms.building"),
     ("travel", "tasks_inbox/authored.py", "import workflowplatform.urls"),
@@ -43,10 +43,10 @@ BREAKS = [
     ("interpreter", "engine/kernel/interpreter/run_to_wait.py", "import ruamel.yaml"),
     ("interpreter", "engine/kernel/machine/step_table.py", "import engine.kernel.language.source"),
     ("interpreter", "engine/kernel/snapshot.py", "import croniter"),
-    ("queue", "engine/services/tasks.py", "import rq"),
+    ("queue", "engine/services/tasks/lifecycle.py", "import rq"),
     ("queue", "engine/db/outbox.py", "import django_rq"),
     ("servers", "workflowplatform/services/postgres.py", "import django"),
-    ("servers", "workflowplatform/services/up.py", "import engine.services.tasks"),
+    ("servers", "workflowplatform/services/up.py", "import engine.services.tasks.lifecycle"),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from engine.models import Task
-from engine.services.tasks import claim_task
+from engine.services.tasks.lifecycle import claim_task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks

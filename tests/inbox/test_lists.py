@@ -8,7 +8,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
-from engine.services.tasks import claim_task, complete_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tasks_inbox.lists import PAGE
 from tests.cast import Cast
 from tests.inbox.conftest import OWN, SignIn

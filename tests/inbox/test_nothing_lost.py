@@ -8,11 +8,11 @@ from django.test import Client
 
 from engine.audit.chain import database_now
 from engine.models import Task, TaskDraft
-from engine.services.assigning import assign_task
-from engine.services.drafts import save_task_draft
-from engine.services.instances import cancel_instance
-from engine.services.people import grant_role
-from engine.services.tasks import claim_task, release_task
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.people.accounts import grant_role
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.drafts import save_task_draft
+from engine.services.tasks.lifecycle import claim_task, release_task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.workflows import only_task, started

@@ -4,8 +4,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from engine.models import Task
-from engine.services.people import grant_role
-from engine.services.tasks import claim_task, complete_task
+from engine.services.people.accounts import grant_role
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.workflows import only_task, started

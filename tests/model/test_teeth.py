@@ -22,7 +22,10 @@ from engine.kernel.signals import Continue, SignalType
 from engine.kernel.steps import graphs
 from engine.models import Instance, Task
 from engine.runtime import coordinator
-from engine.services import firing, instances, operations, templates
+from engine.services.instances import lifecycle as instances
+from engine.services.instances import repair as operations
+from engine.services.schedules import runner as schedule_runner
+from engine.services.templates import versions as templates
 from tests.model.conftest import NewWorld
 from tests.model.machine import Machine
 from tests.model.test_machine import played
@@ -119,13 +122,13 @@ def _nobody_admitted(patch: pytest.MonkeyPatch) -> None:
 
 
 def _slot_without_a_word(patch: pytest.MonkeyPatch) -> None:
-    sound = firing.Firing.write
+    sound = schedule_runner.Firing.write
 
-    def forgetful(one: firing.Firing) -> None:
+    def forgetful(one: schedule_runner.Firing) -> None:
         one.fires = [fire for fire in one.fires if fire.outcome != "skipped"]
         sound(one)
 
-    patch.setattr(firing.Firing, "write", forgetful)
+    patch.setattr(schedule_runner.Firing, "write", forgetful)
 
 
 def _clock_asleep(patch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from django.db import connection
 from django.test import Client
 
 from engine.models import Audit, Erasure
-from engine.services.auditing import verify_everything
-from engine.services.people import create_person, create_token
+from engine.services.audit.verification import verify_everything
+from engine.services.people.accounts import create_person, create_token
 from tests.api.conftest import Caller
 from tests.application import as_application
 from tests.cast import Cast

@@ -15,8 +15,8 @@ from django.db import DatabaseError, connection, transaction
 from engine.audit.chain import HASHED
 from engine.audit.subjects import Broken
 from engine.models import Audit, Instance
-from engine.services.auditing import hashed_values, verify_everything
-from engine.services.tasks import complete_task
+from engine.services.audit.verification import hashed_values, verify_everything
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, only_task, started
 

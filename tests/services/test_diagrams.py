@@ -21,7 +21,8 @@ from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.language.step_lists import bodies
 from engine.models import Diagram, TemplateVersion
-from engine.services.diagrams import (
+from engine.services.tasks.lifecycle import complete_task
+from engine.services.templates.diagrams import (
     AGAIN,
     CLAIMED,
     claim_undrawn,
@@ -30,8 +31,7 @@ from engine.services.diagrams import (
     keep_geometry,
     version_diagram,
 )
-from engine.services.tasks import complete_task
-from engine.services.templates import delete_draft, save_draft
+from engine.services.templates.versions import delete_draft, save_draft
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, only_task, started
 from workflowplatform.accounts.actor import Actor

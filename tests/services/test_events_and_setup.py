@@ -10,9 +10,9 @@ from engine.errors import Invalid, Refused
 from engine.extensions import functions
 from engine.kernel.expressions.secret_marks import hidden
 from engine.models import Audit, Effect, Instance, RuntimeState, Secret, Signal
-from engine.services.events import accept_event
-from engine.services.setup import delete_secret, put_calendar, put_secret
-from engine.services.templates import save_draft
+from engine.services.instances.events import accept_event
+from engine.services.templates.versions import save_draft
+from engine.services.tenants.settings import delete_secret, put_calendar, put_secret
 from tests.cast import Cast
 from tests.flaky import counter
 from tests.workflows import activated, started

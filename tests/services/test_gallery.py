@@ -19,7 +19,7 @@ from engine.kernel.language.normalizer import TenantFacts, normalize
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.player import Play
 from engine.kernel.transitions import InstanceStatus, StepStatus
-from engine.services.people import DEFAULT_ROLES
+from engine.services.people.accounts import DEFAULT_ROLES
 
 FACTS = TenantFacts(
     roles=frozenset({*DEFAULT_ROLES, *MORE_ROLES}),

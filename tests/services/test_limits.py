@@ -13,10 +13,10 @@ from engine.errors import Conflict
 from engine.models import Audit, Instance, RuntimeState, Signal
 from engine.runtime import concurrency_limits, coordinator
 from engine.runtime.concurrency_limits import hold_limits
-from engine.services.instances import StartedInstance, cancel_instance, start_instance
-from engine.services.people import change_tenant
-from engine.services.signals import send_signal
-from engine.services.tasks import complete_task
+from engine.services.instances.lifecycle import StartedInstance, cancel_instance, start_instance
+from engine.services.instances.signals import send_signal
+from engine.services.people.accounts import change_tenant
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.races.crowd import at_once, await_a_waiter
 from tests.workflows import activated, only_task, started

@@ -10,9 +10,9 @@ from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.models import Instance, RuntimeState, StepRun, Task
 from engine.runtime.coordinator import node
-from engine.services.rescheduling import run_schedule
-from engine.services.schedules import create_schedule
-from engine.services.tasks import claim_task, complete_task
+from engine.services.schedules.changes import run_schedule
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.api.conftest import Caller, caller_of
 from tests.cast import Cast
 from tests.flaky import counter

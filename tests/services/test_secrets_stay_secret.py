@@ -18,9 +18,9 @@ from engine.extensions import functions
 from engine.extensions.functions import BusinessError, workflow_function
 from engine.kernel.expressions.secret_marks import SecretValue, hidden, mark
 from engine.models import Instance, Secret
-from engine.services.deliveries import Try
-from engine.services.setup import put_secret
-from engine.services.templates import activate_version, save_draft
+from engine.services.templates.versions import activate_version, save_draft
+from engine.services.tenants.settings import put_secret
+from engine.services.webhooks.deliveries import Try
 from engine.storage.encryption import encrypt
 from engine.transports.base import Failed, Succeeded, make_call
 from engine.transports.webhook_signature import new_secret

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from django.views.generic import UpdateView
 
-from engine.services import sign_in
+from engine.services.people import sign_in_log
 from workflowplatform.accounts import attempts, forms, mails
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.mails import invitation_tokens
@@ -45,14 +45,14 @@ class SignIn(views.LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
         attempts.succeed(self._name(), caller_address(self.request))
-        sign_in.note_act(person=form.get_user(), action="sign_in", address=caller_address(self.request))
+        sign_in_log.note_act(person=form.get_user(), action="sign_in", address=caller_address(self.request))
         return answer
 
     def form_invalid(self, form: Any) -> HttpResponse:
         if getattr(self.request, "axes_locked_out", False):
             self._note_lock(QUARTER_OF_AN_HOUR)
         elif self._name():
-            sign_in.note_attempt(name=self._name(), action="fail_sign_in", address=caller_address(self.request))
+            sign_in_log.note_attempt(name=self._name(), action="fail_sign_in", address=caller_address(self.request))
         return super().form_invalid(form)
 
     def _name(self) -> str:
@@ -61,7 +61,7 @@ class SignIn(views.LoginView):
     def _note_lock(self, seconds: int) -> None:
         name, address = self._name(), caller_address(self.request)
         if attempts.is_news(f"{name}|{address}", max(seconds, 60)):
-            sign_in.note_attempt(name=name, action="lock_sign_in", address=address)
+            sign_in_log.note_attempt(name=name, action="lock_sign_in", address=address)
 
 
 class SignOut(views.LogoutView):
@@ -71,7 +71,7 @@ class SignOut(views.LogoutView):
         person, address = request.user, caller_address(request)
         answer = super().post(request, *args, **kwargs)
         if isinstance(person, User):
-            sign_in.note_act(person=person, action="sign_out", address=address)
+            sign_in_log.note_act(person=person, action="sign_out", address=address)
         return answer
 
 
@@ -102,9 +102,9 @@ class ChangePassword(views.PasswordChangeView):
 
 def note_password(request: HttpRequest, form: Any, action: str) -> None:
     """Keep that a person chose a password, and end their tokens where they wished it."""
-    sign_in.note_act(person=form.user, action=action, address=caller_address(request))
+    sign_in_log.note_act(person=form.user, action=action, address=caller_address(request))
     if form.cleaned_data.get("end_tokens"):
-        sign_in.end_all_tokens(person=User.objects.get(pk=form.user.pk), actor=actor_of(form.user, roles=()))
+        sign_in_log.end_all_tokens(person=User.objects.get(pk=form.user.pk), actor=actor_of(form.user, roles=()))
 
 
 class AskReset(views.PasswordResetView):
@@ -128,7 +128,7 @@ class AskReset(views.PasswordResetView):
         if not attempts.take_turn("reset_mail", form.cleaned_data["email"].lower()):
             base, address = origin_for(self.request), caller_address(self.request)
             for person in form.people():
-                sign_in.ask_reset(person=person, address=address, base_url=base)
+                sign_in_log.ask_reset(person=person, address=address, base_url=base)
         return HttpResponseRedirect(str(self.get_success_url()))
 
 
@@ -178,7 +178,7 @@ class AcceptInvitation(SetPassword):
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
         login(self.request, form.user, backend="workflowplatform.accounts.backends.PeopleBackend")
-        sign_in.note_act(person=form.user, action="sign_in", address=caller_address(self.request))
+        sign_in_log.note_act(person=form.user, action="sign_in", address=caller_address(self.request))
         return answer
 
     def get_user(self, uidb64: str) -> User | None:

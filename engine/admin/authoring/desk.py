@@ -15,8 +15,8 @@ from engine import access
 from engine.admin.rights import actor_of
 from engine.admin.sentences import moment_words
 from engine.errors import NotFound, Refused, WorkflowError
-from engine.services import authoring
-from engine.services.templates import last_saved_by
+from engine.services.templates import editor as authoring
+from engine.services.templates.versions import last_saved_by
 from workflowplatform.accounts.actor import Actor
 
 Asked = dict[str, Any]

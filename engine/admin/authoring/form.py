@@ -10,7 +10,7 @@ from engine.admin.authoring.lines import ComparedLine, compared
 from engine.admin.forms import ServiceForm
 from engine.errors import Conflict
 from engine.models import TemplateVersion
-from engine.services import templates
+from engine.services.templates import versions as templates
 
 FIRST_LINES = """\
 workflow: my-workflow

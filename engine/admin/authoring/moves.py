@@ -9,7 +9,8 @@ from engine.admin.buttons import Button
 from engine.admin.rights import actor_of
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import TemplateVersion
-from engine.services import beginnings, templates
+from engine.services.templates import creation
+from engine.services.templates import versions as templates
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
@@ -53,14 +54,14 @@ def begin(request: HttpRequest, version: TemplateVersion) -> str:
 
 def duplicate(request: HttpRequest, version: TemplateVersion) -> str:
     """Begin another template from this version."""
-    fresh = beginnings.duplicate_version(actor=actor_of(request), name=version.template.name, number=version.number)
+    fresh = creation.duplicate_version(actor=actor_of(request), name=version.template.name, number=version.number)
     lead_to(request, fresh)
     return f"{fresh.template} begins as a copy of {version}. Give it a name of its own before you activate it."
 
 
 def roll_back(request: HttpRequest, version: TemplateVersion) -> str:
     """Put what an earlier version said in force again, as a new version."""
-    fresh = beginnings.roll_back(actor=actor_of(request), name=version.template.name, number=version.number)
+    fresh = creation.roll_back(actor=actor_of(request), name=version.template.name, number=version.number)
     lead_to(request, fresh)
     return f"Version {fresh.number} is active: it says what version {version.number} said."
 

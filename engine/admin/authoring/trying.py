@@ -1,6 +1,7 @@
 """Try a version by hand: start it, answer its tasks by their real forms, let its timers ring, and keep the run as a test.
 
-The page carries the trial with it (engine.services.trials): every button sends what was done so far and one act more.
+The page carries the trial with it (engine.services.templates.trial_runs): every button sends what was done so far and one act
+more.
 """
 
 import json
@@ -31,9 +32,9 @@ from engine.kernel.forms import check_values
 from engine.kernel.signals import Json
 from engine.kernel.timing.periods import parse_moment, spell_moment
 from engine.models import TemplateVersion
-from engine.services import trials
-from engine.services.diagrams import geometry_of
-from engine.services.trials import Trial, TriedTask, try_version
+from engine.services.templates import trial_runs
+from engine.services.templates.diagrams import geometry_of
+from engine.services.templates.trial_runs import Trial, TriedTask, try_version
 
 Test = dict[str, Json]
 CLOCK = "trial_clock"
@@ -98,7 +99,7 @@ def _read_test(request: HttpRequest) -> Test:
         return {}
     if not isinstance(found, dict) or not isinstance(found.get("do", []), list):
         return {}
-    return {key: value for key, value in found.items() if key in trials.KEPT_KEYS}
+    return {key: value for key, value in found.items() if key in trial_runs.KEPT_KEYS}
 
 
 def _next(turn: Turn) -> Test:
@@ -245,7 +246,7 @@ def _keep(turn: Turn) -> HttpResponse | None:
     version = turn.version
     revision = turn.typed("revision")
     try:
-        saved = trials.keep_as_test(
+        saved = trial_runs.keep_as_test(
             actor=actor_of(turn.request),
             name=version.template.name,
             number=version.number,

@@ -7,7 +7,7 @@ from engine.api.answers import StartedSerializer
 from engine.api.inputs import EventBody, SignalBody, read_body
 from engine.api.once import once
 from engine.api.views.base import ApiView
-from engine.services import events, signals
+from engine.services.instances import events, signals
 
 
 class SignalsView(ApiView):

@@ -13,7 +13,7 @@ from engine.api.serializers import AttachmentSerializer
 from engine.api.views.base import ApiView
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
-from engine.services import attachments
+from engine.services.tasks import attachments
 from engine.storage.attachments import download
 
 

@@ -18,8 +18,8 @@ from engine.db.keyset_pagination import LAST_WRITTEN, moment
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Audit
-from engine.services import auditing
-from engine.services.audit_exports import export_audit
+from engine.services.audit import verification
+from engine.services.audit.exports import export_audit
 
 AFTER, NOW = "after", "now"
 FORMAT = "format"
@@ -33,7 +33,7 @@ def shape_acts(rows: list[Any]) -> list[Any]:
 class AuditView(ApiView):
     def get(self, request: Request) -> Response:
         """List what was done in the tenant, newest first; with `after`, follow it oldest first."""
-        rows = filters.narrowed(request, auditing.list_audit(actor=self.actor), filters.AUDIT, AFTER)
+        rows = filters.narrowed(request, verification.list_audit(actor=self.actor), filters.AUDIT, AFTER)
         asked = request.query_params.get(AFTER)
         if asked is None:
             return Response(answer_page(request, rows, LAST_WRITTEN, shape_acts))
@@ -64,7 +64,7 @@ def _follow(request: Request, rows: QuerySet[Audit], after: Position | None) -> 
     if "cursor" in request.query_params:
         message = "Turn pages by `cursor` or follow by `after`, not both."
         raise Invalid(message, [FieldError("cursor", "invalid", message)])
-    stretch = auditing.follow_audit(rows=rows, after=after, most=read_limit(request.query_params.get("limit")))
+    stretch = verification.follow_audit(rows=rows, after=after, most=read_limit(request.query_params.get("limit")))
     query = request.query_params.copy()
     query[AFTER] = str(stretch.end)
     address = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
@@ -74,7 +74,7 @@ def _follow(request: Request, rows: QuerySet[Audit], after: Position | None) -> 
 class ExportView(ApiView):
     def get(self, request: Request) -> StreamingHttpResponse:
         """Hand out the audit as a file with a signed end: CSV, or one JSON object a line."""
-        rows = filters.narrowed(request, auditing.list_audit(actor=self.actor), filters.AUDIT, FORMAT)
+        rows = filters.narrowed(request, verification.list_audit(actor=self.actor), filters.AUDIT, FORMAT)
         asked = {name: str(value) for name, value in request.query_params.items() if name != FORMAT}
         form = request.query_params.get(FORMAT, "json")
         export = export_audit(actor=self.actor, rows=rows, form=form, asked=asked)
@@ -85,6 +85,6 @@ class ExportView(ApiView):
 class VerifyView(ApiView):
     def get(self, request: Request) -> Response:
         """Check every chain of the tenant."""
-        verdict = auditing.verify_audit(actor=self.actor)
+        verdict = verification.verify_audit(actor=self.actor)
         broken = BrokenSerializer.write_all(verdict.broken)
         return Response({"ok": not broken, "rows": verdict.rows, "chains": verdict.chains, "broken": broken})

@@ -20,7 +20,8 @@ from engine.api.views.base import ApiView
 from engine.db.keyset_pagination import NEWEST
 from engine.errors import Invalid
 from engine.models import Instance, Task
-from engine.services import instances, steps
+from engine.services.instances import lifecycle as instances
+from engine.services.instances import steps
 from workflowplatform.accounts.actor import Actor
 
 

@@ -16,7 +16,8 @@ from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.db.keyset_pagination import NEWEST
 from engine.models import Instance
-from engine.services import operations, signals
+from engine.services.instances import repair as operations
+from engine.services.instances import signals
 
 
 class OperateView(ApiView):

@@ -25,7 +25,9 @@ from engine.api.once import once, refuse_key
 from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
 from engine.db.keyset_pagination import BY_NAME, BY_TOKEN, BY_USERNAME
-from engine.services import directory, erasing, people, stats
+from engine.services.insights import stats
+from engine.services.people import accounts as people
+from engine.services.people import directory, erasure
 from workflowplatform.addresses import origin_for
 
 
@@ -103,12 +105,12 @@ class ErasureView(ApiView):
         refuse_key(request, "An erasure")
         body = read_body(request, ErasureBody)
         person = directory.find_person(actor=self.actor, name=name)
-        done = erasing.seek_erasure(actor=self.actor, person=person, reason=body["reason"])
+        done = erasure.seek_erasure(actor=self.actor, person=person, reason=body["reason"])
         return Response(ErasedSerializer.write(done))
 
     def delete(self, request: Request, name: str) -> Response:
         """Take back that a person be erased."""
-        erasing.withdraw_erasure(actor=self.actor, person=directory.find_person(actor=self.actor, name=name))
+        erasure.withdraw_erasure(actor=self.actor, person=directory.find_person(actor=self.actor, name=name))
         return Response(status=204)
 
 
@@ -118,7 +120,7 @@ class PersonExportView(ApiView):
         refuse_key(request, "All that is kept of a person")
         read_body(request, NoBody)
         person = directory.find_person(actor=self.actor, name=name)
-        return Response(erasing.export_person(actor=self.actor, person=person))
+        return Response(erasure.export_person(actor=self.actor, person=person))
 
 
 class RolesView(ApiView):

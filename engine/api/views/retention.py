@@ -7,7 +7,7 @@ from engine.api.answers import RetentionSerializer
 from engine.api.inputs import RetentionBody, read_body
 from engine.api.once import once
 from engine.api.views.base import ApiView
-from engine.services import retention_runs
+from engine.services.retention import runs as retention_runs
 
 
 class RetentionView(ApiView):

@@ -12,7 +12,7 @@ from engine.api.paging import answer_page
 from engine.api.serializers import CalendarSerializer, SecretSerializer
 from engine.api.views.base import ApiView
 from engine.db.keyset_pagination import BY_NAME
-from engine.services import setup
+from engine.services.tenants import settings as tenant_settings
 
 
 def shape_secrets(rows: list[Any]) -> list[Any]:
@@ -28,7 +28,7 @@ def shape_calendars(rows: list[Any]) -> list[Any]:
 class SecretsView(ApiView):
     def get(self, request: Request) -> Response:
         """List the names of the tenant's secrets."""
-        rows = narrowed(request, setup.list_secrets(actor=self.actor), {})
+        rows = narrowed(request, tenant_settings.list_secrets(actor=self.actor), {})
         return Response(answer_page(request, rows, BY_NAME, shape_secrets))
 
 
@@ -36,29 +36,29 @@ class SecretView(EditedView):
     makes = True
 
     def hold(self, name: str) -> object:
-        return setup.hold_secret(actor=self.actor, name=name)
+        return tenant_settings.hold_secret(actor=self.actor, name=name)
 
     def get(self, request: Request, name: str) -> Response:
         """Show who wrote a secret and when; its value stays hidden."""
-        return Response(SecretSerializer.write(setup.find_secret(actor=self.actor, name=name)))
+        return Response(SecretSerializer.write(tenant_settings.find_secret(actor=self.actor, name=name)))
 
     @matched
     def put(self, request: Request, name: str) -> Response:
         """Write a secret, new or anew."""
-        secret = setup.put_secret(actor=self.actor, name=name, **read_body(request, SecretBody))
+        secret = tenant_settings.put_secret(actor=self.actor, name=name, **read_body(request, SecretBody))
         return Response(SecretSerializer.write(secret))
 
     @matched
     def delete(self, request: Request, name: str) -> Response:
         """Forget a secret."""
-        setup.delete_secret(actor=self.actor, name=name)
+        tenant_settings.delete_secret(actor=self.actor, name=name)
         return Response(status=204)
 
 
 class CalendarsView(ApiView):
     def get(self, request: Request) -> Response:
         """List the tenant's calendars."""
-        rows = narrowed(request, setup.list_calendars(actor=self.actor), {})
+        rows = narrowed(request, tenant_settings.list_calendars(actor=self.actor), {})
         return Response(answer_page(request, rows, BY_NAME, shape_calendars))
 
 
@@ -66,22 +66,22 @@ class CalendarView(EditedView):
     makes = True
 
     def hold(self, name: str) -> object:
-        return setup.hold_calendar(actor=self.actor, name=name)
+        return tenant_settings.hold_calendar(actor=self.actor, name=name)
 
     def get(self, request: Request, name: str) -> Response:
         """Show one calendar."""
-        return Response(CalendarSerializer.write(setup.find_calendar(actor=self.actor, name=name)))
+        return Response(CalendarSerializer.write(tenant_settings.find_calendar(actor=self.actor, name=name)))
 
     @matched
     def put(self, request: Request, name: str) -> Response:
         """Write a calendar, new or anew."""
         content = read_body(request, CalendarBody)
         title = content.pop("title", "")
-        calendar = setup.put_calendar(actor=self.actor, name=name, title=title, content=content)
+        calendar = tenant_settings.put_calendar(actor=self.actor, name=name, title=title, content=content)
         return Response(CalendarSerializer.write(calendar))
 
     @matched
     def delete(self, request: Request, name: str) -> Response:
         """Delete a calendar by which nothing counts."""
-        setup.delete_calendar(actor=self.actor, name=name)
+        tenant_settings.delete_calendar(actor=self.actor, name=name)
         return Response(status=204)

@@ -24,8 +24,8 @@ from engine.api.serializers import BulkResultSerializer, CommentSerializer, Task
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.models import TaskDraft
-from engine.services import assigning, bulk, checklists, comments, drafts, pausing
-from engine.services.tasks import claim_instance
+from engine.services.tasks import assignment, bulk, checklists, comments, drafts, suspension
+from engine.services.tasks.lifecycle import claim_instance
 
 
 class AssignView(ApiView):
@@ -33,7 +33,7 @@ class AssignView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Bind the task to somebody, or to nobody."""
         body = read_body(request, AssignBody)
-        return Response(TaskSerializer.write(assigning.assign_task(actor=self.actor, task_id=task_id, **body)))
+        return Response(TaskSerializer.write(assignment.assign_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class DraftView(EditedView):
@@ -85,7 +85,7 @@ class SuspendView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Hold the task back."""
         body = read_body(request, ReasonBody)
-        return Response(TaskSerializer.write(pausing.suspend_task(actor=self.actor, task_id=task_id, **body)))
+        return Response(TaskSerializer.write(suspension.suspend_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class ResumeView(ApiView):
@@ -93,7 +93,7 @@ class ResumeView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Let the task go on."""
         body = read_body(request, ReasonBody)
-        return Response(TaskSerializer.write(pausing.resume_task(actor=self.actor, task_id=task_id, **body)))
+        return Response(TaskSerializer.write(suspension.resume_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class SnoozeView(ApiView):
@@ -101,7 +101,7 @@ class SnoozeView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Put the task off until a moment."""
         body = read_body(request, SnoozeBody)
-        return Response(TaskSerializer.write(pausing.snooze_task(actor=self.actor, task_id=task_id, **body)))
+        return Response(TaskSerializer.write(suspension.snooze_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class SkipView(ApiView):
@@ -109,7 +109,7 @@ class SkipView(ApiView):
     def post(self, request: Request, task_id: UUID) -> Response:
         """Pass over the task; the instance as it then stands comes back."""
         body = read_body(request, ReasonBody)
-        done = pausing.skip_task(actor=self.actor, task_id=task_id, **body)
+        done = suspension.skip_task(actor=self.actor, task_id=task_id, **body)
         shaped: dict[str, Any] = shape_instance(self.actor, done.instance, done.next_tasks)
         return Response({**shaped, "task": TaskSerializer.write(done.task)})
 
@@ -119,7 +119,7 @@ class NextView(ApiView):
     def post(self, request: Request) -> Response:
         """Claim the most urgent task that the actor may take; 204 where there is none."""
         body = read_body(request, NextBody)
-        found = assigning.take_next_task(actor=self.actor, **body)
+        found = assignment.take_next_task(actor=self.actor, **body)
         return Response(TaskSerializer.write(found)) if found else Response(status=204)
 
 

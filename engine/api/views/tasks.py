@@ -19,8 +19,8 @@ from engine.api.views.instances import shape_instance
 from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
 from engine.models import Task
-from engine.services import tasks
-from engine.services.task_lists import ORDERS, VIEWS, list_named
+from engine.services.tasks import lifecycle as tasks
+from engine.services.tasks.lists import ORDERS, VIEWS, list_named
 from workflowplatform.accounts.actor import Actor, actor_of
 
 

@@ -20,7 +20,8 @@ from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
 from engine.db.keyset_pagination import NEWEST
 from engine.models import Webhook
-from engine.services import deliveries, webhooks
+from engine.services.webhooks import deliveries
+from engine.services.webhooks import subscriptions as webhooks
 
 
 def shape_webhooks(rows: list[Any]) -> list[Any]:

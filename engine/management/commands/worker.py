@@ -20,7 +20,7 @@ from engine.dispatch.board import Board, desk
 from engine.dispatch.poison import stand_in
 from engine.dispatch.rq import make_worker
 from engine.metrics import registry
-from engine.startup import Unfit, start_up
+from engine.services.templates.startup_validation import Unfit, start_up
 from workflowplatform.database.refusing import UNKNOWN
 from workflowplatform.services.processes import STOPS, die_with
 

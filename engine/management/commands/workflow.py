@@ -33,9 +33,9 @@ from engine.management.trying import (
     try_files,
 )
 from engine.models import TemplateVersion
-from engine.services.people import tenant_named
-from engine.services.stored_tests import lending_of, play_tests, workflows_around
-from engine.services.templates import activate_versions, facts_beside, save_draft, tenant_facts
+from engine.services.people.accounts import tenant_named
+from engine.services.templates.stored_tests import lending_of, play_tests, workflows_around
+from engine.services.templates.versions import activate_versions, facts_beside, save_draft, tenant_facts
 from workflowplatform.accounts.actor import Actor, operator_actor
 
 FOUND = 1
