@@ -6,10 +6,10 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from engine.diagram.naming import LOOKS, Look, label_of, outcome_text
+from engine.diagram.step_names import LOOKS, Look, label_of, outcome_text
 from engine.models import Task
+from engine.presentation.narrative.step_outline import Step, steps_by_path
 from engine.services.tasks.outcome_preview import Ahead, AtTime
-from engine.telling.outline import Step, steps_by_path
 
 MOST_NAMED = 3
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.forms.values import Fact, facts_of
 from engine.kernel.signals import Json
 from engine.models import Instance, Task, TemplateVersion
+from engine.presentation.forms.values import Fact, facts_of
 
 
 def input_schema_of(version: TemplateVersion) -> Mapping[str, Any]:

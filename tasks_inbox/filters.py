@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from engine.access.task_filters import COLUMN, COLUMN_NAME, DUES, FILTERS, column_condition
-from engine.diagram.naming import label_of
+from engine.diagram.step_names import label_of
 from engine.services.tasks.lists import ORDERS
 
 LONGEST = 200

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine import access
-from engine.diagram.naming import label_of
+from engine.diagram.step_names import label_of
 from engine.models import TemplateVersion
 from engine.services.insights.durations import usual_times
 from workflowplatform.accounts.actor import Actor

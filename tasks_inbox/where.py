@@ -7,8 +7,8 @@ from typing import Any
 from engine import access
 from engine.errors import NotFound
 from engine.models import Task
+from engine.presentation.narrative.step_outline import near, outline_of, steps_by_id
 from engine.services.tasks.outcome_preview import foresee
-from engine.telling.outline import near, outline_of, steps_by_id
 from tasks_inbox.ahead import coming_of, ways_of
 from tasks_inbox.authored import began_with
 from workflowplatform.accounts.actor import Actor

@@ -29,14 +29,14 @@ MODULES = (
     "tasks_inbox",
     "engine/access",
     "engine/storage/attachments.py",
-    "engine/forms",
+    "engine/presentation/forms",
     "engine/runtime/locked_reads.py",
     "engine/kernel/forms.py",
     "engine/kernel/json_safety.py",
     "engine/services",
-    "engine/status_words.py",
+    "engine/models/status_labels.py",
     "engine/access/task_rules.py",
-    "engine/telling",
+    "engine/presentation/narrative",
     "workflowplatform/accounts",
 )
 SINGLE = {"_", "gettext", "gettext_lazy", "gettext_noop", "for_people"}

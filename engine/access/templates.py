@@ -10,8 +10,8 @@ from engine.access.task_rules import either
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.kernel.transitions import VersionStatus
 from engine.models import Template, TemplateVersion
+from engine.models.status_labels import status_word
 from engine.models.template import VersionQuerySet
-from engine.status_words import status_word
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENANT
 from workflowplatform.accounts.models import Role

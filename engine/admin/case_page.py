@@ -12,13 +12,13 @@ from django.http import HttpRequest
 from engine import access
 from engine.admin.rights import actor_of
 from engine.admin.sentences import rows_of_value
-from engine.diagram.naming import label_of, outcome_text
+from engine.diagram.step_names import label_of, outcome_text
 from engine.kernel.signals import SignalType
 from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task
+from engine.presentation.narrative import timeline
+from engine.presentation.narrative.status_summary import sentence_of
+from engine.presentation.narrative.step_outline import WORDS, Step, outline_of, steps_by_id
 from engine.services.templates.diagrams import inline_diagram
-from engine.telling import timeline
-from engine.telling.outline import WORDS, Step, outline_of, steps_by_id
-from engine.telling.sentence import sentence_of
 from workflowplatform.accounts.actor import Actor
 
 MOST_RUNS = 200

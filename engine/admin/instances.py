@@ -20,8 +20,8 @@ from engine.errors import Invalid
 from engine.kernel.effects import WaitKind
 from engine.kernel.transitions import OPEN_TASK
 from engine.models import Instance, Task
+from engine.presentation.narrative.status_summary import sentence_of
 from engine.services.instances.search import state_holds, waits_for
-from engine.telling.sentence import sentence_of
 
 LABELS = {
     "running": "info",

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from engine import access
 from engine.admin.buttons import Button, Question
 from engine.admin.rights import actor_of
-from engine.diagram.naming import label_of
+from engine.diagram.step_names import label_of
 from engine.errors import Invalid
 from engine.kernel.transitions import InstanceStatus
 from engine.models import DeadLetter, Instance

@@ -19,7 +19,7 @@ from engine.admin.sentences import moment_words, rows_of_value, value_words
 from engine.admin.workers import workers_page
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Signal, Task
-from engine.telling.sentence import who_of
+from engine.presentation.narrative.status_summary import who_of
 from workflowplatform.accounts.actor import Actor
 
 TASK_LABELS = {"open": "", "claimed": "info", "suspended": "warning", "completed": "success", "expired": "danger"}

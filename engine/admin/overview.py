@@ -16,9 +16,9 @@ from engine.admin.sentences import lines_of
 from engine.kernel.effects import WaitKind
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Audit, DeadLetter
+from engine.presentation.narrative.relative_times import span_words
 from engine.services.audit.exports import with_subject_names
 from engine.services.insights.dashboard import Flow, tenant_flow
-from engine.telling.times import span_words
 from workflowplatform.accounts.actor import Actor
 
 BAD_BACKLOG = timedelta(minutes=1)

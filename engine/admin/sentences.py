@@ -7,9 +7,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from engine.forms.numbers import number_text
 from engine.models import Audit
-from engine.telling import timeline
+from engine.presentation.forms.numbers import number_text
+from engine.presentation.narrative import timeline
 
 NOTHING = "–"
 
@@ -82,7 +82,8 @@ ACTS: dict[str, str] = {
     "ask_retention": "asked that what is past its time is let go",
     "apply_retention": "let go what was past its time",
 }
-"""Acts on tenants, people and templates in words that continue the person's name; those on a case engine.telling tells."""
+"""Acts on tenants, people and templates in words that continue the person's name; those on a case engine.presentation.narrative
+tells."""
 
 SPOKEN = frozenset(
     {

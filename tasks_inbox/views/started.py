@@ -12,9 +12,9 @@ from engine import access
 from engine.db.keyset_pagination import NEWEST, page_of, read_cursor
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Instance, Task
+from engine.presentation.narrative.status_summary import Sentence, sentence_of
+from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.tasks.lists import count_lists
-from engine.telling.outline import outline_of, steps_by_id
-from engine.telling.sentence import Sentence, sentence_of
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.lists import PAGE, count_words
 from workflowplatform.accounts.actor import Actor

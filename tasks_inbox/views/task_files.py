@@ -11,8 +11,8 @@ from django.views.decorators.http import require_GET
 
 from engine import access
 from engine.errors import Conflict, Invalid
-from engine.forms.building import TaskForm
 from engine.models import Task
+from engine.presentation.forms.form import TaskForm
 from engine.services.tasks.attachments import attach_file, detach_file, open_attachment
 from engine.storage.attachments import download
 from tasks_inbox.guard import InboxRequest, inbox_page

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_POST
 
 from engine import access
 from engine.errors import Conflict, NotFound, WorkflowError
-from engine.forms.building import TaskForm, comment_rule
-from engine.forms.values import Fact, facts_of
 from engine.models import Task, TaskDraft
+from engine.presentation.forms.form import TaskForm, comment_rule
+from engine.presentation.forms.values import Fact, facts_of
+from engine.presentation.narrative import timeline
 from engine.storage.attachments import spell_size
-from engine.telling import timeline
 from tasks_inbox.authored import answer_of, input_schema_of
 from tasks_inbox.guard import InboxRequest, View, inbox_page
 from tasks_inbox.kept import whose

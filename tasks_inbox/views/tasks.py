@@ -12,8 +12,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
 from engine.errors import Invalid, NotFound, WorkflowError
-from engine.forms.building import TaskForm
 from engine.models import Task, TaskDraft
+from engine.presentation.forms.form import TaskForm
 from engine.services.tasks import lifecycle as services
 from tasks_inbox.guard import InboxRequest, inbox_page
 from tasks_inbox.kept import take_kept

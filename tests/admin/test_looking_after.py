@@ -16,13 +16,13 @@ from engine.admin.cron_words import cron_words
 from engine.admin.sentences import ACTS, rows_of_value
 from engine.audit.chain import database_now
 from engine.models import Audit, DeadLetter, Instance, Schedule, Signal, TemplateVersion
+from engine.presentation.narrative import timeline
 from engine.services.audit.verification import verify_audit
 from engine.services.insights.dashboard import tenant_flow
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.schedules.changes import run_schedule
 from engine.services.schedules.lifecycle import create_schedule, preview_schedule
 from engine.services.tenants.settings import put_calendar
-from engine.telling import timeline
 from tests.admin.conftest import SignIn, words_of
 from tests.admin.test_operations import page
 from tests.cast import Cast

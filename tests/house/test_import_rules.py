@@ -33,7 +33,7 @@ BREAKS = [
     ("travel", "engine/runtime/projection/rows.py", "import engine.runtime.signal_routing"),
     ("travel", "engine/services/tasks/lifecycle.py", "import engine.dispatch.drain"),
     ("travel", "engine/dispatch/drain.py", "import engine.api.views"),
-    ("travel", "engine/dispatch/drain.py", "import engine.forms.building"),
+    ("travel", "engine/dispatch/drain.py", "import engine.presentation.forms.form"),
     ("travel", "tasks_inbox/authored.py", "import workflowplatform.urls"),
     ("doors", "tasks_inbox/authored.py", "import engine.api.views"),
     ("doors", "engine/api/errors.py", "import tasks_inbox.authored"),

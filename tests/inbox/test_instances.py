@@ -6,9 +6,9 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Instance
+from engine.presentation.narrative.audit_messages import EVENTS, SAYINGS
 from engine.services.instances.lifecycle import cancel_instance, start_instance
 from engine.services.tasks.lifecycle import claim_task, complete_task
-from engine.telling.sayings import EVENTS, SAYINGS
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.workflows import activated, only_task, started

@@ -10,9 +10,9 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task, TaskComment
+from engine.presentation.narrative.relative_times import moment_words
 from engine.services.tasks.comments import comment_task
 from engine.services.tasks.lifecycle import claim_task, complete_task
-from engine.telling.times import moment_words
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.workflows import only_task, started

@@ -14,10 +14,10 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from engine import access
-from engine.demo import furnish
 from engine.dispatch.drain import drain
 from engine.gallery import GALLERY
 from engine.kernel.transitions import InstanceStatus
+from engine.management.demo import furnish
 from engine.models import Audit, Instance, Task, TemplateVersion, Wait, Webhook, WebhookDelivery
 from engine.services.people.accounts import deactivate_person
 from engine.services.templates.versions import archive_version

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.diagram.layout import lay_out
 from engine.errors import Conflict, Invalid, NotFound, Refused, Unprocessable
 from engine.gallery import GALLERY

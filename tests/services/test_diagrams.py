@@ -11,11 +11,11 @@ import pytest
 from django.utils import timezone, translation
 from rest_framework.test import APIClient
 
-from engine.diagram.drawing import draw
-from engine.diagram.flow import END, START, Flow, flow_of
+from engine.diagram.graph import END, START, Flow, flow_of
 from engine.diagram.layout import MADE_WITH, ROOM, lay_out, reworded
-from engine.diagram.naming import kind_of
 from engine.diagram.outline import outline_text
+from engine.diagram.step_names import kind_of
+from engine.diagram.svg import draw
 from engine.dispatch.diagrams import WHILE_DRAWING, Draughtsman
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.language.normalizer import normalize

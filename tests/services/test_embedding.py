@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.errors import Unprocessable
 from engine.models import Instance, Task, TemplateVersion
 from engine.services.tasks.lifecycle import complete_task

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 import engine.gallery
-from engine.demo.furnishing import MORE_ROLES
 from engine.extensions.functions import registered_functions
-from engine.forms.schema import CANNOT, Part, layout_of
 from engine.gallery import GALLERY, gallery
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.errors import error_names
@@ -19,6 +17,8 @@ from engine.kernel.language.normalizer import TenantFacts, normalize
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.player import Play
 from engine.kernel.transitions import InstanceStatus, StepStatus
+from engine.management.demo.seed import MORE_ROLES
+from engine.presentation.forms.schema import CANNOT, Part, layout_of
 from engine.services.people.accounts import DEFAULT_ROLES
 
 FACTS = TenantFacts(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.errors import Conflict, Unprocessable
 from engine.extensions import step_kinds
 from engine.extensions.functions import AlreadyRegistered

@@ -21,17 +21,17 @@ from engine.admin.authoring.moves import is_draft
 from engine.admin.authoring.pages import NAME, frame
 from engine.admin.authoring.previews import steps_of
 from engine.admin.rights import actor_of
-from engine.diagram.drawing import draw
-from engine.diagram.naming import label_of, name_of
-from engine.diagram.states import states_of
+from engine.diagram.step_names import label_of, name_of
+from engine.diagram.step_states import states_of
+from engine.diagram.svg import draw
 from engine.errors import Conflict, Invalid, Unprocessable
-from engine.forms.building import SchemaForm, TaskForm, comment_rule
-from engine.forms.values import facts_of
 from engine.kernel.effects import StepRun
 from engine.kernel.forms import check_values
 from engine.kernel.signals import Json
 from engine.kernel.timing.periods import parse_moment, spell_moment
 from engine.models import TemplateVersion
+from engine.presentation.forms.form import SchemaForm, TaskForm, comment_rule
+from engine.presentation.forms.values import facts_of
 from engine.services.templates import trial_runs
 from engine.services.templates.diagrams import geometry_of
 from engine.services.templates.trial_runs import Trial, TriedTask, try_version

@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from engine import access
-from engine.diagram.drawing import draw
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.diagram.layout import LayoutFailed, lay_out
 from engine.diagram.outline import outline_text
+from engine.diagram.svg import draw
 from engine.errors import NotFound, Unprocessable, WorkflowError
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.definition import compile_definition
@@ -22,8 +22,7 @@ from engine.kernel.language.normalizer import Normalized, TenantFacts
 from engine.kernel.language.source import SourceRefused, read_documents
 from engine.kernel.simulator.environment import OverBudget
 from engine.management.documents import Document, Unreadable, as_json, finding_line, read_file
-from engine.management.seeding import SeedingCommand, acting_in
-from engine.management.trying import (
+from engine.management.dry_runs import (
     Tried,
     case_json,
     case_lines,
@@ -32,6 +31,7 @@ from engine.management.trying import (
     read_workflows,
     try_files,
 )
+from engine.management.seeding import SeedingCommand, acting_in
 from engine.models import TemplateVersion
 from engine.services.people.accounts import tenant_named
 from engine.services.templates.stored_tests import lending_of, play_tests, workflows_around

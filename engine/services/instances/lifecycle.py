@@ -17,6 +17,7 @@ from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus, Result
 from engine.models import Instance, RuntimeState, Task, TemplateVersion, Wait
+from engine.models.status_labels import status_word
 from engine.runtime import coordinator
 from engine.runtime.concurrency_limits import admit_waiting, has_place, is_limited, queue_newborn, refuses_at_limit
 from engine.runtime.coordinator import Advanced
@@ -25,7 +26,6 @@ from engine.runtime.definition_cache import definition_of
 from engine.runtime.locked_reads import version_to_start
 from engine.runtime.projection import NEVER, Delivery
 from engine.services.instances.four_eyes_guard import refuse_ending
-from engine.status_words import status_word
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.ids import uuid7

@@ -23,6 +23,7 @@ from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task, TaskEvent
+from engine.models.status_labels import status_word
 from engine.runtime import coordinator
 from engine.runtime.commit import Batch, write
 from engine.runtime.definition_cache import definition_of
@@ -31,7 +32,6 @@ from engine.runtime.projection import Delivery, Loaded
 from engine.runtime.projection.tasks import task_event
 from engine.services.instances.lifecycle import attention_words, instance_after, tasks_after
 from engine.services.tasks.answer_checks import missing_files, with_read_only
-from engine.status_words import status_word
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7

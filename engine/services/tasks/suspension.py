@@ -14,6 +14,7 @@ from engine.kernel.forms import FieldError
 from engine.kernel.signals import TaskSkipped
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
+from engine.models.status_labels import status_word
 from engine.runtime import coordinator
 from engine.runtime.projection import Delivery
 from engine.services.instances.lifecycle import instance_now, next_tasks
@@ -25,7 +26,6 @@ from engine.services.tasks.lifecycle import (
     refuse_act,
     refuse_standstill,
 )
-from engine.status_words import status_word
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7

@@ -12,11 +12,11 @@ from django.utils.translation import get_language
 from engine import access
 from engine.audit.chain import database_now
 from engine.db.transactions import in_one_transaction
-from engine.diagram.drawing import draw
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.diagram.layout import MADE_WITH, Geometry, reworded
 from engine.diagram.outline import outline_svg, outline_text
-from engine.diagram.states import states_of
+from engine.diagram.step_states import states_of
+from engine.diagram.svg import draw
 from engine.errors import NotFound
 from engine.models import Diagram, Instance, TemplateVersion
 from workflowplatform.accounts.actor import Actor

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine import access
-from engine.diagram.naming import kind_of, name_of
-from engine.diagram.wording import shortened
+from engine.diagram.labels import shortened
+from engine.diagram.step_names import kind_of, name_of
 from engine.errors import Unprocessable
 from engine.kernel.findings import Finding
 from engine.kernel.language.step_lists import bodies

@@ -11,10 +11,10 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from engine import access
-from engine.diagram.drawing import draw
-from engine.diagram.flow import Flow, flow_of
+from engine.diagram.graph import Flow, flow_of
 from engine.diagram.layout import LayoutFailed, geometry_from_outside, graph_of
 from engine.diagram.outline import outline_lines
+from engine.diagram.svg import draw
 from engine.errors import Invalid
 from engine.kernel.definition import compile_definition
 from engine.kernel.findings import ERROR, Finding

@@ -12,13 +12,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from engine.diagram.naming import label_of, outcome_text
-from engine.forms.values import NOTHING, shown, shown_as
+from engine.diagram.step_names import label_of, outcome_text
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskEvent
-from engine.telling.outline import Step
-from engine.telling.sayings import EVENTS, OPERATORS, SAYINGS, Saying
-from engine.telling.task_changes import Diff, changes_of
+from engine.presentation.forms.values import NOTHING, shown, shown_as
+from engine.presentation.narrative.audit_messages import EVENTS, OPERATORS, SAYINGS, Saying
+from engine.presentation.narrative.step_outline import Step
+from engine.presentation.narrative.task_changes import Diff, changes_of
 
 ENGINE = frozenset({"", "engine"})
 SHORT = 50

@@ -15,10 +15,10 @@ from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from engine.audit.cursor import horizon
-from engine.demo.stories import acme_stories, globex_stories, last_acme_stories, mark_story
-from engine.demo.telling import tell
 from engine.errors import Conflict
 from engine.gallery import gallery
+from engine.management.demo.player import tell
+from engine.management.demo.stories import acme_stories, globex_stories, last_acme_stories, mark_story
 from engine.models import Instance, Template, Webhook
 from engine.services.people.accounts import create_person, create_role, create_tenant
 from engine.services.templates.versions import activate_version, save_draft

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.diagram.naming import label_of
-from engine.forms.conditions import Condition, Conditions, Schema
+from engine.diagram.step_names import label_of
 from engine.kernel.signals import Json
+from engine.presentation.forms.conditions import Condition, Conditions, Schema
 
 LONG_TEXT = 120
 DEEPEST = 6

@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
-from engine.diagram.naming import label_of
-from engine.forms.numbers import measure_text
-from engine.forms.schema import key_of, options_of
+from engine.diagram.step_names import label_of
 from engine.kernel.signals import Json
+from engine.presentation.forms.numbers import measure_text
+from engine.presentation.forms.schema import key_of, options_of
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)")

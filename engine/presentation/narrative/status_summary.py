@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from engine.diagram.naming import label_of, outcome_text
+from engine.diagram.step_names import label_of, outcome_text
 from engine.models import Audit, Instance, Task, Wait
-from engine.telling.outline import Step
-from engine.telling.times import moment_words, span_words
+from engine.presentation.narrative.relative_times import moment_words, span_words
+from engine.presentation.narrative.step_outline import Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from engine.forms.conditions import Schema
-from engine.forms.numbers import read_number, read_whole, signs, typed_text
-from engine.forms.schema import Part, key_of, options_of, type_of
-from engine.forms.values import shown_as
 from engine.kernel.signals import Json
+from engine.presentation.forms.conditions import Schema
+from engine.presentation.forms.numbers import read_number, read_whole, signs, typed_text
+from engine.presentation.forms.schema import Part, key_of, options_of, type_of
+from engine.presentation.forms.values import shown_as
 
 EMPTY: Final = object()
 INPUT = {"class": "wf-input"}

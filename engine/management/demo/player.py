@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from engine import access
-from engine.demo.stories import Deed, Story
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.kernel.transitions import InstanceStatus, TaskStatus
+from engine.management.demo.stories import Deed, Story
 from engine.models import Instance, Task
 from engine.services.instances.lifecycle import cancel_instance, start_instance
 from engine.services.instances.repair import suspend_instance

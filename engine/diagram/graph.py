@@ -11,8 +11,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from engine.diagram.naming import LOOKS, kind_of, label_of, name_of
-from engine.diagram.wording import condition_words, handler_words, trigger_words
+from engine.diagram.labels import condition_words, handler_words, trigger_words
+from engine.diagram.step_names import LOOKS, kind_of, label_of, name_of
 
 Step = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from engine.diagram.naming import LOOKS, Look, kind_of, label_of, name_of
-from engine.diagram.states import STATE_OF
+from engine.diagram.step_names import LOOKS, Look, kind_of, label_of, name_of
+from engine.diagram.step_states import STATE_OF
 from engine.kernel.language.step_lists import bodies
 from engine.kernel.signals import Json
 from engine.models import StepRun

@@ -13,9 +13,9 @@ from django.template.loader import get_template
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from engine.diagram.labels import shortened, xml_text
 from engine.diagram.layout import TEXT, Geometry
-from engine.diagram.measure import text_width
-from engine.diagram.wording import shortened, xml_text
+from engine.diagram.text_width import text_width
 
 CORNER = 8.0
 FONT = "Inter Variable, Inter, system-ui, sans-serif"

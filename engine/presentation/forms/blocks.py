@@ -8,10 +8,10 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from engine.forms.conditions import Conditions, words_of
-from engine.forms.schema import GROUP, ROWS, Part
-from engine.forms.tree import MOST_ROWS, Node, Row
-from engine.forms.values import Fact, fact_of, shown_as
+from engine.presentation.forms.conditions import Conditions, words_of
+from engine.presentation.forms.schema import GROUP, ROWS, Part
+from engine.presentation.forms.tree import MOST_ROWS, Node, Row
+from engine.presentation.forms.values import Fact, fact_of, shown_as
 
 
 @dataclass(frozen=True, slots=True)

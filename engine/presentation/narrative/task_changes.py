@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from engine.diagram.naming import label_of
-from engine.forms.values import NOTHING, shown
+from engine.diagram.step_names import label_of
 from engine.kernel.signals import Json
-from engine.telling.times import moment_words
+from engine.presentation.forms.values import NOTHING, shown
+from engine.presentation.narrative.relative_times import moment_words
 
 
 @dataclass(frozen=True, slots=True)

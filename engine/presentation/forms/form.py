@@ -12,17 +12,17 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from engine.diagram.naming import label_of
-from engine.forms.blocks import Block, Drawing
-from engine.forms.conditions import Schema
-from engine.forms.fields import EMPTY, field_for, initial_of
-from engine.forms.schema import FILES, GROUP, ROWS, layout_of, without_files
-from engine.forms.sentences import said_of
-from engine.forms.tree import ACT, Begun, Growing, Node, Row
-from engine.forms.values import Fact, fact_of, facts_of
+from engine.diagram.step_names import label_of
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import Json
 from engine.models import TaskDraft
+from engine.presentation.forms.blocks import Block, Drawing
+from engine.presentation.forms.conditions import Schema
+from engine.presentation.forms.error_messages import said_of
+from engine.presentation.forms.fields import EMPTY, field_for, initial_of
+from engine.presentation.forms.schema import FILES, GROUP, ROWS, layout_of, without_files
+from engine.presentation.forms.tree import ACT, Begun, Growing, Node, Row
+from engine.presentation.forms.values import Fact, fact_of, facts_of
 
 COMMENT = "comment"
 BESIDE_THE_FIELDS = (("checklist",), ("attachments",), ("file",))

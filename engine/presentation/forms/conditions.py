@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from engine.diagram.naming import label_of
+from engine.diagram.step_names import label_of
 from engine.kernel.forms import satisfies
 from engine.kernel.signals import Json
 

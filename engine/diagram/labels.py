@@ -8,7 +8,7 @@ from django.utils.html import escape
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from engine.diagram.naming import label_of
+from engine.diagram.step_names import label_of
 
 LONGEST = 34
 PARTS = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.forms.schema import CANNOT, GROUP, ROWS, Part
 from engine.kernel.signals import Json
+from engine.presentation.forms.schema import CANNOT, GROUP, ROWS, Part
 
 ACT = "rows"
 """The button's name that adds a row or takes one away: its value is `add NAME` or `remove NAME KEY`."""
