@@ -14,8 +14,8 @@ from benchmarks.jobs import enqueue_each, work_off
 from benchmarks.measuring import Lap, Result, interleave, lap
 from benchmarks.recording import Recording, connect, play, recorded, recording_of
 from benchmarks.report import Report, at_least
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import Drained, drain_once
-from engine.dispatch.under_way import CallsUnderWay
 from engine.runtime.definition_cache import definition_of
 
 FIFTY, ONE, RAW_FIFTY, RAW_ONE, JOBS = (

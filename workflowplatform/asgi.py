@@ -14,7 +14,7 @@ except CannotStart as refusal:
     raise SystemExit(str(refusal)) from None
 
 from engine.services.templates.startup_validation import Unfit, require_fit_to_serve  # the apps are loaded by now
-from engine.streaming.serving import Streams
+from engine.streaming.asgi import Streams
 from workflowplatform.one_thread import OneThread
 
 application = Streams(OneThread())

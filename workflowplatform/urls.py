@@ -5,7 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from engine.api.views.metrics import MetricsView
-from engine.dispatch.watching import queue_pages
+from engine.dispatch.rq_status import queue_pages
 
 handler400 = "engine.api.views.broken.answer_malformed"
 handler404 = "engine.api.views.broken.answer_unknown"

@@ -179,7 +179,7 @@ def _tell(*words: object) -> None:
 
 def _work(boundary: str | None, passes: int) -> None:
     """Be a worker until death or SIGTERM."""
-    from engine.dispatch import boundaries, rq  # noqa: PLC0415
+    from engine.dispatch import crash_points, rq
 
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -187,7 +187,7 @@ def _work(boundary: str | None, passes: int) -> None:
     for standard in (0, 1):
         os.dup2(nowhere, standard)
     if boundary is not None:
-        boundaries.arm(boundary, passes)
+        crash_points.arm(boundary, passes)
     code = 1
     try:
         rq.make_worker(f"fault-{os.getpid()}").work()

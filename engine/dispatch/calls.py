@@ -1,4 +1,4 @@
-"""Take on the calls that fell due, and deliver what came of them; engine.dispatch.under_way makes them side by side.
+"""Take on the calls that fell due, and deliver what came of them; engine.dispatch.call_pool makes them side by side.
 
 A call's signal is first pushed behind the call's deadline and that is committed; then the call is made with no transaction open;
 then its result is delivered under the token. A worker that dies in between leaves a signal that is due again after the deadline,
@@ -19,9 +19,9 @@ from django.db import connection, transaction
 
 from engine.audit.chain import database_now
 from engine.db.transactions import in_one_transaction, is_connection_lost
-from engine.dispatch.boundaries import Boundary, reached, reached_steps
-from engine.dispatch.due import Due, Malformed
-from engine.dispatch.poison import count_attempt, vanished
+from engine.dispatch.crash_points import Boundary, reached, reached_steps
+from engine.dispatch.dead_letters import count_attempt, vanished
+from engine.dispatch.signal_decoder import Due, Malformed
 from engine.extensions.functions import is_transactional
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
 from engine.models import Effect, Instance, Signal, SignalReceipt

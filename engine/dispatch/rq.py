@@ -38,12 +38,12 @@ from rq.worker import WorkerStatus
 
 from engine.db.outbox import TOLD
 from engine.dispatch.audit_roots import RootMaker
-from engine.dispatch.boundaries import Boundary, reached
+from engine.dispatch.call_pool import CallsUnderWay
+from engine.dispatch.crash_points import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
+from engine.dispatch.fairness import Turns
 from engine.dispatch.retention import Sweeper
-from engine.dispatch.turns import Turns
-from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
 from engine.runtime import coordinator
 from workflowplatform.database.causes import cause_of

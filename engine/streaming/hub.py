@@ -19,8 +19,8 @@ from engine.audit.cursor import Position, horizon
 from engine.errors import Conflict
 from engine.kernel.json_text import write_json
 from engine.services.stream_events import Event, Pass, heard_by, read_events, who_holds
-from engine.streaming.bell import Bell
 from engine.streaming.listeners import Listener
+from engine.streaming.wake_up import Bell
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.database.tenancy import acting_for, crossing
 

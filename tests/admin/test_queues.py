@@ -17,7 +17,7 @@ from rq.registry import DeferredJobRegistry, ScheduledJobRegistry, StartedJobReg
 from rq.serializers import JSONSerializer
 from rq.timeouts import TimerDeathPenalty
 
-from engine.dispatch.watching import queue_pages
+from engine.dispatch.rq_status import queue_pages
 from tests.admin.conftest import SignIn, words_of
 from workflowplatform.admin_site import WorkflowAdminSite
 

@@ -11,9 +11,9 @@ from uuid import UUID, uuid5
 
 from django.db import connection, transaction
 
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.calls import Answered, Intent, deliver_results, perform_at_once
 from engine.dispatch.drain import drain
-from engine.dispatch.under_way import CallsUnderWay
 from engine.errors import WorkflowError
 from engine.kernel.program import Definition
 from engine.kernel.signals import CallFailed, CallSucceeded

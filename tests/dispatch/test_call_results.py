@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 
 from engine.audit.chain import database_now
+from engine.dispatch.call_pool import CallsUnderWay, make_calls
 from engine.dispatch.calls import Intent, deliver_results
 from engine.dispatch.drain import _take, drain
-from engine.dispatch.under_way import CallsUnderWay, make_calls
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, Wait
 from engine.services.instances.repair import resume_instance, suspend_instance
 from engine.transports.base import Failed, Succeeded

@@ -7,8 +7,8 @@ import pytest
 
 from engine.audit.chain import database_now
 from engine.dispatch import calls
+from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution
 from engine.dispatch.drain import drain
-from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.models import DeadLetter, Effect, Signal
 from engine.runtime import coordinator
 from tests.cast import Cast

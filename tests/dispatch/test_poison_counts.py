@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 
 from engine.audit.chain import database_now
-from engine.dispatch.board import Board, desk
+from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution, stand_in
 from engine.dispatch.drain import SIGNALS_A_SLICE, drain
-from engine.dispatch.poison import CAUTIOUS_FOR, caution, stand_in
+from engine.dispatch.worker_board import Board, desk
 from engine.management.commands.worker import Supervisor
 from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, SignalReceipt
 from engine.runtime import coordinator

@@ -10,12 +10,12 @@ import pytest
 from django.db import connection
 
 from engine.audit.chain import database_now
-from engine.dispatch import rq, under_way
+from engine.dispatch import call_pool, rq
+from engine.dispatch.call_pool import CALLS_A_TENANT, LONG, CallsUnderWay
 from engine.dispatch.calls import CALLS_AT_ONCE
+from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution
 from engine.dispatch.drain import Drained, _take, drain
-from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.dispatch.rq import look, make_worker
-from engine.dispatch.under_way import CALLS_A_TENANT, LONG, CallsUnderWay
 from engine.extensions import functions
 from engine.models import DeadLetter, Effect, Instance, Signal, StepRun
 from engine.services.audit.verification import verify_folds
@@ -264,7 +264,7 @@ def test_a_slow_call_keeps_nobody_waiting_for_a_cautious_worker(house: Cast, hol
 @pytest.fixture
 def long_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let doubtful calls stay alone however slow this machine is."""
-    monkeypatch.setattr(under_way, "ALONE_SECONDS", PATIENCE)
+    monkeypatch.setattr(call_pool, "ALONE_SECONDS", PATIENCE)
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from benchmarks.faults.workload import CALL, TIMER
 from engine.audit.chain import database_now
 from engine.dispatch import calls, rq
 from engine.dispatch import drain as draining
-from engine.dispatch.boundaries import Boundary
-from engine.dispatch.under_way import CallsUnderWay
+from engine.dispatch.call_pool import CallsUnderWay
+from engine.dispatch.crash_points import Boundary
 from engine.kernel.interpreter import run_to_wait
 from engine.models import Instance, Signal, SignalReceipt, Wait
 from engine.runtime import coordinator

@@ -25,7 +25,7 @@ from engine.diagram.graph import Flow, flow_of
 from engine.diagram.layout import LayoutFailed, geometry_from_outside, graph_of
 from engine.diagram.outline import outline_svg, outline_text
 from engine.diagram.svg import draw as draw_diagram
-from engine.dispatch.due import Due, Malformed, happening_of
+from engine.dispatch.signal_decoder import Due, Malformed, happening_of
 from engine.errors import Invalid
 from engine.gallery import GALLERY_FOLDER
 from engine.kernel.errors import KernelError, StepError

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from engine.dispatch.boundaries import Boundary
+from engine.dispatch.crash_points import Boundary
 from engine.models import Instance, Schedule, Task
 from engine.models.schedule import CATCH_UPS, OVERLAPS
 from engine.services.instances.events import AcceptedEvent, accept_event

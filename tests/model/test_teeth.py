@@ -15,7 +15,7 @@ import pytest
 from django.db import connection
 
 from engine import access
-from engine.dispatch import clock, due
+from engine.dispatch import schedules, signal_decoder
 from engine.kernel.effects import Closing
 from engine.kernel.machine import step_end
 from engine.kernel.signals import Continue, SignalType
@@ -132,11 +132,11 @@ def _slot_without_a_word(patch: pytest.MonkeyPatch) -> None:
 
 
 def _clock_asleep(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(clock, "fire_schedules", lambda: 0)
+    patch.setattr(schedules, "fire_schedules", lambda: 0)
 
 
 def _retry_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(due.HAPPENING_OF, SignalType.RETRY_DUE, lambda signal: Continue())
+    patch.setitem(signal_decoder.HAPPENING_OF, SignalType.RETRY_DUE, lambda signal: Continue())
 
 
 def _clock(machine: Machine) -> None:

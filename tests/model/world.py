@@ -11,7 +11,7 @@ from uuid import uuid4
 from django.db import connection
 from django.db.models.expressions import RawSQL
 
-from engine.dispatch.boundaries import Boundary, arm
+from engine.dispatch.crash_points import Boundary, arm
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.models import Audit, Instance, Schedule, Signal, Task

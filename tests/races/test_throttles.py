@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import _take, drain
-from engine.dispatch.under_way import CallsUnderWay
 from engine.extensions import functions
 from engine.models import Instance, Place, Signal
 from engine.services.audit.verification import verify_folds

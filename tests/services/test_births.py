@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from engine.audit.chain import database_now
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import Drained, drain, drain_once
-from engine.dispatch.under_way import CallsUnderWay
 from engine.models import Instance, Signal, SignalReceipt, StepRun, Task, TemplateVersion
 from engine.services.audit.verification import verify_folds
 from engine.services.instances.events import accept_event

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from engine.audit.chain import database_now
+from engine.dispatch.dead_letters import _envelope
 from engine.dispatch.drain import drain
-from engine.dispatch.poison import _envelope
 from engine.errors import Conflict, NotFound
 from engine.models import DeadLetter, Instance, Signal
 from engine.services.instances import repair as operations

@@ -13,8 +13,8 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.services.audit.verification import refuse_unreached
 from engine.services.stream_events import Pass
+from engine.streaming.asgi import TICKET
 from engine.streaming.hub import TooManyStreams, hub
-from engine.streaming.serving import TICKET
 from workflowplatform.accounts.models import Token
 
 WHERE = "Last-Event-ID"

@@ -5,10 +5,10 @@ at a time. A signal whose attempts are used up, or that no attempt could ever ap
 incident, in one transaction.
 
 Worse than a signal that fails is one that takes its worker with it. A call's attempt is counted when it is taken on. All else a
-dead worker had in hand is on its board (engine.dispatch.board): its successor counts that attempt. From then on every worker
-takes the signal alone, counts each attempt beforehand, and pushes it into the future meanwhile. So what kills costs exactly as
-many workers as it has attempts, and its neighbours go on. The successor is cautious with everything for a while: what killed its
-predecessor may not be on the board.
+dead worker had in hand is on its board (engine.dispatch.worker_board): its successor counts that attempt. From then on every
+worker takes the signal alone, counts each attempt beforehand, and pushes it into the future meanwhile. So what kills costs
+exactly as many workers as it has attempts, and its neighbours go on. The successor is cautious with everything for a while:
+what killed its predecessor may not be on the board.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from django.db.models import F, QuerySet
 
 from engine.audit.chain import Act, database_now, record
 from engine.db.transactions import in_one_transaction
-from engine.dispatch.board import Board
-from engine.dispatch.due import SIGNALS_A_SLICE, Malformed
+from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Malformed
+from engine.dispatch.worker_board import Board
 from engine.kernel.errors import KernelError
 from engine.kernel.signals import SignalType
 from engine.kernel.snapshot import UnreadableSnapshot

@@ -17,9 +17,9 @@ from uuid import UUID
 import structlog
 
 from engine.audit.chain import database_now
-from engine.dispatch.boundaries import Boundary, reached
 from engine.dispatch.calls import CALLS_AT_ONCE, Answered, Intent, deliver_results, make_one, perform_at_once
-from engine.dispatch.due import Due
+from engine.dispatch.crash_points import Boundary, reached
+from engine.dispatch.signal_decoder import Due
 from engine.models import Signal
 from engine.runtime.projection import Loaded
 from engine.transports.base import CallResult, Failed
