@@ -8,7 +8,7 @@ import pytest
 from knox.settings import CONSTANTS
 
 from benchmarks.statements import counted
-from engine.api.described import OPERATIONS
+from engine.api.operations_table import OPERATIONS
 from engine.services import health
 from engine.services.people.accounts import create_role
 from engine.services.schedules.lifecycle import create_schedule

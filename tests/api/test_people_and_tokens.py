@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.api.described import OPERATIONS
-from engine.api.scopes import needed_scope
+from engine.api.operations_table import OPERATIONS
+from engine.api.permissions import needed_scope
 from engine.models import Instance, Schedule
 from engine.services.people.accounts import create_token
 from tests.api.conftest import Caller, Callers

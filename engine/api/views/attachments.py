@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
-from engine.api.once import once
+from engine.api.idempotency import once
 from engine.api.serializers import AttachmentSerializer
 from engine.api.views.base import ApiView
 from engine.errors import Invalid

@@ -6,9 +6,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
-from engine.api.answers import ErasedSerializer, NewTokenSerializer, PersonSerializer, RoleSerializer, TokenSerializer
+from engine.api.etags import EditedView, matched
 from engine.api.filters import narrowed
-from engine.api.inputs import (
+from engine.api.idempotency import once, refuse_key
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import (
     ErasureBody,
     NewPersonBody,
     NewRoleBody,
@@ -20,9 +22,13 @@ from engine.api.inputs import (
     naming,
     read_body,
 )
-from engine.api.matching import EditedView, matched
-from engine.api.once import once, refuse_key
-from engine.api.paging import answer_page
+from engine.api.response_shapes import (
+    ErasedSerializer,
+    NewTokenSerializer,
+    PersonSerializer,
+    RoleSerializer,
+    TokenSerializer,
+)
 from engine.api.views.base import ApiView
 from engine.db.keyset_pagination import BY_NAME, BY_TOKEN, BY_USERNAME
 from engine.services.insights import stats

@@ -8,10 +8,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api import filters
-from engine.api.inputs import NoBody, ScheduleBody, ScheduleChangeBody, naming, read_body
-from engine.api.matching import EditedView, matched
-from engine.api.once import once
-from engine.api.paging import answer_page, read_count
+from engine.api.etags import EditedView, matched
+from engine.api.idempotency import once
+from engine.api.pagination import answer_page, read_count
+from engine.api.request_bodies import NoBody, ScheduleBody, ScheduleChangeBody, naming, read_body
 from engine.api.serializers import ScheduleSerializer, SlotSerializer
 from engine.api.views.base import ApiView
 from engine.db.keyset_pagination import NEWEST

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from engine import access
 from engine.access.task_filters import COLUMN, FILTERS
 from engine.api import filters
-from engine.api.inputs import CompleteBody, NoBody, read_body
-from engine.api.once import once
-from engine.api.paging import answer_page
+from engine.api.idempotency import once
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import CompleteBody, NoBody, read_body
 from engine.api.serializers import ReasonSerializer, TaskSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance

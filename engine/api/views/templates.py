@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
+from engine.api.etags import EditedView, matched
 from engine.api.filters import narrowed
-from engine.api.inputs import ActivateSetBody, DraftBody, NoBody, SimulationBody, SourceBody, read_body
-from engine.api.matching import EditedView, matched
-from engine.api.once import once
-from engine.api.paging import answer_page
+from engine.api.idempotency import once
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import ActivateSetBody, DraftBody, NoBody, SimulationBody, SourceBody, read_body
 from engine.api.serializers import (
     SavedVersionSerializer,
     TemplateSerializer,

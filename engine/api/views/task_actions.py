@@ -7,7 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
-from engine.api.inputs import (
+from engine.api.etags import EditedView, matched
+from engine.api.idempotency import once
+from engine.api.request_bodies import (
     AssignBody,
     BulkBody,
     CommentBody,
@@ -18,8 +20,6 @@ from engine.api.inputs import (
     TickBody,
     read_body,
 )
-from engine.api.matching import EditedView, matched
-from engine.api.once import once
 from engine.api.serializers import BulkResultSerializer, CommentSerializer, TaskDraftSerializer, TaskSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance

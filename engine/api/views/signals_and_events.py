@@ -3,9 +3,9 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from engine.api.answers import StartedSerializer
-from engine.api.inputs import EventBody, SignalBody, read_body
-from engine.api.once import once
+from engine.api.idempotency import once
+from engine.api.request_bodies import EventBody, SignalBody, read_body
+from engine.api.response_shapes import StartedSerializer
 from engine.api.views.base import ApiView
 from engine.services.instances import events, signals
 

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api import filters
-from engine.api.paging import answer_page, read_limit
+from engine.api.pagination import answer_page, read_limit
 from engine.api.serializers import AuditSerializer, BrokenSerializer
 from engine.api.views.base import ApiView
 from engine.audit.cursor import BEGINNING, Position, read_position

@@ -5,10 +5,10 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from engine.api.etags import EditedView, matched
 from engine.api.filters import narrowed
-from engine.api.inputs import CalendarBody, SecretBody, read_body
-from engine.api.matching import EditedView, matched
-from engine.api.paging import answer_page
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import CalendarBody, SecretBody, read_body
 from engine.api.serializers import CalendarSerializer, SecretSerializer
 from engine.api.views.base import ApiView
 from engine.db.keyset_pagination import BY_NAME
