@@ -71,7 +71,7 @@ UNFOLD = {
         file_at(name) for name in ("css/tokens.css", "engine/admin.css", "engine/operating.css", "css/diagram.css")
     ],
     "SCRIPTS": [file_at("engine/scheme.js"), file_at("engine/reach.js")],
-    "DASHBOARD_CALLBACK": "engine.admin.overview.overview",
+    "DASHBOARD_CALLBACK": "engine.admin.dashboard.overview",
     "SIDEBAR": {
         "show_search": False,
         "show_all_applications": False,
@@ -84,7 +84,7 @@ UNFOLD = {
                         "Templates",
                         "account_tree",
                         "engine_template_changelist",
-                        active="engine.admin.overview.in_templates",
+                        active="engine.admin.dashboard.in_templates",
                     ),
                     item("Gallery", "category", "engine_templateversion_gallery", permission=authors),
                 ],
@@ -94,11 +94,11 @@ UNFOLD = {
                 "items": [
                     item("Dashboard", "grid_view", "index"),
                     item(
-                        "Instances", "route", "engine_instance_changelist", active="engine.admin.overview.in_instances"
+                        "Instances", "route", "engine_instance_changelist", active="engine.admin.dashboard.in_instances"
                     ),
-                    item("Incidents", "warning", "engine_incidents", badge="engine.admin.overview.incident_badge"),
+                    item("Incidents", "warning", "engine_incidents", badge="engine.admin.dashboard.incident_badge"),
                     item("Tasks", "task_alt", "engine_task_changelist"),
-                    item("Signals", "sensors", "engine_signal_changelist", active="engine.admin.overview.in_signals"),
+                    item("Signals", "sensors", "engine_signal_changelist", active="engine.admin.dashboard.in_signals"),
                     item("Dead letters", "unsubscribe", "engine_deadletter_changelist"),
                     item("Background work", "playlist_add_check", "engine_bulkact_changelist"),
                     item("Schedules", "schedule", "engine_schedule_changelist"),
@@ -108,7 +108,7 @@ UNFOLD = {
                         "Workers and queues",
                         "dns",
                         "engine_workers",
-                        active="engine.admin.overview.in_workers",
+                        active="engine.admin.dashboard.in_workers",
                         permission=crosses_tenants,
                     ),
                 ],

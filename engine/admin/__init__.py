@@ -2,14 +2,14 @@
 
 from engine.admin import (
     audit,
-    bulk_acts,
+    bulk_operations,
     calendars,
-    clocks,
     instances,
     operations,
     people,
     retention,
-    setting_up,
+    schedules,
+    secrets,
     templates,
     tokens,
     webhooks,

@@ -18,10 +18,10 @@ from django.utils import timezone
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
-from engine.admin.rights import actor_of
-from engine.admin.setting_up import NamedSettingForm, TenantSetting
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
+from engine.admin.secrets import NamedSettingForm, TenantSetting
 from engine.errors import Conflict, Invalid
 from engine.kernel.timing.calendars import WEEK, Calendar
 from engine.models import BusinessCalendar

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engine.admin.cron_words import cron_words
-from engine.admin.sentences import ACTS, rows_of_value
+from engine.admin.descriptions import ACTS, rows_of_value
 from engine.audit.chain import database_now
 from engine.models import Audit, DeadLetter, Instance, Schedule, Signal, TemplateVersion
 from engine.presentation.narrative import timeline

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.admin.windows import read_window, window_words
+from engine.admin.durations import read_window, window_words
 from engine.audit.chain import database_now
 from engine.models import Instance, RetentionRule, RetentionRun
 from engine.services.instances.lifecycle import cancel_instance

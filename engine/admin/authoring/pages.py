@@ -13,9 +13,9 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_http_methods
 
 from engine import access
-from engine.admin.authoring.lines import shown
-from engine.admin.authoring.moves import is_draft
-from engine.admin.rights import actor_of
+from engine.admin.authoring.source_lines import shown
+from engine.admin.authoring.version_actions import is_draft
+from engine.admin.permissions import actor_of
 from engine.errors import NotFound, Refused, WorkflowError
 from engine.gallery import gallery
 from engine.kernel.language.source import read_documents

@@ -10,8 +10,8 @@ from typing import Any
 from django.http import HttpRequest
 
 from engine import access
-from engine.admin.rights import actor_of
-from engine.admin.sentences import rows_of_value
+from engine.admin.descriptions import rows_of_value
+from engine.admin.permissions import actor_of
 from engine.diagram.step_names import label_of, outcome_text
 from engine.kernel.signals import SignalType
 from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task

@@ -12,8 +12,8 @@ from django.urls import URLPattern, path
 from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
-from engine.admin.rights import actor_of
-from engine.admin.sentences import moment_words
+from engine.admin.descriptions import moment_words
+from engine.admin.permissions import actor_of
 from engine.errors import NotFound, Refused, WorkflowError
 from engine.services.templates import editor as authoring
 from engine.services.templates.versions import last_saved_by

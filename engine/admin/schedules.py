@@ -15,13 +15,13 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, U
 
 from engine import access
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
 from engine.admin.cron_words import cron_words
-from engine.admin.forms import ServiceForm
-from engine.admin.mending import REASON, read_json, reason_in
-from engine.admin.rights import actor_of
-from engine.admin.sentences import moment_words, value_words
+from engine.admin.descriptions import moment_words, value_words
+from engine.admin.instance_actions import REASON, read_json, reason_in
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
+from engine.admin.service_forms import ServiceForm
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Audit, Schedule, ScheduleFire, Template

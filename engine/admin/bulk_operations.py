@@ -14,10 +14,10 @@ from unfold.decorators import display
 
 from engine import access
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
-from engine.admin.mending import read_json
-from engine.admin.rights import actor_of
+from engine.admin.instance_actions import read_json
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
 from engine.errors import WorkflowError
 from engine.models import Audit, BulkAct, BulkRow
 from engine.models.bulk_act import DONE, REFUSED, STOPPED, WAITING

@@ -6,8 +6,8 @@ from django import forms
 from django.http import QueryDict
 
 from engine import access
-from engine.admin.authoring.lines import ComparedLine, compared
-from engine.admin.forms import ServiceForm
+from engine.admin.authoring.source_lines import ComparedLine, compared
+from engine.admin.service_forms import ServiceForm
 from engine.errors import Conflict
 from engine.models import TemplateVersion
 from engine.services.templates import versions as templates

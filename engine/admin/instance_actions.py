@@ -6,8 +6,8 @@ from typing import Any
 from django.http import HttpRequest
 
 from engine import access
-from engine.admin.buttons import Button, Question
-from engine.admin.rights import actor_of
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button, Question
 from engine.diagram.step_names import label_of
 from engine.errors import Invalid
 from engine.kernel.transitions import InstanceStatus

@@ -11,10 +11,10 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
-from engine.admin.forms import ServiceForm
-from engine.admin.rights import actor_of
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
+from engine.admin.service_forms import ServiceForm
 from engine.kernel.expressions.secret_redaction import SHORTEST
 from engine.models import Audit, Secret
 from engine.services.tenants import settings as tenant_settings

@@ -5,8 +5,8 @@ from typing import Any
 from django.http import HttpRequest
 
 from engine import access
-from engine.admin.buttons import Button
-from engine.admin.rights import actor_of
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
 from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import TemplateVersion
 from engine.services.templates import creation

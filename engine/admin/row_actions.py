@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
-from engine.admin.rights import actor_of
+from engine.admin.permissions import actor_of
 from engine.errors import NotFound, WorkflowError
 from workflowplatform.accounts.actor import Actor
 

@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from engine import access
 from engine.admin.base import rows_of_tenant
+from engine.admin.descriptions import lines_of
 from engine.admin.incidents import still
 from engine.admin.instances import WAITS
-from engine.admin.rights import actor_of
-from engine.admin.sentences import lines_of
+from engine.admin.permissions import actor_of
 from engine.kernel.effects import WaitKind
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Audit, DeadLetter

@@ -6,7 +6,7 @@ from django import forms
 from django.db import transaction
 from django.http import Http404, HttpRequest
 
-from engine.admin.rights import actor_of
+from engine.admin.permissions import actor_of
 from engine.errors import Invalid, NotFound, WorkflowError
 from workflowplatform.accounts.actor import Actor
 

@@ -17,10 +17,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from engine.admin.authoring.moves import is_draft
 from engine.admin.authoring.pages import NAME, frame
 from engine.admin.authoring.previews import steps_of
-from engine.admin.rights import actor_of
+from engine.admin.authoring.version_actions import is_draft
+from engine.admin.permissions import actor_of
 from engine.diagram.step_names import label_of, name_of
 from engine.diagram.step_states import states_of
 from engine.diagram.svg import draw
