@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from engine.access.task_filters import COLUMN
 from engine.services.tasks.lists import MOST_COUNTED
-from tasks_inbox.filters import Filter
+from tasks_inbox.presenters.filters import Filter
 
 register = template.Library()
 

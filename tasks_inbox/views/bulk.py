@@ -19,7 +19,7 @@ from engine.presentation.forms.form import comment_rule
 from engine.services.tasks.assignment import take_next_task
 from engine.services.tasks.bulk import BulkResult, act_on_tasks
 from engine.services.tasks.bulk_complete import look_together
-from tasks_inbox.guard import InboxRequest, inbox_page, said
+from tasks_inbox.decorators import InboxRequest, inbox_page, said
 from tasks_inbox.toasts import undoable
 
 ALL_DONE = {

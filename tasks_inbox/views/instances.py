@@ -24,10 +24,10 @@ from engine.services.instances.lifecycle import cancel_instance
 from engine.services.instances.repair import resume_instance, retry_step, suspend_instance
 from engine.services.tasks.outcome_preview import foresee
 from engine.services.templates.diagrams import inline_diagram
-from tasks_inbox.ahead import coming_of, sentences_of, ways_of
-from tasks_inbox.authored import began_with, state_of
-from tasks_inbox.guard import InboxRequest, inbox_page, said
+from tasks_inbox.decorators import InboxRequest, inbox_page, said
 from tasks_inbox.messages import http_status_of
+from tasks_inbox.presenters.field_labels import began_with, state_of
+from tasks_inbox.presenters.outcome_preview import coming_of, sentences_of, ways_of
 from tasks_inbox.templatetags.look import WORD_OF_STATUS
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE

@@ -15,8 +15,8 @@ from engine.models import Instance, Task
 from engine.presentation.narrative.status_summary import Sentence, sentence_of
 from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.tasks.lists import count_lists
-from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.lists import PAGE, count_words
+from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.presenters.lists import PAGE, count_words
 from workflowplatform.accounts.actor import Actor
 
 SHOWN: dict[str, tuple[Any, Q]] = {

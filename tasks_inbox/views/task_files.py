@@ -15,8 +15,8 @@ from engine.models import Task
 from engine.presentation.forms.form import TaskForm
 from engine.services.tasks.attachments import attach_file, detach_file, open_attachment
 from engine.storage.attachments import download
-from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.views.drafting import keep_answer
+from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.views.drafts import keep_answer
 from tasks_inbox.views.task_page import form_of, task_act, task_page
 
 

@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
 from engine.services.tasks.lifecycle import claim_task, complete_task
-from tasks_inbox.lists import PAGE
+from tasks_inbox.presenters.lists import PAGE
 from tests.cast import Cast
 from tests.inbox.conftest import OWN, SignIn
 from tests.workflows import activated, hurried, only_task, started

@@ -10,7 +10,7 @@ from engine.models import Task
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.lifecycle import claim_task, complete_task
-from tasks_inbox.live import state_of
+from tasks_inbox.presenters.live import state_of
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks

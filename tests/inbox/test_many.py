@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
 from engine.services.tasks.lifecycle import claim_task, complete_task
-from tasks_inbox.lists import PAGE
+from tasks_inbox.presenters.lists import PAGE
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks, titles

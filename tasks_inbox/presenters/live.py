@@ -20,8 +20,8 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task
 from engine.services.tasks import lists as task_lists
 from engine.services.tasks.lists import MOST_COUNTED, TaskList, count_lists
-from tasks_inbox.lists import count_words, lists_for
 from tasks_inbox.messages import Notice
+from tasks_inbox.presenters.lists import count_words, lists_for
 from workflowplatform.accounts.actor import Actor
 
 MOST_ASKED = 60

@@ -19,7 +19,7 @@ from engine.presentation.narrative.relative_times import moment_words
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.comments import comment_task
 from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
-from tasks_inbox.guard import InboxRequest, said
+from tasks_inbox.decorators import InboxRequest, said
 from tasks_inbox.toasts import undoable
 from tasks_inbox.views.task_page import task_act
 

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from engine.errors import NotFound, Refused
-from tasks_inbox.kept import keep_sent
+from tasks_inbox.unsent_answers import keep_sent
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_LINE = 2000

@@ -9,8 +9,8 @@ from engine.errors import NotFound
 from engine.models import Task
 from engine.presentation.narrative.step_outline import near, outline_of, steps_by_id
 from engine.services.tasks.outcome_preview import foresee
-from tasks_inbox.ahead import coming_of, ways_of
-from tasks_inbox.authored import began_with
+from tasks_inbox.presenters.field_labels import began_with
+from tasks_inbox.presenters.outcome_preview import coming_of, ways_of
 from workflowplatform.accounts.actor import Actor
 
 

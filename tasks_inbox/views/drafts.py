@@ -13,7 +13,7 @@ from engine import access
 from engine.models import Task, TaskDraft
 from engine.services.tasks.checklists import tick_point
 from engine.services.tasks.drafts import discard_task_draft, save_task_draft
-from tasks_inbox.guard import BY_ITSELF, InboxRequest
+from tasks_inbox.decorators import BY_ITSELF, InboxRequest
 from tasks_inbox.views.task_page import form_of, task_act
 
 

@@ -8,9 +8,9 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from engine.models import Task
-from tasks_inbox.filters import Filter
-from tasks_inbox.guard import InboxRequest
-from tasks_inbox.lists import MOST_COUNTED, Words, count_words, list_named
+from tasks_inbox.decorators import InboxRequest
+from tasks_inbox.presenters.filters import Filter
+from tasks_inbox.presenters.lists import MOST_COUNTED, Words, count_words, list_named
 from tasks_inbox.views.lists import UNSEEN, rows_of
 
 CAME_FROM = "in"
