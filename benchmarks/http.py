@@ -100,7 +100,7 @@ def client_of(actor: Actor, address: str) -> httpx.Client:
 def serving() -> Iterator[str]:
     """Serve the product on the benchmark's own servers for the length of a with-block."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        command = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        command = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         process = subprocess.Popen(command, cwd=PROJECT, env=dict(os.environ), pass_fds=[listener.fileno()])
         try:
             address = f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1/"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from workflowplatform.services.embedded import Embedded
-from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.processes import Household
+from workflowplatform.servers.embedded import Embedded
+from workflowplatform.servers.paths import DataFolder
+from workflowplatform.servers.processes import Household
 
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",

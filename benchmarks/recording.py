@@ -17,7 +17,7 @@ from django.db import connection
 
 from workflowplatform.database.hot import Hot
 from workflowplatform.ids import uuid7
-from workflowplatform.services.postgres import ROLE
+from workflowplatform.servers.postgres import ROLE
 
 UUID_TEXT = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 COMMIT_MARK = "json_to_recordset"

@@ -19,11 +19,11 @@ import psycopg
 import pytest
 
 from tests.pooler import POOLED, socket_folder, start_pooler
-from workflowplatform.services.embedded import Embedded
-from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.postgres import APPLICATION, DATABASE, ROLE, SUPERUSER
-from workflowplatform.services.processes import Household
-from workflowplatform.services.running import OWNER_ADDRESS
+from workflowplatform.servers.embedded import Embedded
+from workflowplatform.servers.paths import DataFolder
+from workflowplatform.servers.postgres import APPLICATION, DATABASE, ROLE, SUPERUSER
+from workflowplatform.servers.processes import Household
+from workflowplatform.servers.running import OWNER_ADDRESS
 
 TEST_ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",

@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
 os.environ.setdefault("WORKFLOW_POOL_SIZE", "20")

@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import connection
 
 from benchmarks.faults.ledger import LEDGER
-from workflowplatform.services.postgres import APPLICATION
+from workflowplatform.servers.postgres import APPLICATION
 
 MODULE = "benchmarks.faults.nursery"
 

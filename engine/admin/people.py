@@ -35,8 +35,8 @@ from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.middleware import CHOSEN_TENANT
 from workflowplatform.accounts.models import Kind, Role, Tenant, User
-from workflowplatform.addresses import origin_for
 from workflowplatform.database.tenancy import crossing
+from workflowplatform.http.public_links import origin_for
 
 KINDS = [(Kind.PERSON, "Person"), (Kind.SERVICE, "Service account")]
 LEVELS = [(int(level), f"{int(level)} · {level.name.lower()}") for level in Level]

@@ -19,7 +19,7 @@ from engine.db.transactions import is_database_away
 from engine.kernel.forms import FieldError
 from engine.kernel.timing.periods import spell_moment
 from engine.services.health import note_full_disk
-from workflowplatform.database.causes import BUSY, DISK_FULL, READ_ONLY, UNAVAILABLE, cause_of
+from workflowplatform.database.error_causes import BUSY, DISK_FULL, READ_ONLY, UNAVAILABLE, cause_of
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from workflowplatform.services.secret_key import make_once
+from workflowplatform.servers.secret_key import make_once
 
 MARK = "k"
 """How a keyed hash begins, which no digit of a plain one does."""

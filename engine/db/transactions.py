@@ -17,7 +17,7 @@ import structlog
 from django.db import Error, InterfaceError, OperationalError, connection, transaction
 
 from engine.metrics import tell_conflict
-from workflowplatform.database.causes import is_servers_own
+from workflowplatform.database.error_causes import is_servers_own
 
 log = structlog.get_logger(__name__)
 

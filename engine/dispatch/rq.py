@@ -46,7 +46,7 @@ from engine.dispatch.fairness import Turns
 from engine.dispatch.retention import Sweeper
 from engine.dispatch.webhooks import Messenger
 from engine.runtime import coordinator
-from workflowplatform.database.causes import cause_of
+from workflowplatform.database.error_causes import cause_of
 from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)

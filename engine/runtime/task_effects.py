@@ -24,7 +24,7 @@ from engine.runtime.projection import NEVER, Stage
 from engine.runtime.signal_routing import queue_signal
 from workflowplatform.accounts.actor import actor_of, engine_actor
 from workflowplatform.accounts.models import Role, User
-from workflowplatform.addresses import public_address
+from workflowplatform.http.public_links import public_address
 from workflowplatform.ids import uuid7
 
 MOST_LETTERS = 100

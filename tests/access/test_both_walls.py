@@ -26,7 +26,7 @@ from tests.api.scene import Scene, set_whole_scene
 from tests.application import as_application
 from tests.cast import Cast, committed_cast  # noqa: F401  the fixture
 from workflowplatform.database.hot import Hot
-from workflowplatform.database.walls import TABLES, rule_of
+from workflowplatform.database.row_security import TABLES, rule_of
 
 UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HOT_FILTER = re.compile(r"(?:\w+\.)?tenant_id = %\(tenant\)s::uuid")

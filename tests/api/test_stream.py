@@ -105,7 +105,7 @@ class Server:
 def server(django_db_setup: None, django_db_blocker: Any) -> Generator[Server, None, None]:
     """Serve the database of these tests; it stays while they come and go."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        words = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         with django_db_blocker.unblock():
             given = environment(
                 {
@@ -347,7 +347,7 @@ def test_a_stream_ends_with_what_opened_it(committed_cast: Cast, server: Server)
 
 def test_a_server_that_stops_ends_its_streams_and_does_not_wait_for_them(committed_cast: Cast) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        words = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         process = subprocess.Popen(
             words, cwd=ROOT, env=environment(), pass_fds=[listener.fileno()], start_new_session=True
         )

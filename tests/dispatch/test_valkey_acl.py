@@ -25,7 +25,7 @@ from tests.cast import Cast
 from tests.dispatch.test_runaway import eventually
 from tests.workers import ROOT
 from tests.workflows import CALL, activated, started
-from workflowplatform.services.valkey import find_program
+from workflowplatform.servers.valkey import find_program
 
 pytestmark = pytest.mark.security("Redis is not trusted")
 NAME, PASSWORD = "workflow", "only-for-tests"

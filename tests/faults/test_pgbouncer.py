@@ -17,9 +17,9 @@ from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.pooler import find_pgbouncer, start_pooler
 from tests.races.crowd import at_once
 from tests.workflows import TWO_TASKS, activated, only_task, started
-from workflowplatform.services.database_url import from_url
-from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.processes import Household
+from workflowplatform.servers.database_url import from_url
+from workflowplatform.servers.paths import DataFolder
+from workflowplatform.servers.processes import Household
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from engine.models import Instance
 from engine.services.people.accounts import create_token
 from tests.faults.test_web_returns import web
 from tests.workers import environment, running
-from workflowplatform.services.paths import server_account
-from workflowplatform.services.postgres import SUPERUSER
+from workflowplatform.servers.paths import server_account
+from workflowplatform.servers.postgres import SUPERUSER
 
 PATIENCE = 40.0
 HEALED_WITHIN = 5.0

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from workflowplatform.services import database_url, ports
-from workflowplatform.services.refusals import CannotStart
-from workflowplatform.services.secret_key import kept_secret_key
+from workflowplatform.servers import database_url, ports
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.secret_key import kept_secret_key
 
 
 def test_url_of_a_host_becomes_djangos_entry() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.running_house import House, Running
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 TOOLS = ("sh", "dirname", "cat", "cksum", "mkdir", "rm", "sleep", "printf", "tail", "grep", "sed")
 NOWHERE = "http://127.0.0.1:9/simple"
@@ -138,7 +138,7 @@ def test_corrupt_data_folder_is_named_and_left_alone(house: House, file: str) ->
 
 
 def make_cluster(house: House) -> None:
-    module = "workflowplatform.services.devserver"
+    module = "workflowplatform.servers.devserver"
     server = Running(house, sys.executable, "-m", module, "--data", house.data, PYTHONPATH=str(PROJECT))
     server.await_line("DATABASE_URL=")
     server.stop()

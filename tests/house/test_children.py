@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.house.running_house import House, Running, eventually
-from workflowplatform.services import supervisor
-from workflowplatform.services.paths import PROJECT
-from workflowplatform.services.processes import Child, Household
+from workflowplatform.servers import supervisor
+from workflowplatform.servers.paths import PROJECT
+from workflowplatform.servers.processes import Child, Household
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 DEAF = [
@@ -54,7 +54,7 @@ def test_childs_own_children_end_with_it(household: Household, tmp_path: Path) -
 
 def test_owner_killed_with_9_takes_even_a_deaf_child_along(house: House) -> None:
     code = (
-        "from workflowplatform.services.processes import Household; import time; "
+        "from workflowplatform.servers.processes import Household; import time; "
         f"Household().start('deaf', {DEAF!r}); print('started', flush=True); time.sleep(600)"
     )
     owner = Running(house, sys.executable, "-c", code, PYTHONPATH=str(PROJECT))

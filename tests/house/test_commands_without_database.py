@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 COMMANDS = (
     "token gwen", "demo", "tenant create acme", "role create finance --tenant acme", "person create gwen --tenant acme --level 5",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 # Assembled, so that this file does not name what it forbids.
 HOSTS = [

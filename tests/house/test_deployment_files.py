@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 UNITS = sorted((PROJECT / "deploy").glob("*.service"))
 KNOWN = {"FROM", "ENV", "RUN", "WORKDIR", "COPY", "USER", "VOLUME", "EXPOSE", "CMD"}

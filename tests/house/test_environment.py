@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.running_house import House
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 PACKAGE = "sqlparse"
 SCRIPT = 'set -eu\nROOT=$1\n. "$ROOT/bin/environment"\nmake_environment runtime\n'

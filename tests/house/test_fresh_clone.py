@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.running_house import House, Running, a_house, eventually
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.run import LINT_IMPORTS
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 PACKAGES = ("engine", "tasks_inbox", "workflowplatform")
 RULES = {
@@ -45,8 +45,8 @@ BREAKS = [
     ("interpreter", "engine/kernel/snapshot.py", "import croniter"),
     ("queue", "engine/services/tasks/lifecycle.py", "import rq"),
     ("queue", "engine/db/outbox.py", "import django_rq"),
-    ("servers", "workflowplatform/services/postgres.py", "import django"),
-    ("servers", "workflowplatform/services/up.py", "import engine.services.tasks.lifecycle"),
+    ("servers", "workflowplatform/servers/postgres.py", "import django"),
+    ("servers", "workflowplatform/servers/up.py", "import engine.services.tasks.lifecycle"),
 ]
 
 

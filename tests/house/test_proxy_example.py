@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.house.running_house import eventually
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 pytestmark = [

@@ -14,8 +14,8 @@ from threading import Event
 import pytest
 
 from tests import run, seating, security_table
-from workflowplatform.services.chromium import find_chromium
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.chromium import find_chromium
+from workflowplatform.servers.paths import PROJECT
 
 
 def bin_test(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 MARK = re.compile(r"""mark\.security\(\s*(["'])(.+?)\1""")
 

@@ -15,10 +15,10 @@ import psycopg
 import pytest
 
 from tests.house.running_house import House, Running, eventually, running
-from workflowplatform.services import paths, processes
-from workflowplatform.services.running import OWNER_ADDRESS, find_running
+from workflowplatform.servers import paths, processes
+from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 
-DEVSERVER = (sys.executable, "-m", "workflowplatform.services.devserver", "--data")
+DEVSERVER = (sys.executable, "-m", "workflowplatform.servers.devserver", "--data")
 
 
 def start(house: House) -> Running:

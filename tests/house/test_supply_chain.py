@@ -15,7 +15,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from tests.house.test_committed_files import pinned
 from tests.run import CHECKS
 from workflowplatform import supply_chain
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 pytestmark = pytest.mark.security("parts are known, licensed and pinned")
 

@@ -10,13 +10,13 @@ import psycopg
 import pytest
 
 from tests.house.running_house import House, Running, running
-from workflowplatform.services.paths import PROJECT, DataFolder
-from workflowplatform.services.postgres import APPLICATION, CROSSING, ROLE, SUPERUSER
-from workflowplatform.services.processes import Household
-from workflowplatform.services.running import OWNER_ADDRESS, find_running
-from workflowplatform.services.up import Product
+from workflowplatform.servers.paths import PROJECT, DataFolder
+from workflowplatform.servers.postgres import APPLICATION, CROSSING, ROLE, SUPERUSER
+from workflowplatform.servers.processes import Household
+from workflowplatform.servers.running import OWNER_ADDRESS, find_running
+from workflowplatform.servers.up import Product
 
-DEVSERVER = (sys.executable, "-m", "workflowplatform.services.devserver", "--data")
+DEVSERVER = (sys.executable, "-m", "workflowplatform.servers.devserver", "--data")
 TABLES = """
 SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^wf_'
   AND relname NOT IN ('wf_host_locks', 'wf_audit_roots', 'wf_sign_in_tallies')

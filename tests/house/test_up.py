@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from tests.house.running_house import House, Running, a_house, eventually, running
-from workflowplatform.services import up
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers import up
+from workflowplatform.servers.paths import PROJECT
 
 UP = PROJECT / "bin" / "up"
 FIRST_PORT = "18000"
@@ -80,7 +80,7 @@ def test_ready_product_answers_and_names_its_people(product: Home) -> None:
 
 
 def test_mails_of_the_running_one_link_to_it(product: Home) -> None:
-    for words in ("workflowplatform.services.web", "manage.py worker"):
+    for words in ("workflowplatform.servers.web", "manage.py worker"):
         number = processes_of(product.house, words)[0]
         told = Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
         assert f"WORKFLOW_PUBLIC_URL={product.address}".encode() in told
@@ -127,7 +127,7 @@ def test_only_this_machine_can_connect(product: Home) -> None:
     assert [place for place in listening if place.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
 
 
-@pytest.mark.parametrize("words", ["workflowplatform.services.web", "manage.py worker"])
+@pytest.mark.parametrize("words", ["workflowplatform.servers.web", "manage.py worker"])
 def test_killed_process_comes_back(product: Home, words: str) -> None:
     house, address = product.house, product.address
     before = processes_of(house, words)

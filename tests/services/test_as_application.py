@@ -23,7 +23,7 @@ from tests.cast import Cast
 from tests.workflows import APPROVAL, activated
 from workflowplatform.accounts.models import Tenant, Token, User
 from workflowplatform.database import tenancy
-from workflowplatform.database.walls import TABLES
+from workflowplatform.database.row_security import TABLES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

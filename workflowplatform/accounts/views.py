@@ -15,13 +15,13 @@ from django.views.decorators.http import require_POST
 from django.views.generic import UpdateView
 
 from engine.services.people import sign_in_log
-from workflowplatform.accounts import attempts, forms, mails
+from workflowplatform.accounts import forms, mails, sign_in_throttle
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.mails import invitation_tokens
 from workflowplatform.accounts.models import User
-from workflowplatform.addresses import origin_for
 from workflowplatform.database import tenancy
-from workflowplatform.forwarding import caller_address
+from workflowplatform.http.client_address import caller_address
+from workflowplatform.http.public_links import origin_for
 
 QUARTER_OF_AN_HOUR = 900
 
@@ -36,7 +36,7 @@ class SignIn(views.LoginView):
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         """Let whoever failed too often wait, before any password is looked at."""
         name = self._name()
-        wait = attempts.seconds_to_wait(name, caller_address(request)) if name else 0
+        wait = sign_in_throttle.seconds_to_wait(name, caller_address(request)) if name else 0
         if not wait:
             return super().post(request, *args, **kwargs)
         self._note_lock(wait)
@@ -44,7 +44,7 @@ class SignIn(views.LoginView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
-        attempts.succeed(self._name(), caller_address(self.request))
+        sign_in_throttle.succeed(self._name(), caller_address(self.request))
         sign_in_log.note_act(person=form.get_user(), action="sign_in", address=caller_address(self.request))
         return answer
 
@@ -60,7 +60,7 @@ class SignIn(views.LoginView):
 
     def _note_lock(self, seconds: int) -> None:
         name, address = self._name(), caller_address(self.request)
-        if attempts.is_news(f"{name}|{address}", max(seconds, 60)):
+        if sign_in_throttle.is_news(f"{name}|{address}", max(seconds, 60)):
             sign_in_log.note_attempt(name=name, action="lock_sign_in", address=address)
 
 
@@ -120,12 +120,12 @@ class AskReset(views.PasswordResetView):
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         if not mails.can_send():
             return self.get(request, *args, **kwargs)
-        wait = attempts.take_turn("reset_address", caller_address(request))
+        wait = sign_in_throttle.take_turn("reset_address", caller_address(request))
         return too_many(request, wait) if wait else super().post(request, *args, **kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Answer the same whether or not the address is anybody's."""
-        if not attempts.take_turn("reset_mail", form.cleaned_data["email"].lower()):
+        if not sign_in_throttle.take_turn("reset_mail", form.cleaned_data["email"].lower()):
             base, address = origin_for(self.request), caller_address(self.request)
             for person in form.people():
                 sign_in_log.ask_reset(person=person, address=address, base_url=base)

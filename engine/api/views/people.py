@@ -34,7 +34,7 @@ from engine.db.keyset_pagination import BY_NAME, BY_TOKEN, BY_USERNAME
 from engine.services.insights import stats
 from engine.services.people import accounts as people
 from engine.services.people import directory, erasure
-from workflowplatform.addresses import origin_for
+from workflowplatform.http.public_links import origin_for
 
 
 def shape_people(rows: list[Any]) -> list[Any]:

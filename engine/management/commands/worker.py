@@ -21,8 +21,8 @@ from engine.dispatch.rq import make_worker
 from engine.dispatch.worker_board import Board, desk
 from engine.metrics import registry
 from engine.services.templates.startup_validation import Unfit, start_up
-from workflowplatform.database.refusing import UNKNOWN
-from workflowplatform.services.processes import STOPS, die_with
+from workflowplatform.database.command_errors import UNKNOWN
+from workflowplatform.servers.processes import STOPS, die_with
 
 log = structlog.get_logger(__name__)
 

@@ -27,7 +27,7 @@ from engine.services.webhooks.subscriptions import create_webhook, list_webhooks
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Role, Tenant, User
 from workflowplatform.database.tenancy import acting_for
-from workflowplatform.services.demo_people import PEOPLE
+from workflowplatform.servers.demo_people import PEOPLE
 
 LOCK = 0x776F726B
 """Any number that nobody else locks."""

@@ -1,7 +1,7 @@
 """Keep in a person's chain how they came in: sign-ins and failures, passwords, sign-outs, and the use of tokens.
 
 Pages call these after Django has done the work. What strangers can repeat is bounded: failures by the back-off
-(workflowplatform.accounts.attempts), the use of a token by one row for each day and address.
+(workflowplatform.accounts.sign_in_throttle), the use of a token by one row for each day and address.
 """
 
 from datetime import datetime, timedelta

@@ -9,7 +9,7 @@ from django.urls import reverse
 from engine.models import Webhook
 from workflowplatform.accounts.levels import TO_MANAGE_WEBHOOKS
 from workflowplatform.accounts.models import User
-from workflowplatform.addresses import public_address
+from workflowplatform.http.public_links import public_address
 
 log = structlog.get_logger(__name__)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from workflowplatform.services import paths
+from workflowplatform.servers import paths
 
 PR_SET_PDEATHSIG = 1
 STOPS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})

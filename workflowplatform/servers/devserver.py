@@ -1,4 +1,4 @@
-"""Run PostgreSQL and Valkey alone in the foreground: ``python -m workflowplatform.services.devserver --data DIR``."""
+"""Run PostgreSQL and Valkey alone in the foreground: ``python -m workflowplatform.servers.devserver --data DIR``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import signal
 import sys
 
-from workflowplatform.services import paths, running
-from workflowplatform.services.embedded import Embedded
-from workflowplatform.services.processes import STOPS, Household
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers import paths, running
+from workflowplatform.servers.embedded import Embedded
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.processes import STOPS, Household
 
 
 def main() -> int:

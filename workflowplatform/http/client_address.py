@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 
-from workflowplatform.services.proxies import UNIX
+from workflowplatform.servers.proxies import UNIX
 
 HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP", "HTTP_VIA")
 FORWARDED = "workflow.forwarded"

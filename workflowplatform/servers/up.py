@@ -21,12 +21,12 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from workflowplatform.services import outside, paths, ports, running
-from workflowplatform.services.demo_people import people_table
-from workflowplatform.services.embedded import Embedded
-from workflowplatform.services.processes import STOPS, Child, Household
-from workflowplatform.services.refusals import CannotStart
-from workflowplatform.services.supervisor import Service, supervise
+from workflowplatform.servers import external, paths, ports, running
+from workflowplatform.servers.demo_people import people_table
+from workflowplatform.servers.embedded import Embedded
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.processes import STOPS, Child, Household
+from workflowplatform.servers.supervisor import Service, supervise
 
 READY_SECONDS = 90.0
 HEALTH = "/api/v1/health/"
@@ -88,7 +88,7 @@ def _own_and_run(data: paths.DataFolder, options: argparse.Namespace) -> int:
     with running.own_folder(data):
         household = Household()
         try:
-            outside.refuse_silent_servers(os.environ)
+            external.refuse_silent_servers(os.environ)
             _run(household, data, options, patience=3.0 if ended_badly else 0.0)
         except Stopped:
             return 0
@@ -161,7 +161,7 @@ class Product:
         """Start the web server on a socket that already listens."""
 
         def start() -> Child:
-            module = "workflowplatform.services.web"
+            module = "workflowplatform.servers.web"
             return self._python("web", "-m", module, str(listener.fileno()), handed_over=[listener.fileno()])
 
         return Service(name="web", start=start, child=start())

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import IO
 
-from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.paths import DataFolder
 
 OWNER_ADDRESS = "WORKFLOW_OWNER_DATABASE_URL"
 ADDRESSES = ("DATABASE_URL", "REDIS_URL", OWNER_ADDRESS)

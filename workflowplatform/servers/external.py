@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import psycopg
 import redis
 
-from workflowplatform.services import database_url
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers import database_url
+from workflowplatform.servers.errors import CannotStart
 
 OLDEST_POSTGRESQL = 150000
 PATIENCE_SECONDS = 5

@@ -17,7 +17,7 @@ from django.core.handlers.base import BaseHandler
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from workflowplatform.bodies import Incoming
+from workflowplatform.http.body_limits import Incoming
 
 
 class OneThread(ASGIHandler):

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from workflowplatform.database.telling import SUFFIX
+from workflowplatform.database.tenant_setting import SUFFIX
 
 TENANT = "(SELECT nullif(current_setting('wf.tenant', true), '')::uuid)"
 """Asked once a statement, not once a row: that is what the SELECT is for. Without a tenant it is null, which equals nothing."""

@@ -3,7 +3,7 @@
 import psycopg
 from django.db import Error, InterfaceError, OperationalError
 
-from workflowplatform.services.database_url import NOWHERE
+from workflowplatform.servers.database_url import NOWHERE
 
 UNKNOWN = "No database is known: start bin/up, or set DATABASE_URL."
 EMPTY = "The database lacks tables or columns of this release: run manage.py migrate."

@@ -4,4 +4,4 @@ from django.contrib.admin.apps import AdminConfig
 
 
 class WorkflowAdminConfig(AdminConfig):
-    default_site = "workflowplatform.admin_site.WorkflowAdminSite"
+    default_site = "workflowplatform.admin_site.site.WorkflowAdminSite"

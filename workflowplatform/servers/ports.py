@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
 
 HOST = "127.0.0.1"
 TRIED = 100

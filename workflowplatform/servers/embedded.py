@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from workflowplatform.services import paths
-from workflowplatform.services.postgres import start_postgres
-from workflowplatform.services.processes import Child, Household
-from workflowplatform.services.running import ADDRESSES, OWNER_ADDRESS
-from workflowplatform.services.supervisor import Service
-from workflowplatform.services.valkey import start_valkey
+from workflowplatform.servers import paths
+from workflowplatform.servers.postgres import start_postgres
+from workflowplatform.servers.processes import Child, Household
+from workflowplatform.servers.running import ADDRESSES, OWNER_ADDRESS
+from workflowplatform.servers.supervisor import Service
+from workflowplatform.servers.valkey import start_valkey
 
 
 class Embedded:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from workflowplatform.services.processes import Child, Household
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.processes import Child, Household
 
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0

@@ -18,7 +18,7 @@ from django.db import connection
 from django.utils.crypto import salted_hmac
 
 from workflowplatform.accounts.models import SignInTally
-from workflowplatform.forwarding import address_of
+from workflowplatform.http.client_address import address_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import ip_network
 
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
 
 UNIX = "unix"
 """The word by which the operator trusts whoever reaches the server's Unix socket."""

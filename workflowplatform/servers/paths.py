@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
 
 PROJECT = Path(__file__).resolve().parents[2]
 LONGEST_SOCKET_PATH = 107
