@@ -96,7 +96,7 @@ FAMILIES = (
         ),
         processes=2,
     ),
-    Family("house", ("tests/house",), wants_django=False),
+    Family("platform", ("tests/platform",), wants_django=False),
     Family("faults", ("tests/faults",)),
     Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
     Family("REST", ("tests/api", "tests/isolation")),

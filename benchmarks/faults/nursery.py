@@ -179,7 +179,7 @@ def _tell(*words: object) -> None:
 
 def _work(boundary: str | None, passes: int) -> None:
     """Be a worker until death or SIGTERM."""
-    from engine.dispatch import crash_points, rq
+    from engine.dispatch import crash_points, rq  # noqa: PLC0415
 
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

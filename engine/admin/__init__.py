@@ -18,14 +18,14 @@ from engine.admin import (
 
 __all__ = [
     "audit",
-    "bulk_acts",
+    "bulk_operations",
     "calendars",
-    "clocks",
     "instances",
     "operations",
     "people",
     "retention",
-    "setting_up",
+    "schedules",
+    "secrets",
     "templates",
     "tokens",
     "webhooks",

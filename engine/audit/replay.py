@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from engine.audit.actions import ACTION_OF_STATUS, ACTION_OF_STEP
 from engine.kernel.transitions import OPEN_TASK, InstanceStatus, StepStatus, TaskStatus
 from engine.models import Audit
-from engine.runtime.projection.history import ACTION_OF_STATUS, ACTION_OF_STEP
 
 StepPlace = tuple[str, str, int]
 Steps = Counter[tuple[StepPlace, str]]

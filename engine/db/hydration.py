@@ -39,7 +39,7 @@ def fill(noun: Noun, row: Mapping[str, Any]) -> Noun:
 
 def link(noun: Noun, **others: models.Model | None) -> Noun:
     """Put objects at hand where an object refers to them; their keys stand in its columns already."""
-    noun._state.fields_cache.update(others)  # type: ignore[attr-defined]
+    noun._state.fields_cache.update(others)
     return noun
 
 

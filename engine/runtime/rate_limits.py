@@ -27,7 +27,7 @@ def admitting(tenant_id: UUID, now: datetime) -> Admit:
         turn = timedelta(seconds=seconds / limit)
         with connection.cursor() as cursor:
             cursor.execute(HOLD, [uuid7(), tenant_id, key, now])
-            taken_until = max(cursor.fetchone()[0], now) + turn
+            taken_until: datetime = max(cursor.fetchone()[0], now) + turn
             if taken_until - now > timedelta(seconds=seconds):
                 return taken_until - timedelta(seconds=seconds)
             cursor.execute(

@@ -79,7 +79,8 @@ def route(
 def _open_waits(address: Address) -> list[tuple[UUID, int]]:
     with connection.cursor() as cursor:
         cursor.execute(OPEN_WAITS, {"tenant": address.tenant_id, "name": address.name, "key": address.key})
-        return cursor.fetchall()
+        found: list[tuple[UUID, int]] = cursor.fetchall()
+    return found
 
 
 def _queue(address: Address, instance_id: UUID, token: int, payload: Any, now: datetime, by: str | None) -> None:

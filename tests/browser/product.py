@@ -8,7 +8,7 @@ import socket
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from tests.house.running_house import House, Running, a_house
+from tests.platform.running_house import House, Running, a_house
 from workflowplatform.servers.paths import PROJECT
 from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 

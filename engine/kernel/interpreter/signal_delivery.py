@@ -8,7 +8,7 @@ every ready branch has run to its wait, so that a sibling which opens its wait l
 from collections.abc import Callable, Iterator
 
 from engine.kernel.effects import Closing, WaitKind
-from engine.kernel.interpreter.timers_fired import call_handler
+from engine.kernel.machine.handlers import call_handler
 from engine.kernel.machine.machine import COMPLETED, Machine
 from engine.kernel.machine.step_start import period_of
 from engine.kernel.program import Step

@@ -1,12 +1,12 @@
-"""Say what happens when a watch rings or a handler is called."""
+"""Say what happens when a timer of a step fires, and when something ends that is no part of a step's body."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from engine.kernel.effects import Closing
-from engine.kernel.machine.idempotency_keys import number
-from engine.kernel.machine.lingering import carried_names, scope_above, told_lingering
+from engine.kernel.machine.handlers import call_handler, timer_spec
+from engine.kernel.machine.lingering import told_lingering
 from engine.kernel.machine.machine import FAILED, Machine
 from engine.kernel.machine.messages import Ended
 from engine.kernel.machine.step_end import (
@@ -18,12 +18,11 @@ from engine.kernel.machine.step_end import (
     told_handler,
     told_on_timeout,
 )
-from engine.kernel.machine.step_start import ask_again, open_list, open_steps
+from engine.kernel.machine.step_start import ask_again
 from engine.kernel.machine.step_timers import due_of, open_timer
-from engine.kernel.signals import Json
+from engine.kernel.machine.task_timers import FAMILIES, ring_promise, ring_task
 from engine.kernel.snapshot import Frame
 from engine.kernel.steps.parallel import FILL, fill_on
-from engine.kernel.steps.task_timers import FAMILIES, ring_promise, ring_task
 from engine.kernel.transitions import StepStatus
 
 MOST_OCCURRENCES = 10_000
@@ -33,20 +32,13 @@ def ring(machine: Machine, frame: Frame, leaf: Frame) -> None:
     """Let the timer of a handler or reminder ring, and set it for the next time."""
     role = str(leaf.role)
     machine.close(leaf, Closing.ANSWERED)
-    spec = _spec(machine, frame, role)
+    spec = timer_spec(machine, frame, role)
     if "every" in spec:
         _set_again(machine, frame, leaf, spec)
     if role.split(".")[0] in FAMILIES:
         ring_task(machine, frame, role, spec)
     if role in machine.step_of(frame).lists:
         call_handler(machine, frame, role, {})
-
-
-def _spec(machine: Machine, frame: Frame, role: str) -> Mapping[str, Any]:
-    family, place = role.split(".")
-    step = machine.step_of(frame)
-    found: Mapping[str, Any] = (step.body if family in FAMILIES else step.spec)[family][int(place)]
-    return found
 
 
 def _set_again(machine: Machine, frame: Frame, leaf: Frame, spec: Mapping[str, Any]) -> None:
@@ -58,27 +50,6 @@ def _set_again(machine: Machine, frame: Frame, leaf: Frame, spec: Mapping[str, A
         occurrence += 1
     if occurrence <= most:
         open_timer(machine, frame, str(leaf.role), spec, base, occurrence)
-
-
-def call_handler(machine: Machine, host: Frame, role: str, names: dict[str, Json]) -> None:
-    """Run a handler's steps: instead of its host when it interrupts, else beside it."""
-    spec = _spec(machine, host, role)
-    if spec.get("interrupting", False):
-        machine.withdraw_below(host)
-        machine.handle(host)
-        machine.note(host, StepStatus.CANCELLED, reason=f"interrupted by {role}")
-        open_list(machine, host, role, role="interrupting", env=names)
-        return
-    scope = host if not host.step else scope_above(machine, host)
-    key = machine.step_of(host).lists[role]
-    env = {**carried_names(machine, host, scope), **names}
-    open_steps(machine, scope, key, role="beside", env=env, results={}, pos=_position(machine, host, scope, key))
-
-
-def _position(machine: Machine, host: Frame, scope: Frame, handler: str) -> str:
-    """Say which occurrence of a handler this is, at the place of its host within the scope."""
-    place = machine.iteration(host)
-    return f"{place[len(machine.iteration(scope)) :]}[{number(machine, f'{handler}{place}')}]"
 
 
 def _told_interrupting(machine: Machine, host: Frame, message: Ended) -> None:
@@ -120,15 +91,3 @@ DUE: Mapping[str, Callable[[Machine, Frame, Frame], None]] = {
     "sla": ring_promise,
 }
 """What a leaf with a role does when its time has come; handlers and reminders ring."""
-
-
-def escalate(machine: Machine, frame: Frame, name: str, payload: Json) -> bool:
-    """Call the nearest enclosing handler of an escalation; answer whether there was one."""
-    for host in list(machine.upward(frame)):
-        if host.step is None or host.phase is not None:
-            continue
-        for place, handler in enumerate(machine.step_of(host).spec.get("on", ())):
-            if handler.get("escalation") == name:
-                call_handler(machine, host, f"on.{place}", {"signal": payload})
-                return True
-    return False

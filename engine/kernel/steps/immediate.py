@@ -8,8 +8,8 @@ from typing import Any
 from engine.kernel.effects import Change, Emit
 from engine.kernel.errors import StepError, business_error, expression_error
 from engine.kernel.expressions.functions import as_text
-from engine.kernel.interpreter.timers_fired import escalate
 from engine.kernel.machine.edited_input import edited
+from engine.kernel.machine.handlers import escalate
 from engine.kernel.machine.machine import COMPLETED, Machine
 from engine.kernel.machine.size_limits import A_KEY
 from engine.kernel.machine.step_table import KINDS, Kind

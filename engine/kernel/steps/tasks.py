@@ -11,10 +11,10 @@ from engine.kernel.machine.four_eyes import START, barred, children_named, remem
 from engine.kernel.machine.machine import COMPLETED, Machine, moment_of
 from engine.kernel.machine.step_start import later_at_work
 from engine.kernel.machine.step_table import KINDS, Kind
+from engine.kernel.machine.task_timers import watch_task
 from engine.kernel.program import Step
 from engine.kernel.signals import Json, TaskCompleted
 from engine.kernel.snapshot import Frame, copied
-from engine.kernel.steps.task_timers import watch_task
 from engine.kernel.timing.periods import is_period, spell_moment
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from engine.audit.actions import ACTION_OF_STATUS, ACTION_OF_STEP
 from engine.audit.chain import Act
 from engine.kernel.effects import OpenTask, Slice, StepRun, Wait, WaitKind
 from engine.kernel.errors import error_names
@@ -18,27 +19,6 @@ STEP_ENDS = frozenset(
         StepStatus.CANCELLED, StepStatus.COMPENSATED,
     }
 )  # fmt: skip
-
-ACTION_OF_STEP = {
-    StepStatus.PENDING: "hold_step",
-    StepStatus.RUNNING: "execute_step",
-    StepStatus.SUCCESS: "complete_step",
-    StepStatus.FAILED: "fail_step",
-    StepStatus.SKIPPED: "skip_step",
-    StepStatus.RETRYING: "retry_step",
-    StepStatus.TIMED_OUT: "expire_step",
-    StepStatus.CANCELLED: "cancel_step",
-    StepStatus.COMPENSATED: "compensate_step",
-}
-
-ACTION_OF_STATUS = {
-    InstanceStatus.COMPLETED: "complete_workflow",
-    InstanceStatus.FAILED: "fail_workflow",
-    InstanceStatus.CANCELLED: "cancel_workflow",
-    InstanceStatus.EXPIRED: "expire_workflow",
-    InstanceStatus.INCIDENT: "raise_incident",
-    InstanceStatus.RUNNING: "resume_workflow",
-}
 
 
 def add_step_runs(stage: Stage) -> None:

@@ -9,7 +9,7 @@ from typing import cast
 import psycopg
 import pytest
 
-from tests.house.running_house import House, Running, running
+from tests.platform.running_house import House, Running, running
 from workflowplatform.servers.paths import PROJECT, DataFolder
 from workflowplatform.servers.postgres import APPLICATION, CROSSING, ROLE, SUPERUSER
 from workflowplatform.servers.processes import Household

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Show by hand what a stranger sees: a fresh clone, empty caches, bin/up twice, kill -9, then bin/test while another bin/up runs.
-# Usage: tests/house/fresh_clone.sh [ACCOUNT]   (root may name an ordinary account to become, e.g. nobody)
+# Usage: tests/platform/fresh_clone.sh [ACCOUNT]   (root may name an ordinary account to become, e.g. nobody)
 set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd -P)
 ACCOUNT=${1-}

@@ -26,7 +26,7 @@ def bin_test(*words: str, **environment: str) -> subprocess.CompletedProcess[str
 
 
 def test_words_are_passed_on_and_counts_close_the_output() -> None:
-    done = bin_test("tests/house/test_addresses_and_keys.py", "-k", "socket_url")
+    done = bin_test("tests/platform/test_addresses_and_keys.py", "-k", "socket_url")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
     assert re.search(r"^── house: 1 passed.* in [\d.]+ s$", done.stdout, re.MULTILINE)
@@ -53,7 +53,9 @@ def test_of_something_else():
 def test_security_tests_are_added_up_by_promise_with_their_figures(tmp_path: Path) -> None:
     (tmp_path / "test_marked.py").write_text(MARKED)
     lent = run.Run({}, tmp_path, everything=True, extra=(), folders=(), security=True)
-    command = run._pytest(lent, run.Family("house", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml")
+    command = run._pytest(
+        lent, run.Family("platform", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml"
+    )
     subprocess.run(command, cwd=PROJECT, capture_output=True, timeout=60, check=False)
     assert security_table.table([tmp_path / "report.xml"]).splitlines() == [
         "promise              passed  failed  skipped  figures",
@@ -120,7 +122,9 @@ SLEEPER = "import time\ndef test_sleeps():\n    time.sleep(120)\n"
 def test_test_that_hangs_is_ended_and_says_where_it_stands(tmp_path: Path) -> None:
     (tmp_path / "test_sleeper.py").write_text(SLEEPER)
     lent = run.Run({}, tmp_path, everything=False, extra=("-o", "faulthandler_timeout=1"), folders=())
-    command = run._pytest(lent, run.Family("house", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml")
+    command = run._pytest(
+        lent, run.Family("platform", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml"
+    )
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1, done.stdout
     assert "in test_sleeps" in done.stderr
@@ -130,7 +134,7 @@ def test_family_that_hangs_is_ended_and_red(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "test_sleeper.py").write_text(SLEEPER)
     monkeypatch.setattr(run, "FAMILY_SECONDS", 1)
     lent = run.Run(dict(os.environ), tmp_path, everything=False, extra=(), folders=())
-    family = run.Family("house", (), wants_django=False)
+    family = run.Family("platform", (), wants_django=False)
     counts = run._run_family(lent, family, [str(tmp_path)], tmp_path / "words")
     assert str(counts) == "0 passed, 1 failed, 0 skipped"
     assert "not over after 1 s" in (tmp_path / "words").read_text()

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.house.running_house import House, a_house
+from tests.platform.running_house import House, a_house
 
 
 @pytest.fixture

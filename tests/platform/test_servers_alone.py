@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.house.running_house import House, Running, eventually, running
+from tests.platform.running_house import House, Running, eventually, running
 from workflowplatform.servers import paths, processes
 from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 

@@ -22,21 +22,38 @@ RULES = {
 }
 # rule, the file that breaks it, the line it breaks it with
 BREAKS = [
-    ("travel", "engine/models/base.py", "import engine.access"),
-    ("travel", "workflowplatform/accounts/models.py", "import engine.models"),
-    ("travel", "engine/db/outbox.py", "import engine.access"),
-    ("travel", "engine/db/outbox.py", "import engine.dispatch.rq"),
-    ("travel", "engine/runtime/commit.py", "import engine.runtime.coordinator"),
-    ("travel", "engine/runtime/coordinator.py", "import engine.services.tasks.lifecycle"),
-    ("travel", "engine/runtime/cross_instance.py", "import engine.runtime.coordinator"),
-    ("travel", "engine/runtime/signal_routing.py", "import engine.runtime.concurrency_limits"),
-    ("travel", "engine/runtime/projection/rows.py", "import engine.runtime.signal_routing"),
-    ("travel", "engine/services/tasks/lifecycle.py", "import engine.dispatch.drain"),
-    ("travel", "engine/dispatch/drain.py", "import engine.api.views"),
-    ("travel", "engine/dispatch/drain.py", "import engine.presentation.forms.form"),
-    ("travel", "tasks_inbox/presenters/field_labels.py", "import workflowplatform.urls"),
-    ("doors", "tasks_inbox/presenters/field_labels.py", "import engine.api.views"),
-    ("doors", "engine/api/errors.py", "import tasks_inbox.presenters.field_labels"),
+    # Each layer of the engine knows nothing of the one above it.
+    ("layers", "engine/api/errors.py", "import engine.apps"),
+    ("layers", "engine/presentation/forms/form.py", "import engine.api.views"),
+    ("layers", "engine/dispatch/drain.py", "import engine.presentation.forms.form"),
+    ("layers", "engine/streaming/hub.py", "import engine.dispatch.drain"),
+    ("layers", "engine/services/tasks/lifecycle.py", "import engine.dispatch.drain"),
+    ("layers", "engine/runtime/coordinator.py", "import engine.services.tasks.lifecycle"),
+    ("layers", "engine/access/tasks.py", "import engine.runtime.commit"),
+    ("layers", "engine/audit/chain.py", "import engine.access"),
+    ("layers", "engine/transports/http.py", "import engine.audit.chain"),
+    ("layers", "engine/db/outbox.py", "import engine.transports.http"),
+    ("layers", "engine/models/base.py", "import engine.db.outbox"),
+    ("layers", "engine/extensions/functions.py", "import engine.models"),
+    ("layers", "engine/errors.py", "import engine.extensions.functions"),
+    ("layers", "engine/kernel/errors.py", "import engine.errors"),
+    ("runtime_layers", "engine/runtime/coordinator.py", "import engine.runtime.locked_reads"),
+    ("runtime_layers", "engine/runtime/cross_instance.py", "import engine.runtime.coordinator"),
+    ("runtime_layers", "engine/runtime/signal_routing.py", "import engine.runtime.concurrency_limits"),
+    ("runtime_layers", "engine/runtime/projection/rows.py", "import engine.runtime.signal_routing"),
+    ("runtime_layers", "engine/runtime/commit.py", "import engine.runtime.projection"),
+    ("kernel_layers", "engine/kernel/language/normalizer.py", "import engine.kernel.definition"),
+    ("kernel_layers", "engine/kernel/steps/calls.py", "import engine.kernel.interpreter.run_to_wait"),
+    ("kernel_layers", "engine/kernel/machine/machine.py", "import engine.kernel.steps.calls"),
+    ("kernel_layers", "engine/kernel/expressions/cel.py", "import engine.kernel.forms"),
+    ("kernel_layers", "engine/kernel/timing/cron.py", "import engine.kernel.expressions.cel"),
+    ("kernel_layers", "engine/kernel/signals.py", "import engine.kernel.snapshot"),
+    ("interfaces", "tasks_inbox/messages.py", "import engine.api.views"),
+    ("interfaces", "engine/api/errors.py", "import tasks_inbox.messages"),
+    ("engine", "engine/services/tasks/lifecycle.py", "import tasks_inbox.messages"),
+    ("engine", "engine/services/tasks/lifecycle.py", "import workflowplatform.urls"),
+    ("foundation", "workflowplatform/accounts/models.py", "import engine.models"),
+    ("foundation", "workflowplatform/database/hot.py", "import engine.db.outbox"),
     ("kernel", "engine/kernel/language/validation/validator.py", "import django"),
     ("kernel", "engine/kernel/language/validation/validator.py", "import engine.models"),
     ("kernel", "engine/kernel/language/validation/validator.py", "import httpx"),
@@ -94,3 +111,14 @@ def test_broken_rule_is_red(copied_tree: Path, rule: str, file: str, line: str) 
 
 def test_every_rule_is_broken_by_a_test() -> None:
     assert {rule for rule, _, _ in BREAKS} == RULES.keys()
+
+
+def test_module_without_a_layer_is_red(copied_tree: Path) -> None:
+    stray = copied_tree / "engine" / "stray.py"
+    stray.write_text("")
+    try:
+        done = check_imports(copied_tree)
+    finally:
+        stray.unlink()
+    assert done.returncode != 0
+    assert "stray" in done.stdout

@@ -12,7 +12,7 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from tests.house.test_committed_files import pinned
+from tests.platform.test_committed_files import pinned
 from tests.run import CHECKS
 from workflowplatform import supply_chain
 from workflowplatform.servers.paths import PROJECT

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.running_house import House, Running, eventually
+from tests.platform.running_house import House, Running, eventually
 from workflowplatform.servers import supervisor
 from workflowplatform.servers.paths import PROJECT
 from workflowplatform.servers.processes import Child, Household

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.running_house import House, Running
+from tests.platform.running_house import House, Running
 from workflowplatform.servers.paths import PROJECT
 
 TOOLS = ("sh", "dirname", "cat", "cksum", "mkdir", "rm", "sleep", "printf", "tail", "grep", "sed")

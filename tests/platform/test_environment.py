@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.running_house import House
+from tests.platform.running_house import House
 from workflowplatform.servers.paths import PROJECT
 
 PACKAGE = "sqlparse"

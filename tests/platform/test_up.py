@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.house.running_house import House, Running, a_house, eventually, running
+from tests.platform.running_house import House, Running, a_house, eventually, running
 from workflowplatform.servers import up
 from workflowplatform.servers.paths import PROJECT
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.running_house import House, Running, a_house, eventually
+from tests.platform.running_house import House, Running, a_house, eventually
 from workflowplatform.servers.paths import PROJECT
 
 pytestmark = pytest.mark.slow
