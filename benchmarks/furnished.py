@@ -10,7 +10,7 @@ from engine.audit.chain import database_now
 from engine.models import TemplateVersion
 from engine.runtime import coordinator
 from engine.runtime.commit import Batch
-from engine.runtime.cross_instance import newborn
+from engine.runtime.cross_instance import new_instance
 from engine.services.people.accounts import create_person, create_tenant
 from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of, engine_actor
@@ -60,7 +60,7 @@ def give_birth(house: House, name: str, count: int) -> list[UUID]:
 @transaction.atomic
 def _birth(house: House, version: TemplateVersion, name: str, count: int) -> list[UUID]:
     now, actor = database_now(), engine_actor(house.tenant.pk)
-    babies = [newborn(version, name, {}, now=now, started_by=None, started_by_id=None) for _ in range(count)]
+    babies = [new_instance(version, name, {}, now=now, started_by=None, started_by_id=None) for _ in range(count)]
     batch = Batch()
     stages = [stage for baby in babies for stage in coordinator._run(batch, baby, (), actor)]
     return [advanced.instance_id for advanced in coordinator._commit(batch, stages)]

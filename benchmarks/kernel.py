@@ -15,7 +15,7 @@ from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.json_text import read_json, write_json
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.program import Definition
-from engine.kernel.signals import InstanceFacts, Json, Lent, Started, TaskCompleted
+from engine.kernel.signals import Environment, InstanceFacts, Json, Started, TaskCompleted
 from engine.kernel.snapshot import Snapshot
 
 NOW = datetime(2030, 1, 7, 9, tzinfo=UTC)
@@ -58,14 +58,14 @@ def run(definition: Definition, seconds: float) -> tuple[float, int]:
 
 
 def _case(definition: Definition) -> tuple[int, int]:
-    found = advance(definition, None, FACTS, [Started({"amount": 5})], Lent(NOW))
+    found = advance(definition, None, FACTS, [Started({"amount": 5})], Environment(NOW))
     tokens = [wait.token for wait in found.opened]
     slices, largest = 1, 0
     while tokens:
         text = write_json(found.snapshot.to_json())
         largest = max(largest, len(text))
         snapshot = Snapshot.from_json(read_json(text))
-        found = advance(definition, snapshot, FACTS, [TaskCompleted(tokens.pop(0), "done", "bob")], Lent(NOW))
+        found = advance(definition, snapshot, FACTS, [TaskCompleted(tokens.pop(0), "done", "bob")], Environment(NOW))
         tokens += [wait.token for wait in found.opened]
         slices += 1
     return largest, slices

@@ -23,7 +23,7 @@ from engine.dispatch.crash_points import Boundary, reached, reached_steps
 from engine.dispatch.dead_letters import count_attempt, vanished
 from engine.dispatch.signal_decoder import Due, Malformed
 from engine.extensions.functions import is_transactional
-from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
+from engine.kernel.signals import CallFailed, CallSucceeded, Event, SignalType
 from engine.models import Effect, Instance, Signal, SignalReceipt
 from engine.runtime import coordinator
 from engine.runtime.commit import run_hot
@@ -275,9 +275,9 @@ def _commit_results(answered: Sequence[Answered]) -> None:
 
 
 def _delivery(intent: Intent, result: CallResult) -> Delivery:
-    happening = _result_happening(intent.token, result)
+    event = _result_event(intent.token, result)
     actor = engine_actor(intent.tenant_id)
-    return Delivery(happening, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
+    return Delivery(event, SignalType.CALL_DUE, intent.signal_id, actor, token=intent.token)
 
 
 def _keep_answer(intent: Intent, result: CallResult) -> None:
@@ -298,7 +298,7 @@ def _note_result(intent: Intent, result: CallResult) -> None:
     Signal.objects.filter(pk=intent.signal_id).delete()
 
 
-def _result_happening(token: int, result: CallResult) -> Happening:
+def _result_event(token: int, result: CallResult) -> Event:
     if isinstance(result, Succeeded):
         return CallSucceeded(token, result.value)
     return CallFailed(token, result.error_class, result.code, result.message, result.value)

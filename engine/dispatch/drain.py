@@ -34,7 +34,7 @@ from engine.dispatch.crash_points import Boundary, reached, reached_steps
 from engine.dispatch.dead_letters import caution, count_attempt, count_beforehand
 from engine.dispatch.fairness import LOCK_CLASS, Turn, Turns, cut_to_load
 from engine.dispatch.schedules import ClockHand
-from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Due, happening_of, read_payload
+from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Due, event_of, read_payload
 from engine.dispatch.worker_board import desk
 from engine.kernel.signals import SignalType
 from engine.models import Signal
@@ -358,7 +358,7 @@ def _by_instance(due: Iterable[Due], loaded: dict[UUID, Loaded]) -> list[tuple[L
 
 def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
     return Delivery(
-        happening_of(signal), SignalType(signal.type), signal.id, engine_actor(tenant_id), token=signal.token or None
+        event_of(signal), SignalType(signal.type), signal.id, engine_actor(tenant_id), token=signal.token or None
     )
 
 

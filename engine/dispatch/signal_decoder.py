@@ -10,7 +10,7 @@ from engine.kernel.signals import (
     CancelCase,
     ChildEnded,
     Continue,
-    Happening,
+    Event,
     NamedSignal,
     RetryDue,
     SignalType,
@@ -38,7 +38,7 @@ class Malformed(Exception):
     """A signal that no kernel could understand."""
 
 
-HAPPENING_OF: dict[str, Callable[[Due], Happening]] = {
+HAPPENING_OF: dict[str, Callable[[Due], Event]] = {
     SignalType.TIMER_DUE: lambda due: TimerDue(due.token),
     SignalType.RETRY_DUE: lambda due: RetryDue(due.token),
     SignalType.INTERNAL_CONTINUE: lambda due: Continue(),
@@ -75,7 +75,7 @@ def read_payload(text: str) -> Any:
         raise Malformed("the payload is nested too deeply to be read") from error
 
 
-def happening_of(signal: Due) -> Happening:
+def event_of(signal: Due) -> Event:
     """Say what a queued signal means to the kernel."""
     make = HAPPENING_OF.get(signal.type)
     if make is None or (signal.type in NEED_TOKEN and not signal.token):

@@ -1,4 +1,4 @@
-"""The pure machine: definition + snapshot + happenings → snapshot' + waits + effects + trace.
+"""The pure machine: definition + snapshot + events → snapshot' + waits + effects + trace.
 
 No Django, no clock, no I/O.
 """

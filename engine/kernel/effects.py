@@ -250,7 +250,7 @@ class Slice(NamedTuple):
     snapshot: Snapshot
     status: InstanceStatus
     applied: tuple[bool, ...]
-    """For each happening handed in, in order: true = applied, false = stale."""
+    """For each event handed in, in order: true = applied, false = stale."""
     opened: tuple[Wait, ...] = ()
     closed: tuple[ClosedWait, ...] = ()
     effects: tuple[Effect, ...] = ()
@@ -264,7 +264,7 @@ class Slice(NamedTuple):
     last_error: ErrorRecord | None = None
     """The case's own error, else that of a step which is about to be tried again."""
     kept: tuple[bool, ...] = ()
-    """For each happening: true = a named signal that nobody took and that the case keeps."""
+    """For each event: true = a named signal that nobody took and that the case keeps."""
     more: bool = False
     """True when the slice ended early and needs an InternalContinue."""
     barred: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Name what can go wrong inside the machine.
 
 A `StepError` is what an author or a person can cause: it becomes the error of a step and follows the rules of
-handlers. A `KernelError` is a broken invariant: an unreadable snapshot, a happening nobody knows. Only the second
+handlers. A `KernelError` is a broken invariant: an unreadable snapshot, an event nobody knows. Only the second
 ever leaves `advance`.
 """
 

@@ -1,6 +1,6 @@
 """Name everything that can happen to an instance.
 
-A *signal* is the durable message, a row of the queue; a *happening* is its meaning for the machine. Most happenings
+A *signal* is the durable message, a row of the queue; a *event* is its meaning for the machine. Most events
 name a waiting token: the number of a leaf frame. One whose token is no live leaf is stale: it is recorded and changes
 nothing.
 """
@@ -29,7 +29,7 @@ class SignalType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Begin the case: the first happening of every instance. `input` already satisfies the input schema."""
+    """Begin the case: the first event of every instance. `input` already satisfies the input schema."""
 
     input: Json
 
@@ -129,7 +129,7 @@ class ChildEnded:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on where a slice stopped early; `now` of the interrupted happening travels in the snapshot."""
+    """Go on where a slice stopped early; `now` of the interrupted event travels in the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class StepSkipped:
     by: str | None = None
 
 
-Happening = (
+Event = (
     Started
     | TaskCompleted
     | TimerDue
@@ -192,7 +192,7 @@ class InstanceFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class Environment:
     """What the machine borrows for one slice: the moment, and when to stop early. It has no clock of its own."""
 
     now: datetime

@@ -3,7 +3,7 @@
 The claim on an instance is the lock on its runtime row, taken with FOR NO KEY UPDATE so that inserts referring to the instance
 go on. Who holds it loads the snapshot, lets the kernel run until every branch waits, and writes everything that follows in one
 statement (engine.runtime.commit) together with the removal of the signals that caused it. Death unlocks; there is no claimed
-state to clean up. The token inside a happening decides whether it is stale; the row's version only guards the write.
+state to clean up. The token inside an event decides whether it is stale; the row's version only guards the write.
 
 Everybody takes locks in one order: runtime rows by instance id, then what hangs on them.
 """
@@ -35,9 +35,9 @@ from engine.kernel.signals import (
     CancelCase,
     ChildEnded,
     Continue,
-    Happening,
+    Environment,
+    Event,
     InstanceFacts,
-    Lent,
     Started,
     TaskCompleted,
 )
@@ -48,7 +48,7 @@ from engine.models import TemplateVersion
 from engine.runtime.calendars import calendar_named
 from engine.runtime.commit import Batch, Row, run_hot, write
 from engine.runtime.concurrency_limits import admit_next, queue_newborn
-from engine.runtime.cross_instance import addresses_of, births_of, newborn, send_outward
+from engine.runtime.cross_instance import addresses_of, births_of, new_instance, send_outward
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Delivery, Loaded, Stage, project, project_unborn
 from engine.runtime.projection.rows import child_ended, tell_of_child
@@ -57,7 +57,7 @@ from engine.runtime.signal_routing import hold_addresses
 from engine.runtime.task_effects import carry_out_task_effects
 from engine.runtime.throttles import entered, let_in_next
 from engine.runtime.transaction_budget import Allowance
-from engine.runtime.transactional_functions import Performer
+from engine.runtime.transactional_functions import FunctionRunner
 from engine.runtime.unique_references import hold_reference, holder_of, in_use, is_unique
 from workflowplatform.accounts.actor import Actor, engine_actor
 from workflowplatform.database.hot import Rows, Values
@@ -203,13 +203,13 @@ def _snapshot(stored: str) -> Snapshot | None:
     return Snapshot.from_json(content) if content else None
 
 
-def lend(loaded: Loaded, perform: Performer | None = None, allowance: Allowance | None = None) -> Lent:
+def lend(loaded: Loaded, perform: FunctionRunner | None = None, allowance: Allowance | None = None) -> Environment:
     """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
     allowance = allowance or Allowance()
     stop_at = (
         time.thread_time() + allowance.slice_seconds
     )  # its own: others' load must not cut it short and so add to the load
-    return Lent(
+    return Environment(
         now=loaded.now,
         max_steps=allowance.slice_steps,
         stop=lambda: time.thread_time() > stop_at,
@@ -267,25 +267,25 @@ class Family:
 
     def _begin(self, loaded: Loaded, deliveries: Sequence[Delivery]) -> None:
         """Take the first turn of an instance."""
-        happenings: list[Happening] = [delivery.happening for delivery in deliveries]
-        begins = _begins(loaded, happenings)
+        events: list[Event] = [delivery.event for delivery in deliveries]
+        begins = _begins(loaded, events)
         if begins:
-            told = [happening for happening in happenings if not isinstance(happening, Continue)]
-            happenings = [Started(loaded.input), *told]
-        result = self._advance(loaded, happenings, deliveries)
+            told = [event for event in events if not isinstance(event, Continue)]
+            events = [Started(loaded.input), *told]
+        result = self._advance(loaded, events, deliveries)
         if begins:
             result = _without_start(result, len(deliveries))
         stage = Stage(loaded, result, deliveries, self.actor, node(), self.batch)
         life = self.lives[loaded.instance_id] = Life(loaded, deliveries, stage)
         self._follow(life, stage)
 
-    def _advance(self, loaded: Loaded, happenings: Sequence[Happening], deliveries: Sequence[Delivery]) -> Slice:
-        performer = Performer(loaded.tenant_id) if self.alone else None
-        definition, lent = definition_of(loaded.version_id), lend(loaded, performer, self.allowance)
-        result = advance(definition, loaded.snapshot, loaded.facts, happenings, lent)
+    def _advance(self, loaded: Loaded, events: Sequence[Event], deliveries: Sequence[Delivery]) -> Slice:
+        performer = FunctionRunner(loaded.tenant_id) if self.alone else None
+        definition, environment = definition_of(loaded.version_id), lend(loaded, performer, self.allowance)
+        result = advance(definition, loaded.snapshot, loaded.facts, events, environment)
         self.allowance.spend(result)
         if performer is not None and performer.raised(result.error):
-            _refuse_completion(result, [delivery.happening for delivery in deliveries])
+            _refuse_completion(result, [delivery.event for delivery in deliveries])
         return result
 
     def _follow(self, life: Life, turn: Stage) -> None:
@@ -356,15 +356,15 @@ def with_reference(born: Loaded) -> Loaded:
     return replace(born, facts=replace(born.facts, reference=reference))
 
 
-def _begins(loaded: Loaded, happenings: Sequence[Happening]) -> bool:
+def _begins(loaded: Loaded, events: Sequence[Event]) -> bool:
     """Tell whether a slice begins its case; one that is cancelled while it waits for its turn never does."""
-    return loaded.snapshot is None and not any(isinstance(one, CancelCase) for one in happenings)
+    return loaded.snapshot is None and not any(isinstance(one, CancelCase) for one in events)
 
 
-def _refuse_completion(result: Slice, happenings: Sequence[Happening]) -> None:
+def _refuse_completion(result: Slice, events: Sequence[Event]) -> None:
     """Refuse an answer that led, in one go, to a function of the host that says no and that nobody catches."""
     error = result.error
-    if error and result.status is InstanceStatus.FAILED and any(isinstance(one, TaskCompleted) for one in happenings):
+    if error and result.status is InstanceStatus.FAILED and any(isinstance(one, TaskCompleted) for one in events):
         raise Invalid(error.message, [FieldError("", error.code, error.message)])
 
 
@@ -472,7 +472,7 @@ def _about_to_live(
     actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None, now: datetime | None
 ) -> Loaded:
     now = now or database_now()
-    born = newborn(version, template, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
+    born = new_instance(version, template, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
     return with_reference(replace(born, facts=replace(born.facts, reference=reference)))
 
 

@@ -29,7 +29,7 @@ DEEPEST = 25
 """How many children may stand below one another."""
 
 
-def newborn(
+def new_instance(
     version: TemplateVersion,
     template: str,
     values: Any,
@@ -58,7 +58,7 @@ def newborn(
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class ChildStart:
     """An instance that a slice starts, and what of the slice wants it."""
 
     born: Loaded
@@ -73,16 +73,16 @@ class Birth:
             stage.refusals.append(Act("refuse_start", cause=message, new=new))
 
 
-def births_of(stage: Stage) -> Iterator[Birth]:
+def births_of(stage: Stage) -> Iterator[ChildStart]:
     """Give the instances that this slice starts; one that cannot be started answers its parent at once."""
     for effect in stage.result.effects:
         if isinstance(effect, StartChild):
             child = _child(stage, effect)
             if child is not None:
-                yield Birth(child, effect)
+                yield ChildStart(child, effect)
         elif isinstance(effect, Emit) and effect.kind == "event":
             for born in _started_by_event(stage, effect):
-                yield Birth(born, effect)
+                yield ChildStart(born, effect)
 
 
 def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
@@ -91,7 +91,7 @@ def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
         if errors:
             continue
         name = version.template.name
-        born = newborn(version, name, given.input, now=stage.now, started_by=starter, started_by_id=starter_id)
+        born = new_instance(version, name, given.input, now=stage.now, started_by=starter, started_by_id=starter_id)
         born = replace(born, facts=replace(born.facts, reference=given.reference), limited=_is_limited(version))
         yield _linked(stage, born)
 
@@ -143,7 +143,7 @@ def _child(stage: Stage, effect: StartChild) -> Loaded | None:
 
 
 def _born(stage: Stage, effect: StartChild, version: TemplateVersion, values: Any) -> Loaded:
-    born = newborn(
+    born = new_instance(
         version,
         effect.name,
         values,

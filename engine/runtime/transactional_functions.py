@@ -38,7 +38,7 @@ class _Undone(Exception):
 
 
 @dataclass(slots=True)
-class Performer:
+class FunctionRunner:
     """What the kernel asks when it reaches a call: transactional functions of one tenant are run, anything else waits."""
 
     tenant_id: UUID

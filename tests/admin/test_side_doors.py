@@ -251,9 +251,7 @@ def test_the_audit_names_nothing_of_another_tenant(
         at=timezone.now(), hash="0" * 64,
     )  # fmt: skip
     browser = sign_in("sam")
-    shown = (
-        words_of(browser.get(address_of(Audit))) + browser.get("/admin/engine/audit/export/").getvalue().decode()
-    )
+    shown = words_of(browser.get(address_of(Audit))) + browser.get("/admin/engine/audit/export/").getvalue().decode()
     shown = shown.partition("#signed")[0]  # a signature may hold any letters
     assert "odd_act" in shown
     for word in ("ada", "Expense approval", "EXP-1200"):

@@ -229,11 +229,11 @@ class House:
         if not self.answers[place]:
             self.unexpected.append(f"{place[1]}{place[2]}")
             return Failed("transport", "unexpected", "the simulation did not make this call")
-        happening = answered(0, intent.transport, self.answers[place].popleft())
-        if isinstance(happening, CallSucceeded):
-            return Succeeded(happening.value)
-        assert isinstance(happening, CallFailed)
-        return Failed(happening.error_class, happening.code, happening.message, happening.value)
+        event = answered(0, intent.transport, self.answers[place].popleft())
+        if isinstance(event, CallSucceeded):
+            return Succeeded(event.value)
+        assert isinstance(event, CallFailed)
+        return Failed(event.error_class, event.code, event.message, event.value)
 
 
 def _beside(task: Task) -> set[str]:

@@ -1,6 +1,6 @@
-"""What the simulator shows is what happens: every stored test of the gallery, happening by happening, through the real commit.
+"""What the simulator shows is what happens: every stored test of the gallery, event by event, through the real commit.
 
-The simulator plays a test; each happening it sends to a case is then delivered to a real instance at the same moment, with every
+The simulator plays a test; each event it sends to a case is then delivered to a real instance at the same moment, with every
 constraint of the database checked after each commit. In the end both have run the same steps to the same ends.
 """
 
@@ -17,13 +17,13 @@ from engine.gallery import gallery
 from engine.kernel.definition import compile_definition
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.program import Definition
-from engine.kernel.signals import Continue, Happening, SignalType, Started
+from engine.kernel.signals import Continue, Event, SignalType, Started
 from engine.kernel.simulator import run_test
 from engine.kernel.simulator.instance import Instance as Case
 from engine.models import Instance, Signal, StepRun, Template, TemplateVersion
 from engine.runtime import coordinator
 from engine.runtime.commit import Batch
-from engine.runtime.cross_instance import newborn
+from engine.runtime.cross_instance import new_instance
 from engine.runtime.projection import Delivery
 from engine.services.audit.verification import verify_folds
 from tests.cast import Cast
@@ -84,34 +84,34 @@ class Real:
     versions: dict[str, TemplateVersion]
     ids: dict[int, UUID] = field(default_factory=dict)
 
-    def take(self, case: Case, now: datetime, happening: Happening) -> None:
+    def take(self, case: Case, now: datetime, event: Event) -> None:
         """Let the same happen to the real instance."""
-        if isinstance(happening, Started):
-            self._start(case, now, happening)
+        if isinstance(event, Started):
+            self._start(case, now, event)
         else:
-            self._deliver(self.ids[id(case)], now, happening)
+            self._deliver(self.ids[id(case)], now, event)
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
     def _actor(self) -> Actor:
         return Actor(None, "simulated", 5, self.cast.acme.pk, self.cast.acme.pk)
 
-    def _start(self, case: Case, now: datetime, happening: Started) -> None:
+    def _start(self, case: Case, now: datetime, event: Started) -> None:
         unknown = Instance.objects.filter(template__name=case.definition.name).exclude(pk__in=self.ids.values())
         born = unknown.order_by("id").first()
-        self.ids[id(case)] = born.pk if born else self._give_birth(case, now, happening)
+        self.ids[id(case)] = born.pk if born else self._give_birth(case, now, event)
         self._go_on(self.ids[id(case)], now)
 
-    def _give_birth(self, case: Case, now: datetime, happening: Started) -> UUID:
+    def _give_birth(self, case: Case, now: datetime, event: Started) -> UUID:
         version = self.versions[case.definition.name]
         facts = {"now": now, "started_by": case.facts.started_by, "started_by_id": None}
-        loaded = newborn(version, case.definition.name, happening.input, **facts)
+        loaded = new_instance(version, case.definition.name, event.input, **facts)
         batch = Batch()
         return coordinator._commit(batch, coordinator._run(batch, loaded, (), self._actor()))[0].instance_id
 
-    def _deliver(self, instance_id: UUID, now: datetime, happening: Happening) -> None:
-        token = getattr(happening, "token", None)
-        delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, uuid7(), self._actor(), token=token, queued=False)
+    def _deliver(self, instance_id: UUID, now: datetime, event: Event) -> None:
+        token = getattr(event, "token", None)
+        delivery = Delivery(event, SignalType.EXTERNAL_SIGNAL, uuid7(), self._actor(), token=token, queued=False)
         loaded = replace(coordinator.load([instance_id])[instance_id], now=now)
         batch = Batch()
         coordinator._commit(batch, coordinator._run(batch, loaded, [delivery], self._actor()))
@@ -160,18 +160,18 @@ def found(instance_id: UUID) -> dict[tuple[int, int], tuple[str, ...]]:
 def test_the_simulated_trace_equals_the_real_one(
     real: Real, name: str, test: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent: list[tuple[Case, datetime, Happening]] = []
+    sent: list[tuple[Case, datetime, Event]] = []
     send = Case.send
 
-    def recording(case: Case, happening: Happening) -> Any:
-        sent.append((case, case.world.now, happening))
-        return send(case, happening)
+    def recording(case: Case, event: Event) -> Any:
+        sent.append((case, case.world.now, event))
+        return send(case, event)
 
     monkeypatch.setattr(Case, "send", recording)
     report = run_test(definitions()[name], test, definitions())
     assert report.failures == ()
-    for case, now, happening in sent:
-        real.take(case, now, happening)
+    for case, now, event in sent:
+        real.take(case, now, event)
     for case in {id(case): case for case, _, _ in sent}.values():
         instance = Instance.objects.get(pk=real.ids[id(case)])
         assert found(instance.pk) == told(case)

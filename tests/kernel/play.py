@@ -14,9 +14,9 @@ from engine.kernel.machine.decorators import Decorator
 from engine.kernel.signals import (
     CallFailed,
     CallSucceeded,
-    Happening,
+    Environment,
+    Event,
     InstanceFacts,
-    Lent,
     NamedSignal,
     RetryDue,
     Started,
@@ -58,10 +58,10 @@ class Case:
         self.last: Slice
         self.send(Started({} if start is None else start))
 
-    def send(self, *happenings: Happening, max_steps: int = 100_000) -> Slice:
-        """Apply happenings as one slice."""
-        lent = Lent(self.now, max_steps, decorator=self.decorators.get)
-        self.last = advance(self.definition, self.snapshot, self.facts, happenings, lent)
+    def send(self, *events: Event, max_steps: int = 100_000) -> Slice:
+        """Apply events as one slice."""
+        environment = Environment(self.now, max_steps, decorator=self.decorators.get)
+        self.last = advance(self.definition, self.snapshot, self.facts, events, environment)
         self.snapshot = self.last.snapshot
         if self.stored:
             self.snapshot = Snapshot.from_json(json.loads(json.dumps(self.snapshot.to_json())))

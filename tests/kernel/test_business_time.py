@@ -3,7 +3,7 @@
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.language.normalizer import TenantFacts, normalize
 from engine.kernel.language.step_lists import calendars_named
-from engine.kernel.signals import InstanceFacts, Lent, Started
+from engine.kernel.signals import Environment, InstanceFacts, Started
 from engine.kernel.timing.calendars import Calendar
 from tests.kernel.play import MONDAY, compiled
 
@@ -12,8 +12,8 @@ OFFICE = Calendar.from_json({"timezone": "UTC", "hours": {"mon-fri": ["09:00-17:
 
 def first_wait(source: str):  # type: ignore[no-untyped-def]
     facts = InstanceFacts("i", "tried", 1, None, MONDAY)
-    lent = Lent(MONDAY, calendar={"office": OFFICE}.get)
-    return advance(compiled(source), None, facts, [Started({})], lent)
+    environment = Environment(MONDAY, calendar={"office": OFFICE}.get)
+    return advance(compiled(source), None, facts, [Started({})], environment)
 
 
 def test_wait_counts_open_hours_only() -> None:

@@ -1,4 +1,4 @@
-"""No two effects share a key, and one effect keeps its key: over random templates and random orders of happenings.
+"""No two effects share a key, and one effect keeps its key: over random templates and random orders of events.
 
 What is one effect is decided here without keys: by who begot whom. Every frame is recorded with the frame it was born
 under and with that frame's attempt. Two calls of one step are the same effect when it is the same run, or when what is
@@ -20,11 +20,11 @@ from engine.kernel.effects import MakeCallLater, TellPeople
 from engine.kernel.machine.frame_tree import Tree
 from engine.kernel.machine.machine import Machine
 from engine.kernel.program import Definition
-from engine.kernel.signals import CallFailed, Continue, Happening, StepRetried, TaskClaimed, TaskReleased
+from engine.kernel.signals import CallFailed, Continue, Event, StepRetried, TaskClaimed, TaskReleased
 from engine.kernel.snapshot import Frame
 from tests.kernel.growing import calling_workflows
 from tests.kernel.play import Case
-from tests.kernel.test_properties import TERMINAL, grown, next_happening
+from tests.kernel.test_properties import TERMINAL, grown, next_event
 
 TEMPLATES = int(os.environ.get("KERNEL_TEMPLATES", "2500" if os.environ.get("WORKFLOW_TEST_ALL") else "150"))
 CHOICES = st.lists(st.integers(0, 5_000), min_size=12, max_size=60)
@@ -74,7 +74,7 @@ def recorded() -> Iterator[Lineage]:
         del Machine.new
 
 
-def chosen(case: Case, choice: int) -> Happening | None:
+def chosen(case: Case, choice: int) -> Event | None:
     """Choose what happens next; people also claim and give back, operators also retry, with other input or without."""
     if case.status == "incident" and choice % 2:
         return StepRetried(input={"args": {"n": choice}} if choice % 3 == 0 else None)
@@ -86,7 +86,7 @@ def chosen(case: Case, choice: int) -> Happening | None:
     calls = [wait.token for wait in case.waits.values() if wait.call is not None]
     if calls and choice % 5 == 0:
         return CallFailed(calls[choice % len(calls)], "transport", "http_503", "not now")
-    return next_happening(case, choice)
+    return next_event(case, choice)
 
 
 def sent(case: Case) -> Iterator[tuple[int, str, int, str]]:
@@ -104,11 +104,11 @@ def walk(definition: Definition, choices: list[int]) -> tuple[Case, Case]:
     """Play a case whole and stored, and beside it the same case cut after every step."""
     whole, cut = Case(definition), Case(definition)
     for choice in choices:
-        happening = chosen(whole, choice)
-        if happening is None or whole.status in TERMINAL:
+        event = chosen(whole, choice)
+        if event is None or whole.status in TERMINAL:
             break
-        whole.send(happening)
-        cut.send(happening, max_steps=1)
+        whole.send(event)
+        cut.send(event, max_steps=1)
         while cut.last.more:
             cut.send(Continue(), max_steps=1)
     return whole, cut

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.signals import Happening, NamedSignal, Started
+from engine.kernel.signals import Event, NamedSignal, Started
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.player import Play
 from engine.kernel.simulator.world import World
@@ -18,24 +18,24 @@ SHORT, LONG = 2, 25
 DECIDED_BY_ORDER = frozenset(
     {"first", "any_order", "complete_when", "timeout", "deadline", "interrupting", "cancel", "exit", "net"}
 )
-"""Words of the language with which an author lets the order of happenings decide."""
+"""Words of the language with which an author lets the order of events decide."""
 
 
 class Twice(World):
     """A world in which whatever happens to a case happens to it once more, and that is stale."""
 
-    def _turn(self, instance: Instance, happening: Happening) -> bool:
-        applied = super()._turn(instance, happening)
-        if not isinstance(happening, Started | NamedSignal) and instance.snapshot is not None and not instance.is_over:
+    def _turn(self, instance: Instance, event: Event) -> bool:
+        applied = super()._turn(instance, event)
+        if not isinstance(event, Started | NamedSignal) and instance.snapshot is not None and not instance.is_over:
             before = json.dumps(instance.snapshot.to_json())
-            again = instance.send(happening)
-            assert again.applied == (False,) or _several_answer(instance, happening)
+            again = instance.send(event)
+            assert again.applied == (False,) or _several_answer(instance, event)
             assert before == json.dumps(instance.snapshot.to_json())
         return applied
 
 
-def _several_answer(instance: Instance, happening: Happening) -> bool:
-    return getattr(happening, "token", None) in instance.waits
+def _several_answer(instance: Instance, event: Event) -> bool:
+    return getattr(event, "token", None) in instance.waits
 
 
 class Shuffled(Play):

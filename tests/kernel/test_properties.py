@@ -1,4 +1,4 @@
-"""What holds for every workflow, in every order of happenings."""
+"""What holds for every workflow, in every order of events."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from engine.kernel.signals import (
     CallFailed,
     CallSucceeded,
     CancelCase,
-    Happening,
+    Event,
     NamedSignal,
     RetryDue,
     TaskCompleted,
@@ -46,7 +46,7 @@ def grown(workflow: dict[str, Any]) -> Definition:
     return compile_definition(found.canonical)
 
 
-def happening_for(wait: Wait, choice: int) -> Happening:
+def event_for(wait: Wait, choice: int) -> Event:
     """Make up what could happen to a wait."""
     if wait.kind is WaitKind.TASK:
         return TaskCompleted(wait.token, "yes" if choice % 2 else "no", "bob", {})
@@ -57,19 +57,19 @@ def happening_for(wait: Wait, choice: int) -> Happening:
     return RetryDue(wait.token) if wait.kind is WaitKind.RETRY else NamedSignal(str(wait.name), None, choice)
 
 
-def next_happening(case: Case, choice: int) -> Happening | None:
+def next_event(case: Case, choice: int) -> Event | None:
     """Choose among all open waits."""
     waits = [wait for _, wait in sorted(case.waits.items())]
-    return happening_for(waits[choice % len(waits)], choice // 7) if waits else None
+    return event_for(waits[choice % len(waits)], choice // 7) if waits else None
 
 
 def play(case: Case, choices: list[int]) -> None:
-    """Let happenings come until the choices are used up."""
+    """Let events come until the choices are used up."""
     for choice in choices:
-        happening = next_happening(case, choice)
-        if happening is None or case.status in TERMINAL:
+        event = next_event(case, choice)
+        if event is None or case.status in TERMINAL:
             return
-        case.send(happening)
+        case.send(event)
 
 
 def shown(found: Slice) -> Any:
@@ -104,17 +104,17 @@ def test_json_text_is_what_the_standard_library_reads_and_writes(value: Any) -> 
 
 @QUICK
 @given(workflows(), CHOICES)
-def test_any_happening_twice_is_once(workflow: dict[str, Any], choices: list[int]) -> None:
+def test_any_event_twice_is_once(workflow: dict[str, Any], choices: list[int]) -> None:
     case = Case(grown(workflow))
     for choice in choices:
-        happening = next_happening(case, choice)
-        if happening is None:
+        event = next_event(case, choice)
+        if event is None:
             return
-        case.send(happening)
-        if isinstance(happening, NamedSignal):
+        case.send(event)
+        if isinstance(event, NamedSignal):
             continue
         before = case.last.snapshot.to_json()
-        again = case.send(happening)
+        again = case.send(event)
         assert again.applied == (False,)
         assert again.snapshot.to_json() == before
         assert [*again.trace, *again.opened, *again.closed, *again.effects] == []
@@ -153,11 +153,11 @@ def test_slices_that_stop_early_end_in_the_same_place(workflow: dict[str, Any], 
     definition = grown(workflow)
     whole, cut = Case(definition), Case(definition)
     for choice in choices:
-        happening = next_happening(whole, choice)
-        if happening is None or whole.status in TERMINAL:
+        event = next_event(whole, choice)
+        if event is None or whole.status in TERMINAL:
             break
-        whole.send(happening)
-        cut.send(happening, max_steps=1)
+        whole.send(event)
+        cut.send(event, max_steps=1)
         while cut.last.more:
             cut.send(Continue(), max_steps=1)
     assert _place(whole) == _place(cut)

@@ -1,4 +1,4 @@
-"""Waits resumed from bytes in a fresh process, and happenings that come twice, late or in another order."""
+"""Waits resumed from bytes in a fresh process, and events that come twice, late or in another order."""
 
 import json
 import subprocess
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from engine.kernel.effects import Wait, WaitKind
 from engine.kernel.forms import check_values
 from engine.kernel.interpreter.run_to_wait import advance
-from engine.kernel.signals import InstanceFacts, Lent
+from engine.kernel.signals import Environment, InstanceFacts
 from engine.kernel.snapshot import Snapshot
 from tests.kernel.play import MONDAY, Case
 from tests.kernel.test_cases import SOURCES, gallery
-from tests.kernel.test_properties import TERMINAL, happening_for
+from tests.kernel.test_properties import TERMINAL, event_for
 
 
 def _start_that_waits(name: str) -> Any:
@@ -43,13 +43,13 @@ def resume(name: str, stored: Any, token: int, wait: Any) -> Any:
     definition = gallery()[name]
     snapshot = Snapshot.from_json(stored)
     facts = InstanceFacts("instance-0001", definition.name, 1, "ann", MONDAY)
-    found = advance(definition, snapshot, facts, [_happening(token, wait)], Lent(MONDAY))
+    found = advance(definition, snapshot, facts, [_event(token, wait)], Environment(MONDAY))
     return found.snapshot.to_json()
 
 
-def _happening(token: int, wait: Any) -> Any:
+def _event(token: int, wait: Any) -> Any:
     kind, name = wait
-    return happening_for(Wait(token, WaitKind(kind), "", "", name=name), 2)
+    return event_for(Wait(token, WaitKind(kind), "", "", name=name), 2)
 
 
 def test_every_first_wait_of_the_gallery_is_resumed_from_bytes_in_a_fresh_process() -> None:
@@ -72,21 +72,21 @@ def test_every_first_wait_of_the_gallery_is_resumed_from_bytes_in_a_fresh_proces
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.sampled_from(sorted(STARTS)), st.lists(st.integers(0, 999), max_size=30))
-def test_gallery_under_duplicated_and_stale_happenings_ends_clean(name: str, choices: list[int]) -> None:
+def test_gallery_under_duplicated_and_stale_events_ends_clean(name: str, choices: list[int]) -> None:
     once, often = (Case(gallery()[name], STARTS[name], number="instance-0001") for _ in range(2))
     stale: list[Any] = []
     for choice in choices:
         waits = [wait for _, wait in sorted(once.waits.items()) if wait.kind is not WaitKind.CHILD]
         if not waits or once.status in TERMINAL:
             break
-        happening = happening_for(waits[choice % len(waits)], choice)
-        once.send(happening)
+        event = event_for(waits[choice % len(waits)], choice)
+        once.send(event)
         for late in stale[-3:]:
             often.send(late)
-        often.send(happening)
-        if hasattr(happening, "token"):
-            often.send(happening)
-            stale.append(happening)
+        often.send(event)
+        if hasattr(event, "token"):
+            often.send(event)
+            stale.append(event)
     assert once.last.snapshot.to_json() == often.last.snapshot.to_json()
     assert once.status == often.status
     if once.status in TERMINAL:
@@ -110,7 +110,7 @@ steps:
 def test_where_order_does_not_decide_every_order_ends_the_same(order: list[str]) -> None:
     case = Case(FAN)
     for step in order:
-        case.send(happening_for(case.wait_of(step), 1))
+        case.send(event_for(case.wait_of(step), 1))
     case.answer("last", 1)
     assert (case.status, case.state) == ("completed", {"a": 1, "b": 2, "c": 3, "d": 4})
     assert sorted(run.step for run in case.trace if run.status == "success" and run.step in order) == sorted(order)

@@ -88,7 +88,7 @@ def test_second_start_is_stale() -> None:
     assert case.send(Started({"amount": 1})).applied == (False,)
 
 
-def test_late_happening_after_the_end_is_stale() -> None:
+def test_late_event_after_the_end_is_stale() -> None:
     case = Case(APPROVAL, {"amount": 12})
     token = case.wait_of("review").token
     case.send(CancelCase("not needed"))
@@ -361,7 +361,7 @@ def test_slice_leaves_nothing_to_the_garbage_collector() -> None:
         gc.enable()
 
 
-def test_unknown_happening_is_a_broken_invariant() -> None:
+def test_unknown_event_is_a_broken_invariant() -> None:
     case = Case(APPROVAL, {"amount": 1})
     with pytest.raises(KernelError):
         case.send("nonsense")  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import pytest
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.machine.throttle_slots import places_of
-from engine.kernel.signals import CallFailed, InstanceFacts, Lent, RetryDue, Started, StepRetried, TimerDue
+from engine.kernel.signals import CallFailed, Environment, InstanceFacts, RetryDue, Started, StepRetried, TimerDue
 from engine.kernel.simulator import run_test
 from tests.kernel.play import MONDAY, Case, compiled
 
@@ -161,15 +161,15 @@ def test_rate_limit_is_asked_before_every_attempt() -> None:
     definition = compiled(CALL % f", {source}")
     facts = InstanceFacts("i-1", "tried", 1, None, MONDAY)
     rationed = Rationed(None, MONDAY + timedelta(minutes=1), None)
-    lent = Lent(MONDAY, admit=rationed.admit)
-    first = advance(definition, None, facts, [Started({})], lent)
+    environment = Environment(MONDAY, admit=rationed.admit)
+    first = advance(definition, None, facts, [Started({})], environment)
     call = next(wait for wait in first.opened if wait.call)
-    failed = advance(definition, first.snapshot, facts, [CallFailed(call.token, "transport", "x", "x")], lent)
-    again = advance(definition, failed.snapshot, facts, [RetryDue(failed.opened[0].token)], lent)
+    failed = advance(definition, first.snapshot, facts, [CallFailed(call.token, "transport", "x", "x")], environment)
+    again = advance(definition, failed.snapshot, facts, [RetryDue(failed.opened[0].token)], environment)
     assert rationed.asked == 2
     assert [(wait.kind, wait.due_at) for wait in again.opened] == [("timer", MONDAY + timedelta(minutes=1))]
     assert [(run.attempt, run.status) for run in again.trace] == [(2, "retrying")]
-    let = advance(definition, again.snapshot, facts, [TimerDue(again.opened[0].token)], lent)
+    let = advance(definition, again.snapshot, facts, [TimerDue(again.opened[0].token)], environment)
     assert rationed.asked == 3
     assert [(wait.kind, wait.call and wait.call.attempt) for wait in let.opened] == [("call", 2)]
 
@@ -245,32 +245,36 @@ def test_a_mended_step_waits_in_line_for_its_place_again() -> None:
     definition = compiled(CALL % ", throttle: {key: bank, limit: 1}, timeout: PT1M")
     facts = InstanceFacts("i-1", "tried", 1, None, MONDAY)
     let_in: set[int] = set()
-    lent = Lent(MONDAY, has_place=let_in.__contains__)
-    found = advance(definition, None, facts, [Started({})], lent)
+    environment = Environment(MONDAY, has_place=let_in.__contains__)
+    found = advance(definition, None, facts, [Started({})], environment)
     (run,) = places_of(found.snapshot)
     assert places_of(found.snapshot)[run].waits
     let_in.add(run)
-    found = advance(definition, found.snapshot, facts, [TimerDue(found.opened[0].token)], lent)
+    found = advance(definition, found.snapshot, facts, [TimerDue(found.opened[0].token)], environment)
     assert not places_of(found.snapshot)[run].waits
     call = next(wait for wait in found.opened if wait.call)
-    found = advance(definition, found.snapshot, facts, [CallFailed(call.token, "transport", "x", "x")], lent)
+    found = advance(definition, found.snapshot, facts, [CallFailed(call.token, "transport", "x", "x")], environment)
     assert (found.status, places_of(found.snapshot)) == ("incident", {})
     let_in.clear()
-    found = advance(definition, found.snapshot, facts, [StepRetried()], lent)
+    found = advance(definition, found.snapshot, facts, [StepRetried()], environment)
     assert (found.status, places_of(found.snapshot)[run].waits) == ("running", True)
     let_in.add(run)
-    found = advance(definition, found.snapshot, facts, [TimerDue(found.opened[0].token)], lent)
+    found = advance(definition, found.snapshot, facts, [TimerDue(found.opened[0].token)], environment)
     assert [(wait.kind, wait.call and wait.call.attempt) for wait in found.opened] == [("timer", None), ("call", 2)]
 
 
 def test_a_step_that_an_earlier_release_slowed_down_asks_for_a_place() -> None:
     definition = compiled(CALL % ", throttle: {key: bank, limit: 1, per: PT1M}")
     facts = InstanceFacts("i-1", "tried", 1, None, MONDAY)
-    found = advance(definition, None, facts, [Started({})], Lent(MONDAY, has_place=lambda run: False))
+    found = advance(definition, None, facts, [Started({})], Environment(MONDAY, has_place=lambda run: False))
     for frame in found.snapshot.frames:
         frame.pop("place", None)
     found = advance(
-        definition, found.snapshot, facts, [TimerDue(found.opened[0].token)], Lent(MONDAY, has_place=lambda run: False)
+        definition,
+        found.snapshot,
+        facts,
+        [TimerDue(found.opened[0].token)],
+        Environment(MONDAY, has_place=lambda run: False),
     )
     assert [place.waits for place in places_of(found.snapshot).values()] == [True]
     assert [wait.kind for wait in found.opened] == ["timer"]

@@ -8,7 +8,7 @@ from engine.kernel.errors import StepError
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.interpreter.triggers import event_start
 from engine.kernel.language.normalizer import TenantFacts, normalize
-from engine.kernel.signals import InstanceFacts, Lent, Started, TimerDue
+from engine.kernel.signals import Environment, InstanceFacts, Started, TimerDue
 from tests.kernel.play import MONDAY, compiled
 
 EVENT = """
@@ -79,9 +79,9 @@ def test_rated_step_comes_again_later_and_never_blocks() -> None:
         return MONDAY + timedelta(seconds=30) if len(asked) == 1 else None
 
     facts = InstanceFacts("i", "tried", 1, None, MONDAY)
-    first = advance(definition, None, facts, [Started({})], Lent(MONDAY, admit=admit))
+    first = advance(definition, None, facts, [Started({})], Environment(MONDAY, admit=admit))
     (wait,) = first.opened
     assert (wait.kind.value, wait.due_at) == ("timer", MONDAY + timedelta(seconds=30))
-    second = advance(definition, first.snapshot, facts, [TimerDue(wait.token)], Lent(MONDAY, admit=admit))
+    second = advance(definition, first.snapshot, facts, [TimerDue(wait.token)], Environment(MONDAY, admit=admit))
     assert [one.kind.value for one in second.opened] == ["call"]
     assert asked == [("bank", 1, 60.0)] * 2

@@ -65,7 +65,7 @@ class Machine(RuleBasedStateMachine):
     """Thirteen actions of the formal model, and those that people, clocks and accidents add."""
 
     make_world: ClassVar[Callable[[], World]]
-    """Lent by the test that runs the machine."""
+    """Environment by the test that runs the machine."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.kernel.effects import Wait
-from engine.kernel.signals import Happening, NamedSignal, TaskCompleted, TimerDue
+from engine.kernel.signals import Event, NamedSignal, TaskCompleted, TimerDue
 from engine.kernel.simulator.instance import Instance
 from tests.patterns.book import Pattern, Played, read_book
 
@@ -55,7 +55,7 @@ class Shuffled:
         self.played = Played(pattern.template)
         starts = [str(next(iter(acts[0]))) for acts in pattern.plays]
         self.played.act(self.chance.choice(starts))
-        self.gone: list[tuple[Instance, Happening]] = []
+        self.gone: list[tuple[Instance, Event]] = []
         self.values = _values(pattern)
 
     def run(self) -> None:
@@ -69,18 +69,18 @@ class Shuffled:
             self._answer(*self.chance.choice(sorted(waiting, key=lambda found: (found[0].facts.id, found[1].token))))
 
     def _answer(self, instance: Instance, wait: Wait) -> None:
-        happening = self._happening(wait)
-        if happening is None:
+        event = self._event(wait)
+        if event is None:
             return
-        self.played.world.send(instance, happening)
-        if not isinstance(happening, NamedSignal):
-            self.gone.append((instance, happening))
+        self.played.world.send(instance, event)
+        if not isinstance(event, NamedSignal):
+            self.gone.append((instance, event))
         for late, again in self.gone[-4:]:
             before = json.dumps(late.snapshot.to_json()) if late.snapshot else ""
             assert not self.played.world.send(late, again)
             assert before == (json.dumps(late.snapshot.to_json()) if late.snapshot else "")
 
-    def _happening(self, wait: Wait) -> Happening | None:
+    def _event(self, wait: Wait) -> Event | None:
         if wait.task is not None:
             outcome = self.chance.choice(wait.task.outcomes).name
             return TaskCompleted(wait.token, outcome, "bob", self.values.get(wait.step, {}))

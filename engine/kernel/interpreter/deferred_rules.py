@@ -27,10 +27,10 @@ def grant(machine: Machine) -> bool:
 
 def let_in(machine: Machine) -> bool:
     """Let the first go on that waited for a place under a throttle and was given one."""
-    if not machine.definition.has_throttles or machine.lent.has_place is None:
+    if not machine.definition.has_throttles or machine.environment.has_place is None:
         return False
     for frame in _held(machine, "throttle"):
-        if frame.place is not None and machine.lent.has_place(frame.n):
+        if frame.place is not None and machine.environment.has_place(frame.n):
             enter(machine, frame)
             return True
     return False

@@ -34,16 +34,16 @@ def let_go_on(machine: Machine, frame: Frame) -> None:
     machine.status = InstanceStatus.RUNNING if machine.error is None else InstanceStatus.INCIDENT
 
 
-def skip_step(machine: Machine, happening: StepSkipped) -> bool:
+def skip_step(machine: Machine, event: StepSkipped) -> bool:
     """Pass over a failed step, with an operator's values in place of its result where any are given."""
-    frame = stuck(machine, happening.run)
+    frame = stuck(machine, event.run)
     if frame is None:
         return False
     let_go_on(machine, frame)
-    remember_person(machine, frame.step, happening.by)
+    remember_person(machine, frame.step, event.by)
     note_operated(machine, frame)
-    if happening.output is None:
-        machine.end(frame, SKIPPED, reason=happening.reason)
+    if event.output is None:
+        machine.end(frame, SKIPPED, reason=event.reason)
     else:
-        stand_in(machine, frame, happening.output, happening.reason)
+        stand_in(machine, frame, event.output, event.reason)
     return True

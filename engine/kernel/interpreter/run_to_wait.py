@@ -1,6 +1,6 @@
 """Run a case until every live branch waits, or the case ends.
 
-`advance` is a function: definition, snapshot, happenings → a slice. It applies one happening after the other; after
+`advance` is a function: definition, snapshot, events → a slice. It applies one event after the other; after
 each it tells parents of their ended children, first in first out, until nobody is left to tell, then tries the late
 rules, until nothing moves. Everything a kind or an attribute means stands in tables; this loop knows none of them by
 name. What an author or a person can cause never raises here: it becomes the error of a step.
@@ -37,10 +37,10 @@ from engine.kernel.signals import (
     CancelCase,
     ChildEnded,
     Continue,
-    Happening,
+    Environment,
+    Event,
     InstanceFacts,
     Json,
-    Lent,
     NamedSignal,
     RetryDue,
     Started,
@@ -74,12 +74,12 @@ def advance(
     definition: Definition,
     snapshot: Snapshot | None,
     facts: InstanceFacts,
-    happenings: Sequence[Happening],
-    lent: Lent,
+    events: Sequence[Event],
+    environment: Environment,
 ) -> Slice:
-    """Apply happenings to a case and run it to its next waits."""
-    snapshot = snapshot or _before_the_first(facts, lent)
-    machine = Machine(definition, snapshot, facts, lent, RULES)
+    """Apply events to a case and run it to its next waits."""
+    snapshot = snapshot or _before_the_first(facts, environment)
+    machine = Machine(definition, snapshot, facts, environment, RULES)
     if machine.status is InstanceStatus.INCIDENT:
         machine.error = error_of_stuck(machine)
     if machine.queue:
@@ -88,32 +88,32 @@ def advance(
     more = _run(machine) if pending else False
     applied: list[bool] = []
     kept: list[bool] = []
-    for happening in happenings:
+    for event in events:
         if not more:
-            machine.now = machine.now if isinstance(happening, Continue) else lent.now
+            machine.now = machine.now if isinstance(event, Continue) else environment.now
         early = len(machine.early)
         told = len(machine.trace)
-        watch = watch_tasks(machine, happening)
+        watch = watch_tasks(machine, event)
         machine.made_before = machine.made
-        applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
+        applied.append(pending if isinstance(event, Continue) else _apply(machine, event))
         kept.append(len(machine.early) > early)
         more = _run(machine) or more
         if watch is not None and watch.undo(machine):
             applied[-1] = kept[-1] = False
-        if isinstance(happening, Continue):  # somebody may have been let in
+        if isinstance(event, Continue):  # somebody may have been let in
             applied[-1] = pending or len(machine.trace) > told
     bar_people(machine)
     machine.forget_names()  # names and machine hold each other: let go, or every slice waits for the garbage collector
     return _slice(machine, tuple(applied), tuple(kept), more and machine.status not in TERMINAL_INSTANCE)
 
 
-def _was_awaited(happening: Happening) -> bool:
-    """Tell whether a happening came from outside: from a person, the clock, a signal, a call, or a child that waited."""
-    return happening.waited if isinstance(happening, ChildEnded) else not isinstance(happening, (Started, Continue))
+def _was_awaited(event: Event) -> bool:
+    """Tell whether an event came from outside: from a person, the clock, a signal, a call, or a child that waited."""
+    return event.waited if isinstance(event, ChildEnded) else not isinstance(event, (Started, Continue))
 
 
-def _before_the_first(facts: InstanceFacts, lent: Lent) -> Snapshot:
-    return Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(lent.now), reference=facts.reference)
+def _before_the_first(facts: InstanceFacts, environment: Environment) -> Snapshot:
+    return Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(environment.now), reference=facts.reference)
 
 
 def _run(machine: Machine) -> bool:
@@ -209,25 +209,25 @@ def _look_if_stuck(machine: Machine) -> None:
     machine.status, machine.error = InstanceStatus.INCIDENT, error
 
 
-def _apply(machine: Machine, happening: Happening) -> bool:
-    """Apply one happening; answer false when it is stale."""
-    act = HAPPENINGS.get(type(happening))
+def _apply(machine: Machine, event: Event) -> bool:
+    """Apply one event; answer false when it is stale."""
+    act = HAPPENINGS.get(type(event))
     if act is None:
-        raise KernelError(f"unknown happening {type(happening).__name__}")
+        raise KernelError(f"unknown event {type(event).__name__}")
     if machine.status in TERMINAL_INSTANCE:
         return False
-    before, machine.waited = machine.waited, machine.waited or _was_awaited(happening)
-    applied = act(machine, happening)
+    before, machine.waited = machine.waited, machine.waited or _was_awaited(event)
+    applied = act(machine, event)
     machine.waited = machine.waited if applied else before
     return applied
 
 
-def _start(machine: Machine, happening: Started) -> bool:
+def _start(machine: Machine, event: Started) -> bool:
     if machine.next != 1:
         return False
     root = machine.new(0)
     root.step = ROOT
-    machine.start = copied(happening.input)
+    machine.start = copied(event.input)
     machine.attempt(root, lambda: _begin_case(machine, root))
     return True
 
@@ -247,9 +247,11 @@ def _read_head(machine: Machine, root: Frame) -> None:
         begin_reference(machine, head["reference"], machine.names(root))
 
 
-def reference_at_start(definition: Definition, facts: InstanceFacts, values: Json, lent: Lent) -> str | None:
+def reference_at_start(
+    definition: Definition, facts: InstanceFacts, values: Json, environment: Environment
+) -> str | None:
     """Say under which reference a case would begin; None where it would have none, or fail before."""
-    machine = Machine(definition, _before_the_first(facts, lent), facts, lent, RULES)
+    machine = Machine(definition, _before_the_first(facts, environment), facts, environment, RULES)
     root = machine.new(0)
     root.step = ROOT
     machine.start = copied(values)
@@ -265,16 +267,16 @@ def _leaf(machine: Machine, token: int, kind: WaitKind) -> Frame | None:
 
 
 def _answer(kind: WaitKind) -> Callable[[Machine, Any], bool]:
-    """Make the rule that hands a happening to the step whose wait it names."""
+    """Make the rule that hands an event to the step whose wait it names."""
 
-    def act(machine: Machine, happening: Any) -> bool:
-        leaf = _leaf(machine, happening.token, kind)
-        return leaf is not None and _hand_over(machine, machine.frames[leaf.p], leaf, happening)
+    def act(machine: Machine, event: Any) -> bool:
+        leaf = _leaf(machine, event.token, kind)
+        return leaf is not None and _hand_over(machine, machine.frames[leaf.p], leaf, event)
 
     return act
 
 
-def _hand_over(machine: Machine, frame: Frame, leaf: Frame, happening: Any) -> bool:
+def _hand_over(machine: Machine, frame: Frame, leaf: Frame, event: Any) -> bool:
     """Let a leaf ring if it watches, else let its step take the answer; false when the step will not have it."""
     if leaf.role is not None:
         machine.attempt(frame, lambda: DUE.get(str(leaf.role), ring)(machine, frame, leaf))
@@ -282,51 +284,51 @@ def _hand_over(machine: Machine, frame: Frame, leaf: Frame, happening: Any) -> b
     answered = KINDS[machine.step_of(frame).kind].answered
     assert answered is not None
     taken: list[Any] = []
-    machine.attempt(frame, lambda: taken.append(answered(machine, frame, leaf, happening)))
+    machine.attempt(frame, lambda: taken.append(answered(machine, frame, leaf, event)))
     return taken != [False]
 
 
-def _signal(machine: Machine, happening: NamedSignal) -> bool:
-    return deliver(machine, happening.name, happening.key, happening.payload, everyone=happening.all)
+def _signal(machine: Machine, event: NamedSignal) -> bool:
+    return deliver(machine, event.name, event.key, event.payload, everyone=event.all)
 
 
-def _claim(machine: Machine, happening: TaskClaimed) -> bool:
-    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+def _claim(machine: Machine, event: TaskClaimed) -> bool:
+    leaf = _leaf(machine, event.token, WaitKind.TASK)
     return leaf is not None and claimed(machine, leaf)
 
 
-def _release(machine: Machine, happening: TaskReleased) -> bool:
-    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+def _release(machine: Machine, event: TaskReleased) -> bool:
+    leaf = _leaf(machine, event.token, WaitKind.TASK)
     return leaf is not None and released(machine, leaf)
 
 
-def _skip_task(machine: Machine, happening: TaskSkipped) -> bool:
-    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+def _skip_task(machine: Machine, event: TaskSkipped) -> bool:
+    leaf = _leaf(machine, event.token, WaitKind.TASK)
     if leaf is None or "skip" not in machine.step_of(machine.frames[leaf.p]).body.get("allow", ()):
         return False
-    remember_person(machine, machine.frames[leaf.p].step, happening.by)
-    machine.end(machine.frames[leaf.p], SKIPPED, reason=happening.reason, how=Closing.SKIPPED)
+    remember_person(machine, machine.frames[leaf.p].step, event.by)
+    machine.end(machine.frames[leaf.p], SKIPPED, reason=event.reason, how=Closing.SKIPPED)
     return True
 
 
-def _cancel_case(machine: Machine, happening: CancelCase) -> bool:
+def _cancel_case(machine: Machine, event: CancelCase) -> bool:
     root = machine.root if machine.frames else machine.new(0)
     root.step = ROOT
     machine.status, machine.error = InstanceStatus.RUNNING, None
-    machine.outcome = happening.outcome
-    machine.end(root, CANCELLED, reason=happening.reason)
+    machine.outcome = event.outcome
+    machine.end(root, CANCELLED, reason=event.reason)
     return True
 
 
-def _retry_step(machine: Machine, happening: StepRetried) -> bool:
-    frame = stuck(machine, happening.run)
+def _retry_step(machine: Machine, event: StepRetried) -> bool:
+    frame = stuck(machine, event.run)
     if frame is None:
         return False
     let_go_on(machine, frame)
-    if happening.input is not None:
-        remember_person(machine, frame.step, happening.by)
+    if event.input is not None:
+        remember_person(machine, frame.step, event.by)
         note_operated(machine, frame)
-        edit(machine, frame, happening.input)
+        edit(machine, frame, event.input)
     if frame.step == ROOT:
         machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
     else:
@@ -357,9 +359,9 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     CancelCase: _cancel_case,
     StepRetried: _retry_step,
     StepSkipped: skip_step,
-    Continue: lambda machine, happening: False,
+    Continue: lambda machine, event: False,
 }
-"""What each happening does; it answers whether it was applied or stale."""
+"""What each event does; it answers whether it was applied or stale."""
 
 
 def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], more: bool) -> Slice:

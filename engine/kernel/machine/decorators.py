@@ -54,7 +54,7 @@ def decorate_result(machine: "Machine", step: Step, value: Json) -> Json:
 
 
 def _lent(machine: "Machine", step: Step) -> list[tuple[str, Decorator]]:
-    lend = machine.lent.decorator
+    lend = machine.environment.decorator
     found = [(name, lend(name) if lend is not None else None) for name in step.spec["decorators"]]
     missing = [name for name, one in found if one is None]
     if missing:

@@ -14,7 +14,7 @@ from engine.kernel.effects import BarPeople, ErrorRecord, WaitKind
 from engine.kernel.machine.machine import Machine
 from engine.kernel.machine.messages import Checkpoint
 from engine.kernel.program import Definition, Step
-from engine.kernel.signals import Happening, NamedSignal, StepRetried, StepSkipped
+from engine.kernel.signals import Event, NamedSignal, StepRetried, StepSkipped
 from engine.kernel.snapshot import Frame, Snapshot
 from engine.kernel.timing.periods import spell_moment
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
@@ -109,10 +109,10 @@ GIVEN_UP = frozenset({InstanceStatus.CANCELLED, InstanceStatus.FAILED})
 """Ends of a case that decide nothing in place of its tasks."""
 
 
-def watch_tasks(machine: Machine, happening: Happening) -> TaskWatch | None:
+def watch_tasks(machine: Machine, event: Event) -> TaskWatch | None:
     """Look at the open tasks that bar whoever sends a signal or operates, before that is applied."""
-    names = (getattr(happening, "by", None) or "").split() if isinstance(happening, WAYS_PAST) else ()
-    if isinstance(happening, StepRetried) and happening.input is None:
+    names = (getattr(event, "by", None) or "").split() if isinstance(event, WAYS_PAST) else ()
+    if isinstance(event, StepRetried) and event.input is None:
         return None  # the same once more: what it withdraws it opens again
     if not names or not machine.definition.four_eyes or machine.status in TERMINAL_INSTANCE:
         return None

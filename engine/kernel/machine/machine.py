@@ -32,7 +32,7 @@ from engine.kernel.machine.messages import Checkpoint, Ended
 from engine.kernel.machine.size_limits import Scales, weight_of
 from engine.kernel.machine.wait_descriptions import shown_child, shown_wait
 from engine.kernel.program import Definition
-from engine.kernel.signals import InstanceFacts, Json, Lent
+from engine.kernel.signals import Environment, InstanceFacts, Json
 from engine.kernel.snapshot import Frame, Snapshot, copied
 from engine.kernel.timing.periods import parse_moment, spell_moment
 from engine.kernel.transitions import InstanceStatus, StepStatus
@@ -67,13 +67,13 @@ class Machine(Tree):
     """One slice's own copy of the case, and what it asks the world to do."""
 
     def __init__(
-        self, definition: Definition, snapshot: Snapshot, facts: InstanceFacts, lent: Lent, rules: Rules
+        self, definition: Definition, snapshot: Snapshot, facts: InstanceFacts, environment: Environment, rules: Rules
     ) -> None:
         self.definition = definition
         self.facts = facts
-        self.lent = lent
+        self.environment = environment
         self.rules = rules
-        self.now = lent.now
+        self.now = environment.now
         self._names: dict[int, Names] = {}
         self._load(snapshot)
         self.output: Json = None
@@ -83,7 +83,7 @@ class Machine(Tree):
         self.made = 0
         self.made_before = 0
         """What had been made when the act under way began: a step, or what follows from one."""
-        self.scales = Scales(lent.weight, lent.largest)
+        self.scales = Scales(environment.weight, environment.largest)
         self.opened: dict[int, Wait] = {}
         self.closed: list[ClosedWait] = []
         self.effects: list[Effect] = []
@@ -202,9 +202,9 @@ class Machine(Tree):
     @property
     def is_spent(self) -> bool:
         """Tell whether this slice has done what it may."""
-        lent = self.lent
-        done = self.steps_run >= lent.max_steps or self.made > lent.max_made or self.scales.is_loaded
-        return done or (lent.stop is not None and bool(lent.stop()))
+        environment = self.environment
+        done = self.steps_run >= environment.max_steps or self.made > environment.max_made or self.scales.is_loaded
+        return done or (environment.stop is not None and bool(environment.stop()))
 
     def spend(self, made: int) -> None:
         """Count the size of a value; one act that makes too many fails, many acts stop the slice early."""
@@ -218,7 +218,7 @@ class Machine(Tree):
 
     def _weight(self) -> int:
         """Return how large the case is now."""
-        return weight_of(self.snapshot().to_json(), self.lent.largest)
+        return weight_of(self.snapshot().to_json(), self.environment.largest)
 
     # what became of steps
 

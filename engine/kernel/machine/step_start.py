@@ -100,7 +100,9 @@ def _mutex(machine: Machine, frame: Frame, step: Step) -> bool:
 def _throttle(machine: Machine, frame: Frame, step: Step) -> bool:
     """Ask for a place under the key and wait in line for it, unless a step has one that this one runs inside."""
     key = _key(machine, frame, step, "throttle")
-    if machine.lent.has_place is None or any(found.place and found.place[0] == key for found in machine.upward(frame)):
+    if machine.environment.has_place is None or any(
+        found.place and found.place[0] == key for found in machine.upward(frame)
+    ):
         return True
     frame.place = [key, step.spec["throttle"]["limit"]]
     hold(machine, frame, "throttle")
@@ -120,7 +122,7 @@ def _rate_limit(machine: Machine, frame: Frame, step: Step) -> bool:
     """Ask whether the step may go on now; over the limit it comes again later."""
     spec, key = step.spec["rate_limit"], _key(machine, frame, step, "rate_limit")
     seconds = period_of(spec["per"].of(machine.names(frame)), "rate_limit.per").length.total_seconds()
-    again = machine.lent.admit(key, spec["limit"], seconds) if machine.lent.admit is not None else None
+    again = machine.environment.admit(key, spec["limit"], seconds) if machine.environment.admit is not None else None
     if again is not None:
         hold(machine, frame, "rate_limit")
         machine.wait(frame, WaitKind.TIMER, due=again, role="rate_limit")
@@ -234,7 +236,7 @@ def later_at_work(machine: Machine, value: Json, what: str, calendar: str | None
     """Say when a computed duration is over on a business calendar; without one, on any calendar."""
     if calendar is None:
         return later(machine, value, what)
-    found = machine.lent.calendar(calendar) if machine.lent.calendar is not None else None
+    found = machine.environment.calendar(calendar) if machine.environment.calendar is not None else None
     if found is None:
         raise StepError(ErrorClass.DEFINITION, "no_calendar", f"{what}: there is no calendar `{calendar}`")
     period_of(value, what)

@@ -81,10 +81,10 @@ def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> Non
     _tell_engine(play, instance, TaskClaimed(task.wait.token, person.name))
 
 
-def _tell_engine(play: "Play", instance: Instance, happening: TaskClaimed | TaskReleased) -> None:
+def _tell_engine(play: "Play", instance: Instance, event: TaskClaimed | TaskReleased) -> None:
     """Let a claim or release move the case, where its definition picks among offers by that."""
     if instance.definition.claims_decide:
-        play.world.send(instance, happening)
+        play.world.send(instance, event)
 
 
 def _act_release(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from engine.kernel.signals import CallFailed, CallSucceeded, Happening, Json
+from engine.kernel.signals import CallFailed, CallSucceeded, Event, Json
 from engine.kernel.steps.graphql_response import read_answer
 
 _RETRIED_STATUS = frozenset({408, 425, 429})
 
 
-def answered(token: int, transport: str, answer: Mapping[str, Json]) -> Happening:
+def answered(token: int, transport: str, answer: Mapping[str, Json]) -> Event:
     """Turn what a test says of a call into what the transport would have said."""
     if "error" in answer:
         code = str(answer.get("code", answer["error"]))
@@ -20,7 +20,7 @@ def answered(token: int, transport: str, answer: Mapping[str, Json]) -> Happenin
     return _answered_graphql(token, answer) if transport == "graphql" else _answered_http(token, answer)
 
 
-def _answered_graphql(token: int, answer: Mapping[str, Json]) -> Happening:
+def _answered_graphql(token: int, answer: Mapping[str, Json]) -> Event:
     """Take `data` and `errors` as the body that they would stand in; none given: success, empty."""
     body = {key: answer[key] for key in ("data", "errors") if key in answer} or answer.get("body") or {"data": {}}
     said = _answered_http(token, {**answer, "body": body})
@@ -34,7 +34,7 @@ def _answered_graphql(token: int, answer: Mapping[str, Json]) -> Happening:
     return CallSucceeded(token, read.value)
 
 
-def _answered_http(token: int, answer: Mapping[str, Json]) -> Happening:
+def _answered_http(token: int, answer: Mapping[str, Json]) -> Event:
     status = int(answer.get("status", 200))
     value = {"status": status, "headers": answer.get("headers", {}), "body": answer.get("body", {})}
     if status < 400:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from engine.kernel.effects import Closing, MakeCall, OpenTask, Slice, StepRun, Wait, WaitKind
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.program import Definition
-from engine.kernel.signals import Happening, InstanceFacts, Json
+from engine.kernel.signals import Event, InstanceFacts, Json
 from engine.kernel.simulator.naming import Place, names_at
 from engine.kernel.simulator.people import choose_assignee
 from engine.kernel.snapshot import Snapshot
@@ -83,7 +83,7 @@ class Instance:
         self.waits: dict[int, Wait] = {}
         self.opened_at: dict[int, datetime] = {}
         self.input: Json = None
-        self.held: list[Happening] = []
+        self.held: list[Event] = []
         """What came while it stood still."""
         self.tasks: dict[int, Task] = {}
         self.trace: list[StepRun] = []
@@ -97,9 +97,9 @@ class Instance:
         self.outcome: str | None = None
         self.error: Json = None
 
-    def send(self, happening: Happening) -> Slice:
-        """Apply one happening and take in what came of it."""
-        found = advance(self.definition, self.snapshot, self.facts, [happening], self.world.lend(self))
+    def send(self, event: Event) -> Slice:
+        """Apply one event and take in what came of it."""
+        found = advance(self.definition, self.snapshot, self.facts, [event], self.world.lend(self))
         self.world.budget.spend(found)
         self.snapshot = self.world.stored(found.snapshot)
         self._take_in(found)

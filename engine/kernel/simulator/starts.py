@@ -32,7 +32,7 @@ LONGEST_CHAIN = 60
 """How many cases of a simulation may start one another without a wait in between."""
 
 
-class Births:
+class ChildStarts:
     """Who may begin in a world, and when."""
 
     def __init__(self, world: "World") -> None:

@@ -29,9 +29,9 @@ from engine.kernel.signals import (
     CancelCase,
     ChildEnded,
     Continue,
-    Happening,
+    Environment,
+    Event,
     Json,
-    Lent,
     NamedSignal,
     RetryDue,
     StepRetried,
@@ -47,7 +47,7 @@ from engine.kernel.simulator.environment import Budget, Lending, OverBudget, Pla
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.naming import most_exact
 from engine.kernel.simulator.people import Person, Refused, everybody_in, may_act, people_inside, read_people
-from engine.kernel.simulator.starts import Births
+from engine.kernel.simulator.starts import ChildStarts
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.timing.calendars import Calendar
 from engine.kernel.timing.periods import parse_moment, parse_period, spell_moment
@@ -79,9 +79,9 @@ class World:
         self.strangers: dict[str, Person] = {}
         """Those of whom the test says nothing, once one of them has acted."""
         self.instances: list[Instance] = []
-        self.beginning = Births(self)
-        self.births: deque[tuple[Instance, Happening]] = deque()
-        self.pending: deque[tuple[Instance, Happening]] = deque()
+        self.beginning = ChildStarts(self)
+        self.births: deque[tuple[Instance, Event]] = deque()
+        self.pending: deque[tuple[Instance, Event]] = deque()
         self.on_their_way: list[tuple[Instance, int]] = []
         """Which waits have a signal by key that is still to be delivered."""
         self.kept: list[tuple[str, str, Json, datetime, str | None]] = []
@@ -100,9 +100,9 @@ class World:
         self.ids += 1
         return _case_id(self.now, self.ids)
 
-    def lend(self, instance: Instance | None = None) -> Lent:
+    def lend(self, instance: Instance | None = None) -> Environment:
         """Lend the kernel what the platform would lend it, under the simulation's clock and within its budget."""
-        return Lent(
+        return Environment(
             self.now,
             max_steps=self.budget.steps_left,
             max_made=self.budget.made_left,
@@ -130,9 +130,9 @@ class World:
         self.settle()
         return instance
 
-    def send(self, instance: Instance, happening: Happening) -> bool:
-        """Apply a happening, then everything that follows from it at once; answer whether it was applied."""
-        applied = self._turn(instance, happening)
+    def send(self, instance: Instance, event: Event) -> bool:
+        """Apply an event, then everything that follows from it at once; answer whether it was applied."""
+        applied = self._turn(instance, event)
         self.settle()
         return applied
 
@@ -146,13 +146,13 @@ class World:
             self._turn(*(self.births or self.pending).popleft())
         self.on_their_way.clear()
 
-    def _turn(self, instance: Instance, happening: Happening) -> bool:
+    def _turn(self, instance: Instance, event: Event) -> bool:
         if instance.is_over:
             return False
-        if instance.status is InstanceStatus.INCIDENT and not isinstance(happening, _MOVES_ANYTHING):
-            instance.held.append(happening)
+        if instance.status is InstanceStatus.INCIDENT and not isinstance(event, _MOVES_ANYTHING):
+            instance.held.append(event)
             return False
-        found = instance.send(happening)
+        found = instance.send(event)
         self.barred = found.barred
         for effect in found.effects:
             self._carry_out(instance, effect)
@@ -261,9 +261,9 @@ class World:
             raise Refused("status", f"the case is {instance.status.value}")
         return self.operate(instance, NamedSignal(name, None, payload, by=by))
 
-    def operate(self, instance: Instance, happening: Happening) -> bool:
+    def operate(self, instance: Instance, event: Event) -> bool:
         """Let somebody move a case otherwise than by an answer; refuse it where four eyes keep them from what it ends."""
-        applied = self._turn(instance, happening)
+        applied = self._turn(instance, event)
         if self.barred:
             raise Refused("four_eyes", "somebody else must do this")
         self.settle()

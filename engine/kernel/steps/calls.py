@@ -33,7 +33,7 @@ def _call(machine: Machine, frame: Frame, step: Step) -> None:
     frame.sent_as = frame.sent_as or key_of_call(machine, frame, step)
     call = describe_call(machine, frame, step, frame.sent_as, edited(frame) or {})
     machine.note_input(frame, call.request)
-    answer = machine.lent.perform(call, step.id) if machine.lent.perform is not None else None
+    answer = machine.environment.perform(call, step.id) if machine.environment.perform is not None else None
     if answer is not None:
         ANSWERS[type(answer)](machine, frame, answer)
         return
@@ -78,24 +78,22 @@ def _seconds_left(machine: Machine, frame: Frame) -> float | None:
     return None if whole is None else (parse_moment(str(whole.due)) - machine.now).total_seconds()
 
 
-def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: CallSucceeded | CallFailed) -> None:
+def _answered(machine: Machine, frame: Frame, leaf: Frame, event: CallSucceeded | CallFailed) -> None:
     machine.close(leaf, Closing.ANSWERED)
-    ANSWERS[type(happening)](machine, frame, happening)
+    ANSWERS[type(event)](machine, frame, event)
 
 
-def _succeeded(machine: Machine, frame: Frame, happening: CallSucceeded) -> None:
-    machine.finish(frame, COMPLETED, happening.value)
+def _succeeded(machine: Machine, frame: Frame, event: CallSucceeded) -> None:
+    machine.finish(frame, COMPLETED, event.value)
 
 
-def _failed(machine: Machine, frame: Frame, happening: CallFailed) -> None:
+def _failed(machine: Machine, frame: Frame, event: CallFailed) -> None:
     """Fail the step; a late attempt that comes back when the step's own time is over is that, whichever is told first."""
     whole, left = watch_named(machine, frame, "timeout"), _seconds_left(machine, frame)
-    if happening.error_class == ErrorClass.TIMEOUT and whole is not None and left is not None and left <= 0:
+    if event.error_class == ErrorClass.TIMEOUT and whole is not None and left is not None and left <= 0:
         time_out(machine, frame, whole)
         return
-    error = ErrorRecord(
-        happening.error_class, happening.code, happening.message, frame.step, frame.attempt, copied(happening.value)
-    )
+    error = ErrorRecord(event.error_class, event.code, event.message, frame.step, frame.attempt, copied(event.value))
     machine.finish(frame, FAILED, error=error)
 
 

@@ -41,7 +41,7 @@ def _so_far(machine: Machine, frame: Frame, step: Step) -> Json:
 
 def allow_birth(machine: Machine, *, own_life: bool) -> None:
     """Fail the step where one more instance may not be started: nothing begets without end."""
-    refuse = machine.lent.refuse_birth
+    refuse = machine.environment.refuse_birth
     refusal = refuse(own_life, machine.waited) if refuse is not None else None
     if refusal is not None:
         raise StepError(ErrorClass.DEFINITION, *refusal)
@@ -60,31 +60,31 @@ def unfit_input(name: str, problem: FieldError) -> str:
 
 
 def _new_id(machine: Machine, number: int) -> str | None:
-    return str(machine.lent.new_id(number)) if machine.lent.new_id is not None else None
+    return str(machine.environment.new_id(number)) if machine.environment.new_id is not None else None
 
 
-def _ended(machine: Machine, frame: Frame, leaf: Frame, happening: ChildEnded) -> None:
+def _ended(machine: Machine, frame: Frame, leaf: Frame, event: ChildEnded) -> None:
     """Take what came of the child: its output, or its error as the step's own."""
     machine.close(leaf, Closing.ANSWERED)
-    for name, at in happening.people.items():
+    for name, at in event.people.items():
         remember_person(machine, frame.step, name, at)
-    if happening.operated:
+    if event.operated:
         note_operated(machine, frame)
-    if happening.status == "completed":
-        output = happening.output if isinstance(happening.output, dict) else {"output": happening.output}
-        value = {**copied(output), "outcome": happening.outcome, "instance": happening.instance}
+    if event.status == "completed":
+        output = event.output if isinstance(event.output, dict) else {"output": event.output}
+        value = {**copied(output), "outcome": event.outcome, "instance": event.instance}
         machine.finish(frame, COMPLETED, value)
     else:
-        machine.finish(frame, FAILED, error=_error(frame, happening))
+        machine.finish(frame, FAILED, error=_error(frame, event))
 
 
-def _error(frame: Frame, happening: ChildEnded) -> ErrorRecord:
-    if happening.status == "cancelled":
+def _error(frame: Frame, event: ChildEnded) -> ErrorRecord:
+    if event.status == "cancelled":
         return ErrorRecord(ErrorClass.BUSINESS.value, "cancelled", "the child was cancelled", frame.step, frame.attempt)
-    found = happening.error if isinstance(happening.error, dict) else {}
+    found = event.error if isinstance(event.error, dict) else {}
     return ErrorRecord(
-        found.get("class", ErrorClass.BUSINESS.value), found.get("code", happening.status),
-        found.get("message", "the child failed"), frame.step, frame.attempt, copied(happening.error),
+        found.get("class", ErrorClass.BUSINESS.value), found.get("code", event.status),
+        found.get("message", "the child failed"), frame.step, frame.attempt, copied(event.error),
     )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def _fill(machine: Machine, frame: Frame, step: Step, then: str) -> bool:
     count: Any = frame.more
     if "filling" in count:
         return False
-    most = count["m"] + max(LEAST_PORTION, min(PORTION, machine.lent.max_steps))
+    most = count["m"] + max(LEAST_PORTION, min(PORTION, machine.environment.max_steps))
     while count["todo"] and count["live"] < step.body["limit"] and frame.n in machine.frames:
         number, item, *names = count["todo"].pop(0)
         count["m"] += 1

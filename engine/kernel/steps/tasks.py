@@ -147,26 +147,26 @@ def _by(result: Json) -> str | None:
     return result.get("by") if isinstance(result, dict) else None
 
 
-def _answered(machine: Machine, frame: Frame, leaf: Frame, happening: TaskCompleted) -> bool:
+def _answered(machine: Machine, frame: Frame, leaf: Frame, event: TaskCompleted) -> bool:
     """Take a person's answer: the task's only one, or one of several."""
     step = machine.step_of(frame)
-    answer = _record(machine, happening)
+    answer = _record(machine, event)
     if "complete_when" in step.body:
         return _one_of_several(machine, frame, leaf, answer)
-    remember_person(machine, step.id, happening.by)
+    remember_person(machine, step.id, event.by)
     _receive(machine, answer)
     machine.close(leaf, Closing.ANSWERED)
     machine.finish(frame, COMPLETED, answer)
     return True
 
 
-def _record(machine: Machine, happening: TaskCompleted) -> dict[str, Json]:
+def _record(machine: Machine, event: TaskCompleted) -> dict[str, Json]:
     return {
-        **happening.values,
-        "outcome": happening.outcome,
-        "by": happening.by,
+        **event.values,
+        "outcome": event.outcome,
+        "by": event.by,
         "at": spell_moment(machine.now),
-        "comment": happening.comment,
+        "comment": event.comment,
         "expired": False,
     }
 
@@ -210,8 +210,8 @@ def _asked(machine: Machine, frame: Frame) -> set[str]:
     """Name everybody who may answer now: the people named and the roles' active members, but for whom four eyes bar."""
     step, names = machine.step_of(frame), machine.names(frame)
     found, roles = set(_people(step.body, "users", names)), _people(step.body, "roles", names)
-    if roles and machine.lent.members is not None:
-        found |= set(machine.lent.members(roles, step.body.get("min_level", 4)))
+    if roles and machine.environment.members is not None:
+        found |= set(machine.environment.members(roles, step.body.get("min_level", 4)))
     return found - set(barred(machine.definition, machine.people, machine.facts.started_by, step))
 
 

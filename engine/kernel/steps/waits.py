@@ -23,7 +23,7 @@ def _wait(machine: Machine, frame: Frame, step: Step) -> None:
         machine.wait(frame, WaitKind.SIGNAL, role="reschedule", side=True, name=step.body["reschedule"]["signal"])
 
 
-def _rang(machine: Machine, frame: Frame, leaf: Frame, _happening: TimerDue) -> None:
+def _rang(machine: Machine, frame: Frame, leaf: Frame, _event: TimerDue) -> None:
     machine.close(leaf, Closing.ANSWERED)
     machine.finish(frame, COMPLETED)
 

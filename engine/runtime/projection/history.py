@@ -55,8 +55,8 @@ def acts(stage: Stage) -> Iterator[Act]:
     if stage.is_birth:
         yield Act("start_workflow", new={"input": stage.loaded.input, "reference": stage.result.reference})
     for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
-        if applied and isinstance(delivery.happening, TaskCompleted):
-            yield _task_completed(stage, delivery.happening)
+        if applied and isinstance(delivery.event, TaskCompleted):
+            yield _task_completed(stage, delivery.event)
     yield from _closed_tasks(stage)
     for entry in stage.result.trace:
         yield _step_act(stage, entry)
@@ -71,7 +71,7 @@ def acts(stage: Stage) -> Iterator[Act]:
 
 def _cause(stage: Stage) -> str:
     """Return the reason that an operator gave, if an operator ended it."""
-    given = [delivery.happening.reason for delivery in stage.deliveries if isinstance(delivery.happening, CancelCase)]
+    given = [delivery.event.reason for delivery in stage.deliveries if isinstance(delivery.event, CancelCase)]
     return given[0] or "" if given else ""
 
 
@@ -87,9 +87,9 @@ def _task_completed(stage: Stage, completed: TaskCompleted) -> Act:
 def _closed_tasks(stage: Stage) -> Iterator[Act]:
     """Tell the tasks that closed without an answer: withdrawn, expired or skipped."""
     answered = {
-        delivery.happening.token
+        delivery.event.token
         for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True)
-        if applied and isinstance(delivery.happening, TaskCompleted)
+        if applied and isinstance(delivery.event, TaskCompleted)
     }
     for closed in stage.result.closed:
         if closed.kind is WaitKind.TASK and closed.token not in answered:

@@ -52,13 +52,13 @@ def add_closed(stage: Stage) -> None:
 
 
 def _end_effect(stage: Stage, closed: ClosedWait, delivery: Delivery | None) -> None:
-    happening = delivery.happening if delivery else None
+    event = delivery.event if delivery else None
     status, result = "withdrawn", None
-    if isinstance(happening, CallSucceeded):
-        status, result = "succeeded", happening.value
-    elif isinstance(happening, CallFailed):
+    if isinstance(event, CallSucceeded):
+        status, result = "succeeded", event.value
+    elif isinstance(event, CallFailed):
         status = "failed"
-        result = {"class": happening.error_class, "code": happening.code, "message": happening.message}
+        result = {"class": event.error_class, "code": event.code, "message": event.message}
     stage.batch.add(
         "ended_effects",
         {

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from engine.audit.chain import Act, Chain
 from engine.kernel.effects import Slice
-from engine.kernel.signals import ChildEnded, Happening, InstanceFacts, SignalType
+from engine.kernel.signals import ChildEnded, Event, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models.base import NEVER as NEVER
@@ -52,9 +52,9 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One happening on its way into an instance: the signal it came by, and who caused it."""
+    """One event on its way into an instance: the signal it came by, and who caused it."""
 
-    happening: Happening
+    event: Event
     type: SignalType | None
     """None for an operator's act: it comes by no signal and leaves no receipt, only its audit."""
     signal_id: UUID

@@ -37,29 +37,29 @@ def close_task(stage: Stage, closed: ClosedWait, delivery: Delivery | None) -> N
         "completed_at": stage.now,
         "completed_by_name": "",
     }
-    if delivery and isinstance(delivery.happening, TaskCompleted):
-        row |= _answer(stage, delivery.happening, delivery.actor)
+    if delivery and isinstance(delivery.event, TaskCompleted):
+        row |= _answer(stage, delivery.event, delivery.actor)
     stage.batch.add("closed_tasks", row)
     actor = delivery.actor if delivery else stage.actor
-    event = _event(stage, status, actor, new={"outcome": row.get("outcome")} if row.get("outcome") else None)
-    stage.batch.add("closing_events", event | {"token": closed.token, "cause": _cause(delivery)})
+    entry = _event(stage, status, actor, new={"outcome": row.get("outcome")} if row.get("outcome") else None)
+    stage.batch.add("closing_events", entry | {"token": closed.token, "cause": _cause(delivery)})
 
 
 def note_answers(stage: Stage) -> None:
     """Note each answer to a task that goes on: several people answer it, and not all have."""
     closed = {closed.token for closed in stage.result.closed}
     for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
-        happening = delivery.happening
-        if applied and isinstance(happening, TaskCompleted) and happening.token not in closed:
-            place = {"instance_id": stage.instance_id, "token": happening.token}
+        event = delivery.event
+        if applied and isinstance(event, TaskCompleted) and event.token not in closed:
+            place = {"instance_id": stage.instance_id, "token": event.token}
             stage.batch.add("answered_tasks", place | {"name": delivery.actor.name})
-            new = {"outcome": happening.outcome, "values": dict(happening.values), "comment": happening.comment}
-            event = _event(stage, "answered", delivery.actor, new=new)
-            stage.batch.add("answering_events", event | {"token": happening.token})
+            new = {"outcome": event.outcome, "values": dict(event.values), "comment": event.comment}
+            entry = _event(stage, "answered", delivery.actor, new=new)
+            stage.batch.add("answering_events", entry | {"token": event.token})
 
 
 def _cause(delivery: Delivery | None) -> str:
-    return delivery.happening.reason if delivery and isinstance(delivery.happening, TaskSkipped) else ""
+    return delivery.event.reason if delivery and isinstance(delivery.event, TaskSkipped) else ""
 
 
 def _answer(stage: Stage, completed: TaskCompleted, actor: Actor) -> Row:
@@ -81,8 +81,8 @@ def open_task(stage: Stage, wait: Wait, task: OpenTask) -> UUID:
     stage.batch.extend("new_candidates", _candidates(stage, task, task_id))
     stage.batch.add("new_events", _event(stage, "created", stage.actor) | {"task_id": task_id})
     if task.assignee:
-        event = _event(stage, "assigned", stage.actor, new={"assignee": task.assignee})
-        stage.batch.add("new_events", event | {"task_id": task_id})
+        entry = _event(stage, "assigned", stage.actor, new={"assignee": task.assignee})
+        stage.batch.add("new_events", entry | {"task_id": task_id})
     return task_id
 
 

@@ -21,7 +21,7 @@ from engine.models.status_labels import status_word
 from engine.runtime import coordinator
 from engine.runtime.concurrency_limits import admit_waiting, has_place, is_limited, queue_newborn, refuses_at_limit
 from engine.runtime.coordinator import Advanced
-from engine.runtime.cross_instance import newborn
+from engine.runtime.cross_instance import new_instance
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.locked_reads import version_to_start
 from engine.runtime.projection import NEVER, Delivery
@@ -99,7 +99,7 @@ def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, referenc
     if refuses_at_limit(version):
         raise Conflict(_("As many instances run as are allowed at once. Try again later."), code="limit")
     name, now = version.template.name, database_now()
-    born = newborn(version, name, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
+    born = new_instance(version, name, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
     given = replace(born, facts=replace(born.facts, reference=reference))
     queue_newborn(coordinator.with_reference(given), actor=actor)
     admit_waiting(version.tenant_id, version.template_id)

@@ -21,7 +21,7 @@ from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.machine.edited_input import can_be_edited
-from engine.kernel.signals import Happening, SignalType, StepRetried, StepSkipped
+from engine.kernel.signals import Event, SignalType, StepRetried, StepSkipped
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
 from engine.runtime import coordinator
@@ -154,8 +154,8 @@ def _failed_run(instance: Instance, step: str | None) -> int | None:
     return failed
 
 
-def _repair(actor: Actor, instance: Instance, happening: Happening) -> Instance:
-    delivery = Delivery(happening, None, uuid7(), actor, queued=False)
+def _repair(actor: Actor, instance: Instance, event: Event) -> Instance:
+    delivery = Delivery(event, None, uuid7(), actor, queued=False)
     inside = barred_inside(actor, instance)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
     refuse_barred(actor, instance, advanced, inside)

@@ -81,8 +81,8 @@ def send_signal(
                 f"This instance is {instance.status}: it takes no signals until it runs again.", instance
             )
         return _hold(actor, instance, name, payload, receipt_id, content)
-    happening = NamedSignal(name, None, payload, by=actor.sender)
-    delivery = Delivery(happening, SignalType.EXTERNAL_SIGNAL, receipt_id, actor, queued=False, content=content)
+    event = NamedSignal(name, None, payload, by=actor.sender)
+    delivery = Delivery(event, SignalType.EXTERNAL_SIGNAL, receipt_id, actor, queued=False, content=content)
     inside = barred_inside(actor, instance)
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
     refuse_barred(actor, instance, advanced, inside)

@@ -107,10 +107,10 @@ def note_claim(batch: Batch, held: HeldTask) -> Chain:
     return chain
 
 
-def tell_engine(actor: Actor, task: Task, happening: TaskClaimed | TaskReleased) -> None:
+def tell_engine(actor: Actor, task: Task, event: TaskClaimed | TaskReleased) -> None:
     """Let a claim or release move the instance, where its definition picks among offers by that."""
     if definition_of(task.version_id).claims_decide:
-        delivery = Delivery(happening, None, uuid7(), actor, token=task.token, queued=False)
+        delivery = Delivery(event, None, uuid7(), actor, token=task.token, queued=False)
         coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
 
 

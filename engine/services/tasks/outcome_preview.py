@@ -12,7 +12,7 @@ from engine import access
 from engine.kernel.effects import ChangeTask, OpenTask, Slice, TellPeople, WaitKind
 from engine.kernel.forms import fill_defaults
 from engine.kernel.interpreter.run_to_wait import advance
-from engine.kernel.signals import Happening, Json, Lent, TaskCompleted, TimerDue
+from engine.kernel.signals import Environment, Event, Json, TaskCompleted, TimerDue
 from engine.kernel.snapshot import copied
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Task, Wait
@@ -103,9 +103,9 @@ def _timers(task: Task) -> Sequence[tuple[int, datetime]]:
     return [(token, due) for token, due in timers if due is not None]
 
 
-def _ahead(loaded: Loaded, task: Task, happening: Happening, now: datetime) -> Ahead:
-    lent = Lent(now=now, calendar=lambda name: calendar_named(loaded.tenant_id, name))
-    result = advance(definition_of(loaded.version_id), loaded.snapshot, loaded.facts, [happening], lent)
+def _ahead(loaded: Loaded, task: Task, event: Event, now: datetime) -> Ahead:
+    environment = Environment(now=now, calendar=lambda name: calendar_named(loaded.tenant_id, name))
+    result = advance(definition_of(loaded.version_id), loaded.snapshot, loaded.facts, [event], environment)
     if not any(result.applied) or result.status is InstanceStatus.INCIDENT:
         return Ahead(known=False)
     return Ahead(

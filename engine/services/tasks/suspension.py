@@ -97,8 +97,8 @@ def skip_task(*, actor: Actor, task_id: UUID, reason: str) -> CompletedTask:
     if not reason.strip():
         message = _("Say why: the reason is kept with the task.")
         raise Invalid(message, [FieldError("reason", "required", message)])
-    happening = TaskSkipped(task.token, actor.name, reason)
-    delivery = Delivery(happening, None, uuid7(), actor, token=task.token, queued=False)
+    event = TaskSkipped(task.token, actor.name, reason)
+    delivery = Delivery(event, None, uuid7(), actor, token=task.token, queued=False)
     coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
     task.refresh_from_db()
     return CompletedTask(task, instance_now(task.instance_id), next_tasks(actor, task.instance_id))
