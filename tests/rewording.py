@@ -30,6 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--reworded", action="store_true", help="let the product speak in other words")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what tests the sentences themselves."""
+    if config.getoption("--reworded"):
+        kept = [item for item in items if item.get_closest_marker("wording") is None]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
 @pytest.fixture(scope="session", autouse=True)
 def other_words(request: pytest.FixtureRequest) -> Any:
     """Reword what the product says in the whole run, where that is asked for."""

@@ -163,3 +163,9 @@ def outcome(name: str) -> str:
 def label(key: str) -> str:
     """Write a key or a role's name in words."""
     return naming.label_of(key)
+
+
+@register.filter
+def codes(errors: Any) -> str:
+    """Return the codes of a field's errors, parted by spaces: what tests and programs go by."""
+    return " ".join(error.code or "invalid" for error in errors.as_data())
