@@ -1,6 +1,7 @@
 """Reword everything the product says (`--reworded`): a test that then fails depends on wording, not on meaning.
 
-Every word of every translated text and of every refusal gets a mark after its first letter, in the process of the tests.
+Every word of every translated text gets a mark after its first letter, and so do the small words of every refusal. This
+reaches what runs in the process of the tests, so not the browser's product.
 What the tests put in themselves (titles, names, comments) stays as it is.
 """
 
@@ -14,6 +15,10 @@ import pytest
 
 MARK = "\N{MODIFIER LETTER SMALL X}"
 NOT_WORDS = re.compile(r"(%\(\w+\)[sd]|%[sd]|\{[^}]*\}|<[^>]*>|&#?\w+;|https?://\S+)")
+SMALL_WORD = re.compile(
+    r"\b([A-Za-z])(?=(?:s|t|o|n|f|he|his|hat|here|as|ot|nly|ou|our|se|and|nd|ach)\b)", re.IGNORECASE
+)
+"""A refusal is filled in already, so only words that no test data consists of are marked."""
 WORD = re.compile(r"\b([^\W\d_])(?=[^\W\d_])")
 
 
@@ -58,7 +63,7 @@ def _reword(patch: pytest.MonkeyPatch) -> None:
     made = WorkflowError.__init__
 
     def refused(error: WorkflowError, message: str, **more: Any) -> None:
-        made(error, reworded(str(message)), **more)
+        made(error, SMALL_WORD.sub(rf"\1{MARK}", str(message)), **more)
 
     patch.setattr(WorkflowError, "__init__", refused)
 

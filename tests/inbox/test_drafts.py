@@ -8,11 +8,9 @@ from engine.models import Task, TaskAttachment, TaskDraft
 from engine.services.instances import cancel_instance
 from engine.services.tasks import claim_task
 from tests.cast import Cast
-from tests.hooks import element, errors, notices, value, values
+from tests.hooks import element, errors, notices, toasts, value, values
 from tests.inbox.conftest import SignIn
 from tests.workflows import only_task, started
-
-SAVED = "Draft saved. Nothing was sent yet."
 
 
 def send(client: Client, task: Task, act: str, **fields: object) -> HttpResponse:
@@ -42,7 +40,7 @@ def test_draft_is_found_again_even_where_it_is_wrong(cast: Cast, review: str, br
     answer = send(ada, task, "draft", comment="not sure", **{"f.note": "half a thou", "f.granted": "1,5"})
     assert answer["Location"] == f"/inbox/tasks/{task.pk}/"
     html = page(ada, task)
-    assert SAVED in html
+    assert toasts(html) == ["draft.saved"]
     assert values("by", html) == ["ada"]
     for kept in ('value="half a thou"', 'value="1,5"', "not sure</textarea>"):
         assert kept in html
