@@ -70,9 +70,9 @@ def page_name(page: Page) -> str:
     return value("page", page)
 
 
-def region(name: str, page: Page) -> str:
-    """Return a named region of a page."""
-    return element(f'data-region="{name}"', page)
+def part(name: str, page: Page) -> str:
+    """Return a named part of a page."""
+    return element(f'data-part="{name}"', page)
 
 
 def notice(code: str, page: Page) -> str:

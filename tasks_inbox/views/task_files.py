@@ -44,8 +44,8 @@ def read_answer(request: InboxRequest, task: Task) -> TaskForm:
             except Invalid as refusal:
                 wrong[name] = refusal
     form = form_of(task, data)
-    for name, refusal in wrong.items():
-        form.add_error(name, ValidationError(refusal.message, code=refusal.first_code))
+    for name, error in wrong.items():
+        form.add_error(name, ValidationError(error.message, code=error.first_code))
     return form
 
 

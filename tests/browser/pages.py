@@ -84,11 +84,11 @@ class Authoring:
 
     def save(self) -> None:
         """Keep the draft."""
-        self.page.get_by_role("button", name="Save draft").click()
+        self.page.locator("[name=_save]").click()
 
     def activate(self) -> None:
         """Save the draft, read what changes, and put it in force."""
-        self.page.get_by_role("button", name="Review and activate").click()
+        self.page.locator("[name=_changes]").click()
         self.page.get_by_role("button", name="Activate version").click()
 
     @property
@@ -117,7 +117,7 @@ class Inbox:
     def open(self, view: str = "mine") -> None:
         """Open one of the lists by its name at the side."""
         self.page.goto("/inbox/")
-        self.page.locator(f'[data-region="lists"] [data-nav="{view}"]').click()
+        self.page.locator(f'[data-part="lists"] [data-nav="{view}"]').click()
         expect(self.page.locator("[data-list]")).to_have_attribute("data-list", view)
 
     def start(self, title: str, **fields: str) -> str:
@@ -179,7 +179,7 @@ class Inbox:
     @property
     def timeline(self) -> Locator:
         """What happened, newest first."""
-        return self.page.locator('[data-region="timeline"] [data-entry]')
+        return self.page.locator('[data-part="timeline"] [data-entry]')
 
 
 def identity_in(address: str) -> str:

@@ -17,6 +17,7 @@ NAME = "order-of-parts"
 TITLE = "Order of parts"
 REFERENCE = "ORD-gasket"
 FIRST_TASK = "Check the order of 40 gasket"
+# The sentences of the timeline are the product: here they are asserted as they are.
 NEWEST_FIRST = (
     "It was completed",
     "Ada answered Receive the parts: Received",

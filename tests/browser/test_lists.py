@@ -14,7 +14,6 @@ from tests.browser.pages import act, box_of, deafen, identity_in, toast
 from tests.browser.pictures import picture
 
 PHONE = {"width": 360, "height": 740}
-SAVED = "Saved filters"
 
 
 def head_of(page: Page) -> Locator:

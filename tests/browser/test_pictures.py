@@ -49,7 +49,7 @@ def where(page: Page) -> None:
 
 def case(page: Page) -> None:
     task(page)
-    act(page.locator('[data-region="where"]'), "to_case").click()
+    act(page.locator('[data-part="path"]'), "to_case").click()
     expect(page.locator('[data-tab="steps-tab"]')).to_be_visible()
     Inbox(page).reload_until(page.locator('[data-tab="diagram-tab"]').is_visible, "the diagram")
     page.locator('[data-tab="steps-tab"]').click()

@@ -156,7 +156,7 @@ def test_what_nobody_takes_is_raised_and_offered_to_another_who_hears_of_it(sign
     expect(adam.locator("[data-row]")).to_have_count(0)
     task = begin(ada, "alarm")
     ada.goto(task)
-    expect(ada.locator('[data-region="coming"] li')).to_have_count(1)
+    expect(ada.locator('[data-part="coming"] li')).to_have_count(1)
     expect(ada.locator('.wf-meta [data-priority="critical"]')).to_have_count(0)
     adam.locator("[data-live-pill]").click(timeout=HEARD)
     row = adam.locator("[data-row]").filter(has_text="Look after the alarm")

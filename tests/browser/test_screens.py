@@ -41,7 +41,7 @@ def pages_of_the_inbox(page: Page) -> Iterator[str]:
         task = page.locator("[data-row-link]").first.get_attribute("href") or ""
         yield page.url
         page.goto(task)
-        case = act(page.locator('[data-region="where"]'), "to_case").get_attribute("href") or ""
+        case = act(page.locator('[data-part="path"]'), "to_case").get_attribute("href") or ""
         yield page.url
         page.goto(case)
         yield page.url

@@ -10,7 +10,7 @@ from engine.services.instances import cancel_instance, start_instance
 from engine.services.tasks import claim_task, complete_task
 from engine.telling.sayings import EVENTS, SAYINGS
 from tests.cast import Cast
-from tests.hooks import codes, region
+from tests.hooks import codes, part
 from tests.inbox.conftest import SignIn
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
@@ -52,7 +52,7 @@ def test_timeline_tells_who_did_what_and_what_changed(cast: Cast, review: str, b
         comment="Enjoy",
     )
     html = browser("uri").get(f"/inbox/instances/{instance.pk}/").content.decode()
-    told = region("timeline", html)
+    told = part("timeline", html)
     assert codes("entry", told)[0] == "task_completed" or "task_completed" in codes("entry", told)
     assert codes("entry", told)[-1] == "start_workflow"
     for said in ("Finance review", "Approve", "Enjoy", "<del>low</del> <ins>high</ins>"):
@@ -83,7 +83,7 @@ def test_data_that_the_start_asked_for_is_named_and_measured_as_there(cast: Cast
     activated(gwen, KEPT)
     instance = started(gwen, "kept", amount=6400)
     html = browser("gwen").get(f"/inbox/instances/{instance.pk}/").content.decode()
-    assert re.search(r"<dt>Invoice total</dt>\s*<dd[^>]*>€6,400.00</dd>", region("data", html))
+    assert re.search(r"<dt>Invoice total</dt>\s*<dd[^>]*>€6,400.00</dd>", part("data", html))
 
 
 def test_every_event_of_a_task_has_its_words_in_the_story_of_the_case() -> None:

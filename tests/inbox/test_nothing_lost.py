@@ -19,7 +19,7 @@ from engine.task_reasons import WHO_CAN_MOVE_IT
 from engine.telling.times import clock_words
 from tasks_inbox.messages import notice_of, over_words
 from tests.cast import Cast
-from tests.hooks import acts, notice, notices, region
+from tests.hooks import acts, notice, notices, part
 from tests.inbox.conftest import SignIn
 from tests.workflows import only_task, started
 
@@ -49,7 +49,7 @@ def test_lost_claim_names_the_winner_and_keeps_what_was_typed(cast: Cast, task: 
     said = notice("claimed", html)
     assert "Gwen" in said
     assert 'data-sent="nothing"' in said
-    assert "Fine with me" in region("typed", html)
+    assert "Fine with me" in part("typed", html)
     assert {"next", "to_available", "comment_typed"} <= acts(html)
     assert WHO_CAN_MOVE_IT.said({"winner": "Gwen"}) in html
 
@@ -75,10 +75,10 @@ def test_task_withdrawn_while_open_says_who_ended_it_and_keeps_the_draft(
     assert answer.status_code == 409
     assert over_words(Task.objects.get(pk=task.pk)) in notice("closed", answer)
     assert "Gwen" in notice("closed", answer)
-    assert "Fine with me" in region("typed", answer)
+    assert "Fine with me" in part("typed", answer)
     later = words(client.get(f"/inbox/tasks/{task.pk}/"))
     assert notices(later) == ["over.cancelled"]
-    assert "half a thought" in region("typed", later)
+    assert "half a thought" in part("typed", later)
 
 
 def test_answer_sent_twice_is_shown_not_sent(task: Task, browser: SignIn) -> None:
@@ -87,7 +87,7 @@ def test_answer_sent_twice_is_shown_not_sent(task: Task, browser: SignIn) -> Non
     again = send(client, task, **ANSWER)
     assert again.status_code == 409
     assert notices(again) == ["answered"]
-    assert "Fine with me" in region("answer", again)
+    assert "Fine with me" in part("answer", again)
     assert Task.objects.filter(instance_id=task.instance_id, step="review").count() == 1
 
 
@@ -102,7 +102,7 @@ def test_old_tab_does_not_overwrite_what_another_did_meanwhile(cast: Cast, task:
     html = words(answer)
     assert answer.status_code == 409
     assert "Gwen" in notice("changed", html)
-    assert "Gwen looked at it" in region("theirs", html)
+    assert "Gwen looked at it" in part("theirs", html)
     assert 'value="Fine with me"' in html
     now = TaskDraft.objects.get().saved_at.isoformat()
     assert send(browser("ada"), task, seen=now, **ANSWER).status_code == 302

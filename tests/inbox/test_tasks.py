@@ -16,8 +16,8 @@ from tests.hooks import (
     notice,
     notices,
     page_name,
+    part,
     refusing,
-    region,
     toast,
     values,
     wrong_fields,
@@ -256,7 +256,7 @@ def test_history_of_the_task_tells_who_did_what(cast: Cast, review: str, browser
     send(ada, task, "complete", **ANSWER)
     html = page(ada, task)
     assert codes("entry", html) == ["completed", "claimed", "created"]
-    assert "Approve" in region("history", html)
+    assert "Approve" in part("history", html)
 
 
 def finance_too(cast: Cast, name: str) -> None:
