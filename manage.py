@@ -4,7 +4,7 @@
 import os
 import sys
 
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
 
 
 def main() -> None:
@@ -12,7 +12,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
     try:
         if sys.argv[1:2] == ["up"]:
-            from workflowplatform.services.up import main as up
+            from workflowplatform.servers.up import main as up
 
             sys.exit(up(sys.argv[2:]))
         _run(sys.argv)
@@ -31,7 +31,7 @@ def _run(words: list[str]) -> None:
         with crossing("operator"):
             execute_from_command_line(words)
     except Error as error:
-        from workflowplatform.database.refusing import sentence_for
+        from workflowplatform.database.command_errors import sentence_for
 
         told = None if "--traceback" in words else sentence_for(error)
         if told is None:

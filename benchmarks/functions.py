@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from engine.functions import workflow_function
+from engine.extensions.functions import workflow_function
 
 _asked: Counter[str] = Counter()
 

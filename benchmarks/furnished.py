@@ -6,13 +6,13 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from benchmarks.workflows import LISTENING, SECOND, W1, W2, W3
-from engine import coordinator
-from engine.audit import database_now
-from engine.commit import Batch
+from engine.audit.chain import database_now
 from engine.models import TemplateVersion
-from engine.outward import newborn
-from engine.services.people import create_person, create_tenant
-from engine.services.templates import activate_version, save_draft
+from engine.runtime import coordinator
+from engine.runtime.commit import Batch
+from engine.runtime.cross_instance import newborn
+from engine.services.people.accounts import create_person, create_tenant
+from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of, engine_actor
 from workflowplatform.accounts.models import Tenant, User
 

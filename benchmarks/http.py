@@ -15,9 +15,9 @@ from benchmarks.furnished import House, furnish
 from benchmarks.measuring import percentile
 from benchmarks.report import Report, at_most
 from benchmarks.workers import PROJECT
-from engine.services.instances import start_instance
-from engine.services.people import create_token
-from engine.services.tasks import claim_task, complete_task
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people.accounts import create_token
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 
@@ -100,7 +100,7 @@ def client_of(actor: Actor, address: str) -> httpx.Client:
 def serving() -> Iterator[str]:
     """Serve the product on the benchmark's own servers for the length of a with-block."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        command = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        command = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         process = subprocess.Popen(command, cwd=PROJECT, env=dict(os.environ), pass_fds=[listener.fileno()])
         try:
             address = f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1/"

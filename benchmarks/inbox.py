@@ -17,8 +17,8 @@ from django.db import connection
 from benchmarks.inbox_rows import PEOPLE_A_TENANT, TENANTS, Crowd, gather, load, owner
 from benchmarks.measuring import percentile
 from benchmarks.report import Report, at_least, at_most
-from engine.services.task_lists import list_named
-from tasks_inbox.lists import PAGE
+from engine.services.tasks.lists import list_named
+from tasks_inbox.presenters.lists import PAGE
 from tasks_inbox.views.lists import UNSEEN
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Role

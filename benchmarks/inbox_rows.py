@@ -19,9 +19,9 @@ from django.db import connection
 from engine.kernel.effects import PRIORITIES
 from engine.models import Task
 from engine.models.base import NEVER
-from engine.services.instances import start_instance
-from engine.services.people import create_person, create_tenant
-from engine.services.templates import activate_version, save_draft
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people.accounts import create_person, create_tenant
+from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Membership, Role, User
 from workflowplatform.ids import uuid7

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import django_rq
 
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import Drained, _take
 from engine.dispatch.rq import QUEUE, DrainWorker, make_worker
-from engine.dispatch.under_way import CallsUnderWay
 
 
 def apply_one(instance_id: str) -> None:

@@ -11,9 +11,9 @@ import time
 from datetime import UTC, datetime
 
 from engine.kernel.definition import compile_definition
-from engine.kernel.interpreter import advance
+from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.json_text import read_json, write_json
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.signals import InstanceFacts, Json, Lent, Started, TaskCompleted
 from engine.kernel.snapshot import Snapshot

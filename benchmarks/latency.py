@@ -12,8 +12,8 @@ from benchmarks.measuring import percentile
 from benchmarks.report import Goal, Report, at_most
 from benchmarks.workers import wait_until_ended, working
 from engine.models import Instance
-from engine.services.instances import start_instance
-from engine.services.signals import send_keyed_signal
+from engine.services.instances.lifecycle import start_instance
+from engine.services.instances.signals import send_keyed_signal
 
 
 def run(short: bool) -> Report:

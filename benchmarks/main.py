@@ -97,8 +97,8 @@ HEAD = """# Performance
 
 Made by `manage.py bench --write`; the figures are of one machine and of one moment, the shares are what counts. Competitors run
 in turn, round by round unless a table says otherwise, on the same private PostgreSQL with every constraint and trigger and with
-fsync on. "Raw psycopg" plays the very commit statement of engine/commit.py again under fresh ids, in autocommit, and does nothing
-else: no reading, no lock, no rule, no kernel. "Client ms" is this process's own processor time a unit.
+fsync on. "Raw psycopg" plays the very commit statement of engine/runtime/commit.py again under fresh ids, in autocommit, and
+does nothing else: no reading, no lock, no rule, no kernel. "Client ms" is this process's own processor time a unit.
 """
 
 

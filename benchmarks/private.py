@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from workflowplatform.services.embedded import Embedded
-from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.processes import Household
+from workflowplatform.servers.embedded import Embedded
+from workflowplatform.servers.paths import DataFolder
+from workflowplatform.servers.processes import Household
 
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
@@ -45,7 +45,7 @@ def _prepare(household: Household, scratch: Path, functions: str, careless: bool
     (scratch / "static").mkdir(exist_ok=True)
     embedded = Embedded(household, data, careless=careless)
     embedded.start_missing({})
-    own = {"WORKFLOW_DATA": str(scratch), "WORKFLOW_FUNCTIONS": f"engine.functions,{functions}"}
+    own = {"WORKFLOW_DATA": str(scratch), "WORKFLOW_FUNCTIONS": f"engine.extensions.functions,{functions}"}
     os.environ.update(ENVIRONMENT | own | embedded.addresses)
     os.environ.pop("WORKFLOW_DISPATCHER", None)
     import django  # noqa: PLC0415  settings are read here, not before

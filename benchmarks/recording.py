@@ -2,7 +2,7 @@
 
 What is recorded is the statement's text and its rows. Playing it again costs the client a few joins of text and one statement in
 autocommit, so that it is what a careful hand could reach with this schema, its constraints and its triggers. The text is that of
-benchmarks/sql, reviewed there; a test compares it with what engine.commit composes.
+benchmarks/sql, reviewed there; a test compares it with what engine.runtime.commit composes.
 """
 
 import re
@@ -17,7 +17,7 @@ from django.db import connection
 
 from workflowplatform.database.hot import Hot
 from workflowplatform.ids import uuid7
-from workflowplatform.services.postgres import ROLE
+from workflowplatform.servers.postgres import ROLE
 
 UUID_TEXT = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 COMMIT_MARK = "json_to_recordset"

@@ -1,13 +1,13 @@
 """Keep the statements that raw psycopg plays where people can read them: benchmarks/sql, one file a transition.
 
-They are the very statements of engine.commit. When those change, `python -m benchmarks.reviewed` writes the files anew, and the
-difference is there to be reviewed; a test is red until then.
+They are the very statements of engine.runtime.commit. When those change, `python -m benchmarks.reviewed` writes the files anew,
+and the difference is there to be reviewed; a test is red until then.
 """
 
 import re
 from pathlib import Path
 
-from engine.commit import PARTS, statement_of
+from engine.runtime.commit import PARTS, statement_of
 
 FOLDER = Path(__file__).parent / "sql"
 SHAPES: dict[str, set[str]] = {

@@ -12,8 +12,8 @@ from benchmarks.measuring import Lap, Result, lap
 from benchmarks.recording import Recording, connect, play, recorded, recording_of
 from benchmarks.report import Report, at_least, at_most
 from benchmarks.statements import counted
-from engine.services.instances import start_instance
-from engine.services.tasks import claim_task, complete_task
+from engine.services.instances.lifecycle import start_instance
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from workflowplatform.database.tenancy import acting_for
 
 ACTS = ("start", "claim", "complete")

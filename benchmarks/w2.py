@@ -7,8 +7,8 @@ from benchmarks.furnished import House, furnish, give_birth
 from benchmarks.measuring import Lap, interleave, lap
 from benchmarks.recording import Recording, connect, play, recorded, recording_of
 from benchmarks.report import Report, at_least
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import Drained, drain_once
-from engine.dispatch.under_way import CallsUnderWay
 from engine.models import Instance
 
 OURS, RAW = "drained", "raw psycopg, the same commits"

@@ -14,9 +14,9 @@ from benchmarks.jobs import enqueue_each, work_off
 from benchmarks.measuring import Lap, Result, interleave, lap
 from benchmarks.recording import Recording, connect, play, recorded, recording_of
 from benchmarks.report import Report, at_least
-from engine.definitions import definition_of
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import Drained, drain_once
-from engine.dispatch.under_way import CallsUnderWay
+from engine.runtime.definition_cache import definition_of
 
 FIFTY, ONE, RAW_FIFTY, RAW_ONE, JOBS = (
     "drain of 50", "drain of 1", "raw psycopg, 50 in one statement", "raw psycopg, one by one", "one RQ job a signal",

@@ -9,9 +9,9 @@ class EngineConfig(AppConfig):
     def ready(self) -> None:
         """Register what others name: checks, functions, and the dispatcher, whose import must not fail after a commit."""
         from engine import checks  # noqa: PLC0415
-        from engine.functions import load_functions  # noqa: PLC0415
-        from engine.outbox import dispatcher  # noqa: PLC0415
-        from engine.step_kinds import load_step_kinds  # noqa: PLC0415
+        from engine.db.outbox import dispatcher  # noqa: PLC0415
+        from engine.extensions.functions import load_functions  # noqa: PLC0415
+        from engine.extensions.step_kinds import load_step_kinds  # noqa: PLC0415
 
         load_functions()
         load_step_kinds()

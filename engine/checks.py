@@ -15,8 +15,8 @@ from django.db import ProgrammingError, connection
 from workflowplatform.accounts.backends import DEMO
 from workflowplatform.accounts.models import User
 from workflowplatform.database import tenancy
-from workflowplatform.database.telling import SUFFIX
-from workflowplatform.services.demo_people import PEOPLE
+from workflowplatform.database.tenant_setting import SUFFIX
+from workflowplatform.servers.demo_people import PEOPLE
 
 DISPATCHERS = ("rq", "immediate")
 STARTUP_VALIDATIONS = ("strict", "warn")

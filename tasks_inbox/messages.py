@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from engine.errors import Conflict, Invalid, WorkflowError
 from engine.models import Task, TaskDraft
-from engine.telling.times import clock_words
+from engine.presentation.narrative.relative_times import clock_words
 
 STATUS_OF: Mapping[type[WorkflowError], int] = {Conflict: 409, Invalid: 400}
 """HTTP status of the page that carries the refusal; what stands not here is 403."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from django.db import connection
 
 from workflowplatform.database import tenancy
-from workflowplatform.services.postgres import APPLICATION
+from workflowplatform.servers.postgres import APPLICATION
 
 
 @contextmanager

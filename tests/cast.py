@@ -16,7 +16,7 @@ from django.db import connection, models
 
 from engine.models import Audit
 from engine.models.base import TransactionField
-from engine.services.people import create_person, create_tenant
+from engine.services.people.accounts import create_person, create_tenant
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Membership, Role, Tenant, User
 

@@ -12,7 +12,7 @@ import psycopg
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected
 
-from workflowplatform.services.postgres import APPLICATION, ROLE
+from workflowplatform.servers.postgres import APPLICATION, ROLE
 
 KEPT = {"django_content_type", "auth_permission"}
 """Written by migrations and by nobody else."""

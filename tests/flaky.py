@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from engine.functions import BusinessError, workflow_function
+from engine.extensions.functions import BusinessError, workflow_function
 
 
 @workflow_function("test_flaky")

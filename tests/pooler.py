@@ -10,9 +10,9 @@ from pathlib import Path
 
 import psycopg
 
-from workflowplatform.services import database_url, paths
-from workflowplatform.services.postgres import APPLICATION, ROLE, SUPERUSER
-from workflowplatform.services.processes import Household
+from workflowplatform.servers import database_url, paths
+from workflowplatform.servers.postgres import APPLICATION, ROLE, SUPERUSER
+from workflowplatform.servers.processes import Household
 
 INSTALL_SECONDS = 300
 START_SECONDS = 30.0

@@ -25,12 +25,12 @@ from tests.pooler import find_or_install_pgbouncer
 from tests.seating import Check, Counts, run_in_turn, run_together
 from tests.security_table import table
 from tests.servers import TEST_ENVIRONMENT
-from workflowplatform.services import postgres
-from workflowplatform.services.chromium import find_or_install_chromium
-from workflowplatform.services.embedded import Embedded
-from workflowplatform.services.paths import PROJECT, DataFolder
-from workflowplatform.services.processes import Household
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers import postgres
+from workflowplatform.servers.chromium import find_or_install_chromium
+from workflowplatform.servers.embedded import Embedded
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.paths import PROJECT, DataFolder
+from workflowplatform.servers.processes import Household
 
 NOTHING_COLLECTED = 5
 TEST_SECONDS, LONG_TEST_SECONDS = 600, 1500
@@ -96,7 +96,7 @@ FAMILIES = (
         ),
         processes=2,
     ),
-    Family("house", ("tests/house",), wants_django=False),
+    Family("platform", ("tests/platform",), wants_django=False),
     Family("faults", ("tests/faults",)),
     Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
     Family("REST", ("tests/api", "tests/isolation")),

@@ -19,17 +19,17 @@ import psycopg
 import pytest
 
 from tests.pooler import POOLED, socket_folder, start_pooler
-from workflowplatform.services.embedded import Embedded
-from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.postgres import APPLICATION, DATABASE, ROLE, SUPERUSER
-from workflowplatform.services.processes import Household
-from workflowplatform.services.running import OWNER_ADDRESS
+from workflowplatform.servers.embedded import Embedded
+from workflowplatform.servers.paths import DataFolder
+from workflowplatform.servers.postgres import APPLICATION, DATABASE, ROLE, SUPERUSER
+from workflowplatform.servers.processes import Household
+from workflowplatform.servers.running import OWNER_ADDRESS
 
 TEST_ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
     "SECRET_KEY": "only-for-tests-" + "k" * 50,
     "WORKFLOW_LOOPBACK": "1",
-    "WORKFLOW_FUNCTIONS": "engine.functions,engine.gallery.office,tests.flaky",
+    "WORKFLOW_FUNCTIONS": "engine.extensions.functions,engine.gallery.office,tests.flaky",
     "WORKFLOW_TOKEN_REQUESTS": "0",  # only where a test counts them
     "WORKFLOW_TENANT_REQUESTS": "0",
     "WORKFLOW_DIAGRAMS": "0",  # only where a test wants them

@@ -4,7 +4,7 @@ import time
 
 from django.db import connection
 
-from engine.horizon import horizon
+from engine.audit.cursor import horizon
 
 PATIENCE = 120.0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from workflowplatform.services.postgres import APPLICATION
+from workflowplatform.servers.postgres import APPLICATION
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -7,8 +7,8 @@ from engine.dispatch.drain import drain
 from engine.kernel.effects import PRIORITIES
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, Task, TaskCandidate, TemplateVersion
 from engine.models.base import NEVER
-from engine.services.instances import start_instance
-from engine.services.templates import activate_version, save_draft
+from engine.services.instances.lifecycle import start_instance
+from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor
 
 APPROVAL = """

@@ -4,7 +4,7 @@ import os
 
 import django
 
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
 os.environ.setdefault("WORKFLOW_POOL_SIZE", "20")
@@ -13,9 +13,9 @@ try:
 except CannotStart as refusal:
     raise SystemExit(str(refusal)) from None
 
-from engine.startup import Unfit, require_fit_to_serve  # the apps are loaded by now
-from engine.streaming.serving import Streams
-from workflowplatform.one_thread import OneThread
+from engine.services.templates.startup_validation import Unfit, require_fit_to_serve  # the apps are loaded by now
+from engine.streaming.asgi import Streams
+from workflowplatform.http.sync_asgi_handler import OneThread
 
 application = Streams(OneThread())
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from workflowplatform.admin_look import UNFOLD  # noqa: F401  read by django-unfold
+from workflowplatform.admin_site.theme import UNFOLD  # noqa: F401  read by django-unfold
 from workflowplatform.logs import logging_settings
-from workflowplatform.services.database_url import from_url
-from workflowplatform.services.proxies import checked_proxies
-from workflowplatform.services.public_url import origin_of
-from workflowplatform.services.refusals import CannotStart
-from workflowplatform.services.running import OWNER_ADDRESS, find_running
-from workflowplatform.services.secret_key import kept_secret_key
+from workflowplatform.servers.database_url import from_url
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.proxies import checked_proxies
+from workflowplatform.servers.public_url import origin_of
+from workflowplatform.servers.running import OWNER_ADDRESS, find_running
+from workflowplatform.servers.secret_key import kept_secret_key
 from workflowplatform.version import VERSION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -48,7 +48,7 @@ LOOPBACK_ONLY = flag("WORKFLOW_LOOPBACK")
 
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
-    "workflowplatform.admin_config.WorkflowAdminConfig",
+    "workflowplatform.admin_site.apps.WorkflowAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -68,11 +68,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "workflowplatform.forwarding.ForwardingMiddleware",
-    "workflowplatform.own_resources.own_resources",
+    "workflowplatform.http.client_address.ForwardingMiddleware",
+    "workflowplatform.http.resource_policy.own_resources",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "workflowplatform.caching.NoStoreMiddleware",
+    "workflowplatform.http.cache_control.NoStoreMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -83,7 +83,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "workflowplatform.accounts.middleware.ActorMiddleware",
-    "engine.looking.LookingMiddleware",
+    "engine.services.tenants.cross_tenant_middleware.LookingMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -140,7 +140,7 @@ AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
-AXES_CLIENT_IP_CALLABLE = "workflowplatform.forwarding.caller_address"
+AXES_CLIENT_IP_CALLABLE = "workflowplatform.http.client_address.caller_address"
 AXES_LOCKOUT_CALLABLE = "workflowplatform.accounts.views.locked_out"
 
 KNOX_TOKEN_MODEL = "accounts.Token"
@@ -214,7 +214,7 @@ REST_FRAMEWORK = {
         "engine.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated", "engine.api.scopes.WithinScope"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated", "engine.api.permissions.WithinScope"],
     "DEFAULT_THROTTLE_CLASSES": ["engine.api.throttles.PerMinute"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
@@ -241,7 +241,7 @@ RQ = {"WORKER_CLASS": "engine.dispatch.rq.DrainWorker", "COMMIT_MODE": "auto"}
 
 WORKFLOW_DISPATCHER = os.environ.get("WORKFLOW_DISPATCHER", "rq")
 WORKFLOW_HTTP_ALLOW = words("WORKFLOW_HTTP_ALLOW")
-WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.functions,engine.gallery.office")
+WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.extensions.functions,engine.gallery.office")
 """Modules whose import registers python functions that `call: {python: …}` may name."""
 WORKFLOW_TOKEN_DAYS = int(os.environ.get("WORKFLOW_TOKEN_DAYS", "90"))
 WORKFLOW_TOKEN_MOST_DAYS = int(os.environ.get("WORKFLOW_TOKEN_MOST_DAYS", "365"))

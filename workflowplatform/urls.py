@@ -5,11 +5,11 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from engine.api.views.metrics import MetricsView
-from engine.dispatch.watching import queue_pages
+from engine.dispatch.rq_status import queue_pages
 
-handler400 = "engine.api.views.broken.answer_malformed"
-handler404 = "engine.api.views.broken.answer_unknown"
-handler500 = "engine.api.views.broken.answer_defect"
+handler400 = "engine.api.views.server_errors.answer_malformed"
+handler404 = "engine.api.views.server_errors.answer_unknown"
+handler500 = "engine.api.views.server_errors.answer_defect"
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/inbox/", permanent=False)),

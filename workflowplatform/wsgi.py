@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
 os.environ.setdefault("WORKFLOW_POOL_SIZE", "20")
@@ -13,7 +13,7 @@ try:
 except CannotStart as refusal:
     raise SystemExit(str(refusal)) from None
 
-from engine.startup import Unfit, require_fit_to_serve  # the apps are loaded by now
+from engine.services.templates.startup_validation import Unfit, require_fit_to_serve  # the apps are loaded by now
 
 try:
     require_fit_to_serve()

@@ -18,7 +18,7 @@ import django_rq
 from django.db import connection
 
 from benchmarks.faults.ledger import read_ledger
-from engine.services.auditing import verify_everything
+from engine.services.audit.verification import verify_everything
 
 Line = tuple[Any, ...]
 

@@ -12,9 +12,9 @@ from benchmarks.faults.crew import crew, work
 from benchmarks.faults.redis_away import latest
 from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.waiting import STEADY, a_house, start_steady, steady_faults, wait_until
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Instance, ScheduleFire
-from engine.services.schedules import create_schedule
+from engine.services.schedules.lifecycle import create_schedule
 from tests.workflows import started
 
 SKEWS = (timedelta(hours=-1), timedelta(days=5))

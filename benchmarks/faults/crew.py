@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from django.db import connections
 
 from engine.dispatch.rq import make_worker
-from workflowplatform.services.processes import STOPS, die_with
+from workflowplatform.servers.processes import STOPS, die_with
 
 Act = Callable[[], None]
 

@@ -11,11 +11,11 @@ from django.db import connection, connections
 from benchmarks.faults.crew import crew
 from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.waiting import PATIENCE, a_house, wait_for_ends, wait_until
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Instance, Signal, SignalReceipt
-from engine.services.instances import start_instance
-from engine.services.signals import send_signal
+from engine.services.instances.lifecycle import start_instance
+from engine.services.instances.signals import send_signal
 from tests.cast import Cast
 from tests.workflows import started
 from workflowplatform.accounts.actor import Actor

@@ -12,10 +12,10 @@ from django.db.models import Count
 from benchmarks.faults.crew import Crew, crew
 from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.waiting import PATIENCE, a_house, wait_for_ends, wait_until
-from engine.audit import database_now
-from engine.dispatch.due import NEED_TOKEN
+from engine.audit.chain import database_now
+from engine.dispatch.signal_decoder import NEED_TOKEN
 from engine.models import DeadLetter, Instance, Signal, SignalReceipt, StepRun
-from engine.services.signals import send_keyed_signal
+from engine.services.instances.signals import send_keyed_signal
 from tests.cast import Cast
 from tests.workflows import started
 from workflowplatform.ids import uuid7

@@ -21,10 +21,10 @@ from benchmarks.faults.accounting import Account, Pattern, learn_pattern, lost_w
 from benchmarks.faults.nursery import Nursery, nursery
 from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.workload import SOURCES, SOWER, STARTED
-from engine.dispatch.boundaries import Boundary
-from engine.services.instances import start_instance
-from engine.services.people import create_person, create_tenant
-from engine.services.templates import activate_version, save_draft
+from engine.dispatch.crash_points import Boundary
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people.accounts import create_person, create_tenant
+from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of
 
 MISSES = 4

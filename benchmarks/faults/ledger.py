@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.functions import workflow_function
-from engine.step_kinds import register_step_kind
+from engine.extensions.functions import workflow_function
+from engine.extensions.step_kinds import register_step_kind
 
 LEDGER = "WORKFLOW_FAULT_LEDGER"
 """Where the ledger is kept; set by a trial for the workers that it forks."""

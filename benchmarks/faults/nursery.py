@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import connection
 
 from benchmarks.faults.ledger import LEDGER
-from workflowplatform.services.postgres import APPLICATION
+from workflowplatform.servers.postgres import APPLICATION
 
 MODULE = "benchmarks.faults.nursery"
 
@@ -147,8 +147,8 @@ class Parent:
 
     def warm(self, order: dict[str, Any]) -> None:
         """Compile every active definition, then let go of the database."""
-        from engine.definitions import definition_of  # noqa: PLC0415  after Django is set up
         from engine.models import TemplateVersion  # noqa: PLC0415
+        from engine.runtime.definition_cache import definition_of  # noqa: PLC0415  after Django is set up
 
         for version in TemplateVersion.objects.active():
             definition_of(version.pk)
@@ -179,7 +179,7 @@ def _tell(*words: object) -> None:
 
 def _work(boundary: str | None, passes: int) -> None:
     """Be a worker until death or SIGTERM."""
-    from engine.dispatch import boundaries, rq  # noqa: PLC0415
+    from engine.dispatch import crash_points, rq  # noqa: PLC0415
 
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -187,7 +187,7 @@ def _work(boundary: str | None, passes: int) -> None:
     for standard in (0, 1):
         os.dup2(nowhere, standard)
     if boundary is not None:
-        boundaries.arm(boundary, passes)
+        crash_points.arm(boundary, passes)
     code = 1
     try:
         rq.make_worker(f"fault-{os.getpid()}").work()

@@ -12,11 +12,11 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, connections
 
-from workflowplatform.services import paths
-from workflowplatform.services.database_url import from_url
-from workflowplatform.services.postgres import start_postgres
-from workflowplatform.services.processes import Child, Household
-from workflowplatform.services.valkey import start_valkey
+from workflowplatform.servers import paths
+from workflowplatform.servers.database_url import from_url
+from workflowplatform.servers.postgres import start_postgres
+from workflowplatform.servers.processes import Child, Household
+from workflowplatform.servers.valkey import start_valkey
 
 WHERE = ("NAME", "USER", "HOST", "PORT", "PASSWORD")
 

@@ -19,9 +19,9 @@ from benchmarks.faults.crew import Crew, crew
 from benchmarks.faults.own_servers import OwnServers, own_house
 from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.waiting import a_house, outlasting, steady_faults, wait_for_ends, wait_until
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Instance, SignalReceipt
-from engine.services.people import create_token
+from engine.services.people.accounts import create_token
 
 CALLERS = 2
 WORKERS = 2

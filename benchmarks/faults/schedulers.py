@@ -12,11 +12,11 @@ from functools import partial
 from benchmarks.faults.crew import crew
 from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.waiting import a_house, wait_until
-from engine.audit import database_now
-from engine.dispatch.clock import fire_schedules
+from engine.audit.chain import database_now
+from engine.dispatch.schedules import fire_schedules
 from engine.models import Instance, Schedule, ScheduleFire
-from engine.services.firing import due_schedules
-from engine.services.schedules import create_schedule
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.schedules.runner import due_schedules
 from tests.cast import Cast
 
 SCHEDULERS = 4

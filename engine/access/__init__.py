@@ -29,6 +29,7 @@ from engine.access.people import (
     visible_roles,
     visible_tokens,
 )
+from engine.access.task_rules import Reason, explain_task, refuse_act, refuse_given, refuse_over
 from engine.access.tasks import (
     attachments_of,
     comments_of,
@@ -65,7 +66,6 @@ from engine.access.templates import (
     visible_templates,
     visible_versions,
 )
-from engine.task_reasons import Reason, explain_task, refuse_act, refuse_given, refuse_over
 
 __all__ = [
     "Reason",

@@ -1,4 +1,4 @@
-"""Who sees a task and who may act on it: one rule, said as a filter here and in words in engine.task_reasons."""
+"""Who sees a task and who may act on it: one rule, said as a filter here and in words in engine.access.task_rules."""
 
 from uuid import UUID
 
@@ -6,14 +6,14 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from engine.access.four_eyes import free_to_act, people_free
 from engine.access.people import own_tenant, visible_people, visible_roles
+from engine.access.task_listing import Walk
+from engine.access.task_rules import principals, refuse_act
 from engine.errors import NotFound
-from engine.four_eyes import free_to_act, people_free
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models import SavedFilter, Task, TaskAttachment, TaskCandidate, TaskComment, TaskDraft, TaskEvent
 from engine.models.task import TaskQuerySet
-from engine.task_reasons import principals, refuse_act
-from engine.task_walk import Walk
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.accounts.models import User

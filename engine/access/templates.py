@@ -6,12 +6,12 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from engine.access.levels import require_level
+from engine.access.task_rules import either
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.kernel.transitions import VersionStatus
 from engine.models import Template, TemplateVersion
+from engine.models.status_labels import status_word
 from engine.models.template import VersionQuerySet
-from engine.status_words import status_word
-from engine.task_reasons import either
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENANT
 from workflowplatform.accounts.models import Role

@@ -17,11 +17,11 @@ from unfold.decorators import display
 from engine import access
 from engine.admin.base import TenantAdmin
 from engine.admin.columns import moment_column
-from engine.admin.rights import actor_of
-from engine.admin.sentences import sentence_of, value_words, who_of
+from engine.admin.descriptions import sentence_of, value_words, who_of
+from engine.admin.permissions import actor_of
 from engine.models import Audit
-from engine.services.audit_exports import export_audit, with_subject_names
-from engine.services.auditing import verify_audit
+from engine.services.audit.exports import export_audit, with_subject_names
+from engine.services.audit.verification import verify_audit
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 

@@ -17,9 +17,9 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.admin import ModelAdmin
 
-from engine.admin.buttons import Button, ButtonRow
-from engine.admin.rights import Rights, actor_of, rights_to
-from engine.admin.sentences import Line, lines_of
+from engine.admin.descriptions import Line, lines_of
+from engine.admin.permissions import Rights, actor_of, rights_to
+from engine.admin.row_actions import Button, ButtonRow
 from engine.models import Audit
 from workflowplatform.accounts.actor import Actor
 
@@ -57,7 +57,7 @@ class TenantRelatedFilter(RelatedFieldListFilter):
 
 
 class TenantAdmin(ModelAdmin):
-    """Show and offer rows of the actor's tenant only, to the levels of the table in engine.admin.rights."""
+    """Show and offer rows of the actor's tenant only, to the levels of the table in engine.admin.permissions."""
 
     keeps_tenants_apart: ClassVar[bool] = True
     visible: ClassVar[Any] = None

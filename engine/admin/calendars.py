@@ -1,6 +1,7 @@
 """Business calendars as a form that a person can fill: hours by weekday, holidays and half days a line each.
 
-What is typed becomes the content that `engine.kernel.calendars` reads; what that refuses comes back at the field, as a sentence.
+What is typed becomes the content that `engine.kernel.timing.calendars` reads; what that
+refuses comes back at the field, as a sentence.
 """
 
 import re
@@ -17,14 +18,14 @@ from django.utils import timezone
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
-from engine.admin.rights import actor_of
-from engine.admin.setting_up import NamedSettingForm, TenantSetting
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
+from engine.admin.secrets import NamedSettingForm, TenantSetting
 from engine.errors import Conflict, Invalid
-from engine.kernel.calendars import WEEK, Calendar
+from engine.kernel.timing.calendars import WEEK, Calendar
 from engine.models import BusinessCalendar
-from engine.services import setup
+from engine.services.tenants import settings as tenant_settings
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
@@ -92,7 +93,7 @@ class CalendarForm(NamedSettingForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         written = self.instance.content or {**USUAL_WEEK, "timezone": timezone.get_current_timezone_name()}
-        seen = setup.mark_of_calendar(self.instance if self.instance.name else None)
+        seen = tenant_settings.mark_of_calendar(self.instance if self.instance.name else None)
         self.initial = {**self.initial, "title": self.instance.title, "seen": seen, **_as_typed(written)}
 
     def act(self, typed: dict[str, Any]) -> BusinessCalendar:
@@ -103,7 +104,7 @@ class CalendarForm(NamedSettingForm):
             "half_days": dict(_half_days(typed["half_days"])),
         }
         try:
-            return setup.put_calendar(
+            return tenant_settings.put_calendar(
                 actor=self.actor, name=typed["name"], title=typed["title"], content=content, seen=typed["seen"]
             )
         except Conflict as conflict:
@@ -114,7 +115,7 @@ class CalendarForm(NamedSettingForm):
         """Say at each field what somebody else wrote there meanwhile; saving once more is then a decision."""
         if "mark" not in conflict.facts:
             return
-        now = setup.find_calendar(actor=self.actor, name=typed["name"])
+        now = tenant_settings.find_calendar(actor=self.actor, name=typed["name"])
         for field, words in {"title": now.title, **_as_typed(now.content)}.items():
             if _unspaced(words) != _unspaced(typed[field]):
                 self.add_error(field, f"It says now: {words}" if words else "It is empty now.")
@@ -196,15 +197,15 @@ def _day(calendar: Calendar, on: date) -> Day:
 
 def delete(request: HttpRequest, calendar: BusinessCalendar) -> str:
     """Delete a calendar."""
-    setup.delete_calendar(actor=actor_of(request), name=calendar.name)
+    tenant_settings.delete_calendar(actor=actor_of(request), name=calendar.name)
     return f"The calendar {calendar} is deleted."
 
 
 def what_deleting_meets(actor: Actor, calendar: BusinessCalendar) -> str:
     """Say what counts by a calendar, before anybody deletes it."""
-    users = setup.calendar_users(actor=actor, name=calendar.name)
+    users = tenant_settings.calendar_users(actor=actor, name=calendar.name)
     if users:
-        return f"It stays while it is used by {setup.in_short(users)}."
+        return f"It stays while it is used by {tenant_settings.in_short(users)}."
     return "No template in force, no running instance and no schedule counts by it. It is gone for good."
 
 

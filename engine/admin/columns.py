@@ -5,7 +5,7 @@ from typing import Any
 
 from unfold.decorators import display
 
-from engine.admin.sentences import moment_words
+from engine.admin.descriptions import moment_words
 
 
 def moment_column(field: str, description: str) -> Callable[[Any, Any], str]:

@@ -9,11 +9,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from engine import access
-from engine.admin.bulk_acts import begin, confirm_page, ids_in
-from engine.admin.rights import actor_of
-from engine.diagram.naming import label_of
+from engine.admin.bulk_operations import begin, confirm_page, ids_in
+from engine.admin.permissions import actor_of
+from engine.diagram.step_names import label_of
 from engine.models import Template
-from engine.services.operations import IncidentGroup, incidents_by_cause
+from engine.services.instances.repair import IncidentGroup, incidents_by_cause
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 

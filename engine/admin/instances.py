@@ -10,18 +10,18 @@ from django.urls import path
 from unfold.decorators import display
 
 from engine import access
-from engine.admin import mending
+from engine.admin import instance_actions
 from engine.admin.base import TenantAdmin
-from engine.admin.bulk_acts import action_of
-from engine.admin.case_page import case_context
+from engine.admin.bulk_operations import action_of
 from engine.admin.columns import moment_column
 from engine.admin.incidents import incidents_page
+from engine.admin.instance_page import case_context
 from engine.errors import Invalid
 from engine.kernel.effects import WaitKind
 from engine.kernel.transitions import OPEN_TASK
 from engine.models import Instance, Task
-from engine.services.finding import state_holds, waits_for
-from engine.telling.sentence import sentence_of
+from engine.presentation.narrative.status_summary import sentence_of
+from engine.services.instances.search import state_holds, waits_for
 
 LABELS = {
     "running": "info",
@@ -72,7 +72,7 @@ class InstanceAdmin(TenantAdmin):
     ordering = ("-id",)
     show_full_result_count = False
     change_form_template = "admin/instance_page.html"
-    buttons = mending.OF_INSTANCES
+    buttons = instance_actions.OF_INSTANCES
     actions = tuple(action_of(name) for name in ("retry", "skip", "suspend", "resume", "cancel"))
 
     def get_urls(self) -> list[Any]:

@@ -9,17 +9,17 @@ from django.urls import path, reverse
 from unfold.decorators import display
 
 from engine import access
-from engine.admin import mending
+from engine.admin import instance_actions
 from engine.admin.base import TenantAdmin
-from engine.admin.bulk_acts import action_of
-from engine.admin.case_page import SIGNALS, signal_words
+from engine.admin.bulk_operations import action_of
 from engine.admin.columns import moment_column
-from engine.admin.rights import actor_of
-from engine.admin.sentences import moment_words, rows_of_value, value_words
+from engine.admin.descriptions import moment_words, rows_of_value, value_words
+from engine.admin.instance_page import SIGNALS, signal_words
+from engine.admin.permissions import actor_of
 from engine.admin.workers import workers_page
 from engine.kernel.signals import SignalType
 from engine.models import Audit, DeadLetter, Signal, Task
-from engine.telling.sentence import who_of
+from engine.presentation.narrative.status_summary import who_of
 from workflowplatform.accounts.actor import Actor
 
 TASK_LABELS = {"open": "", "claimed": "info", "suspended": "warning", "completed": "success", "expired": "danger"}
@@ -110,7 +110,7 @@ class DeadLetterAdmin(TenantAdmin):
     search_help_text = "Why, on which host, or the reference of its instance"
     ordering = ("-at",)
     change_form_template = "admin/letter_page.html"
-    buttons = mending.OF_LETTERS
+    buttons = instance_actions.OF_LETTERS
     actions = tuple(action_of(name) for name in ("replay", "discard"))
 
     def after_button(self, request: HttpRequest, row: Any) -> str:

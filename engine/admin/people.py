@@ -1,4 +1,4 @@
-"""People, roles, tenants: who there is, changed through engine.services.people alone."""
+"""People, roles, tenants: who there is, changed through engine.services.people.accounts alone."""
 
 from functools import wraps
 from typing import Any
@@ -22,21 +22,21 @@ from unfold.widgets import (
 
 from engine import access
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
-from engine.admin.forms import ServiceForm
-from engine.admin.rights import actor_of
-from engine.admin.sentences import moment_words
+from engine.admin.descriptions import moment_words
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
+from engine.admin.service_forms import ServiceForm
 from engine.models import Audit, Erasure
-from engine.services import people
-from engine.services.erasing import seek_erasure, withdraw_erasure
-from engine.services.tenant_looks import note_looks
+from engine.services.people import accounts as people
+from engine.services.people.erasure import seek_erasure, withdraw_erasure
+from engine.services.tenants.cross_tenant_access import note_looks
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_MANAGE_PEOPLE, Level
 from workflowplatform.accounts.middleware import CHOSEN_TENANT
 from workflowplatform.accounts.models import Kind, Role, Tenant, User
-from workflowplatform.addresses import origin_for
 from workflowplatform.database.tenancy import crossing
+from workflowplatform.http.public_links import origin_for
 
 KINDS = [(Kind.PERSON, "Person"), (Kind.SERVICE, "Service account")]
 LEVELS = [(int(level), f"{int(level)} · {level.name.lower()}") for level in Level]

@@ -13,11 +13,11 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from engine import access
 from engine.admin.base import TenantAdmin
-from engine.admin.forms import ServiceForm
-from engine.admin.rights import actor_of
-from engine.admin.windows import EXAMPLES, read_window, window_words
+from engine.admin.durations import EXAMPLES, read_window, window_words
+from engine.admin.permissions import actor_of
+from engine.admin.service_forms import ServiceForm
 from engine.models import Audit, RetentionRule, RetentionRun, Template
-from engine.services.retention import WINDOWS, preview_retention, set_retention
+from engine.services.retention.purge import WINDOWS, preview_retention, set_retention
 from workflowplatform.accounts.actor import Actor
 
 LABELS = {

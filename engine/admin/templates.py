@@ -11,24 +11,24 @@ from django.urls import reverse
 from unfold.decorators import display
 
 from engine import access
-from engine.admin.authoring.desk import desk_urls
-from engine.admin.authoring.form import VersionForm
-from engine.admin.authoring.lines import lines_of_source, shown
-from engine.admin.authoring.moves import BUTTONS, is_draft
+from engine.admin.authoring.editor_api import desk_urls
+from engine.admin.authoring.editor_form import VersionForm
 from engine.admin.authoring.pages import frame, missing_words, page_url, page_urls
 from engine.admin.authoring.previews import forms_page
-from engine.admin.authoring.trying import try_page
+from engine.admin.authoring.source_lines import lines_of_source, shown
+from engine.admin.authoring.trial_runs import try_page
+from engine.admin.authoring.version_actions import BUTTONS, is_draft
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import ButtonRow
 from engine.admin.columns import moment_column
-from engine.admin.rights import actor_of
-from engine.admin.sentences import moment_words
+from engine.admin.descriptions import moment_words
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import ButtonRow
 from engine.diagram.outline import outline_lines
-from engine.kernel.places import step_places
+from engine.kernel.language.source_positions import step_places
 from engine.kernel.transitions import VersionStatus
 from engine.models import Audit, Template, TemplateVersion
-from engine.services.authoring import readiness_of
-from engine.services.diagrams import inline_version
+from engine.services.templates.diagrams import inline_version
+from engine.services.templates.editor import readiness_of
 from workflowplatform.accounts.actor import Actor
 
 STATUS_LABELS = {"active": "success", "unavailable": "danger", "paused": "warning", "draft": "info", "archived": ""}

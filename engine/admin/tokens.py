@@ -15,13 +15,13 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from engine import access
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import Button
 from engine.admin.columns import moment_column
-from engine.admin.forms import ServiceForm
-from engine.admin.rights import actor_of
-from engine.admin.sentences import moment_words
+from engine.admin.descriptions import moment_words
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
+from engine.admin.service_forms import ServiceForm
 from engine.models import Audit
-from engine.services import people
+from engine.services.people import accounts as people
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, TO_OPERATE
 from workflowplatform.accounts.models import Kind, Token, User

@@ -15,16 +15,17 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 
 from engine import access
 from engine.admin.base import TenantAdmin
-from engine.admin.buttons import Button, Question
 from engine.admin.columns import moment_column
-from engine.admin.forms import ServiceForm
-from engine.admin.rights import actor_of
-from engine.admin.sentences import moment_words
+from engine.admin.descriptions import moment_words
+from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button, Question
+from engine.admin.service_forms import ServiceForm
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery
-from engine.services import deliveries, webhooks
-from engine.services.webhook_events import EVENTS
+from engine.services.webhooks import deliveries
+from engine.services.webhooks import subscriptions as webhooks
+from engine.services.webhooks.events import EVENTS
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_MANAGE_WEBHOOKS, TO_OPERATE
 

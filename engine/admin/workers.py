@@ -7,8 +7,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from engine.admin.rights import actor_of
-from engine.dispatch.watching import look_at_workers
+from engine.admin.permissions import actor_of
+from engine.dispatch.rq_status import look_at_workers
 from engine.services.health import look, queue_facts
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
 

@@ -8,8 +8,8 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from engine.holding import token_with
-from engine.services.sign_in import is_noted, note_token_use
+from engine.runtime.locked_reads import token_with
+from engine.services.people.sign_in_log import is_noted, note_token_use
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Token, User
 from workflowplatform.database import tenancy

@@ -15,11 +15,11 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 
 from engine import errors
+from engine.db.transactions import is_database_away
 from engine.kernel.forms import FieldError
-from engine.kernel.periods import spell_moment
+from engine.kernel.timing.periods import spell_moment
 from engine.services.health import note_full_disk
-from engine.transactions import is_database_away
-from workflowplatform.database.causes import BUSY, DISK_FULL, READ_ONLY, UNAVAILABLE, cause_of
+from workflowplatform.database.error_causes import BUSY, DISK_FULL, READ_ONLY, UNAVAILABLE, cause_of
 
 log = structlog.get_logger(__name__)
 

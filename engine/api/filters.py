@@ -7,16 +7,16 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 
+from engine.access.task_filters import COLUMN, Filter, column_condition, words_of
+from engine.db.keyset_pagination import moment, word
 from engine.errors import Invalid
 from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.transitions import InstanceStatus
-from engine.keyset import moment, word
 from engine.models.schedule import STATUSES
 from engine.models.webhook import DELIVERY_STATUSES
 from engine.models.webhook import STATUSES as WEBHOOK_STATUSES
-from engine.services.finding import state_holds, waits_for
-from engine.task_filters import COLUMN, Filter, column_condition, words_of
+from engine.services.instances.search import state_holds, waits_for
 
 PAGING = frozenset({"cursor", "limit"})
 STATE = "state."

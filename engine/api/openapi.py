@@ -12,10 +12,10 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework.status import HTTP_201_CREATED
 
-from engine.api.described import OPERATIONS, Operation
 from engine.api.errors import MEDIA_TYPE, TITLES
-from engine.api.inputs import FileBody
-from engine.api.matching import EditedView
+from engine.api.etags import EditedView
+from engine.api.operations_table import OPERATIONS, Operation
+from engine.api.request_bodies import FileBody
 from engine.api.views.base import ApiView
 from engine.gallery import examples, gallery
 

@@ -9,7 +9,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from engine.kernel.cron import Slot
+from engine.kernel.timing.cron import Slot
 from engine.models import Instance, Task, Template, TemplateVersion
 
 

@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.diagram.flow import END, START, Edge, Flow, Node
-from engine.diagram.measure import text_width
-from engine.diagram.wording import shortened
+from engine.diagram.graph import END, START, Edge, Flow, Node
+from engine.diagram.labels import shortened
+from engine.diagram.text_width import text_width
 
 Geometry = dict[str, Any]
 
@@ -23,7 +23,7 @@ MADE_WITH = "elkjs 0.12.1, drawing 1"
 """Raise this when the same flow would be laid out differently: older geometry is then made anew."""
 SECONDS = 40
 ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-m", "engine.diagram.elk")
+COMMAND = (sys.executable, "-m", "engine.diagram.elk_process")
 TEXT, SMALL = 13.0, 12.0
 FURTHEST = 1_000_000.0
 """No place of a picture is further away, whoever laid it out."""

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from engine.diagram.measure import text_width
-from engine.diagram.naming import kind_of, label_of, name_of
-from engine.diagram.wording import xml_text
-from engine.kernel.bodies import bodies
+from engine.diagram.labels import xml_text
+from engine.diagram.step_names import kind_of, label_of, name_of
+from engine.diagram.text_width import text_width
+from engine.kernel.language.step_lists import bodies
 
 LINE, INDENT, TEXT = 20, 18, 13
 WORDS = {

@@ -6,9 +6,9 @@ from collections.abc import Generator
 import structlog
 from django.conf import settings
 
-from engine.host_locks import LockLost
-from engine.services.audit_roots import begin_root, is_due
-from engine.transactions import is_connection_lost
+from engine.db.host_locks import LockLost
+from engine.db.transactions import is_connection_lost
+from engine.services.audit.roots import begin_root, is_due
 
 log = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""Take on the calls that fell due, and deliver what came of them; engine.dispatch.under_way makes them side by side.
+"""Take on the calls that fell due, and deliver what came of them; engine.dispatch.call_pool makes them side by side.
 
 A call's signal is first pushed behind the call's deadline and that is committed; then the call is made with no transaction open;
 then its result is delivered under the token. A worker that dies in between leaves a signal that is due again after the deadline,
@@ -17,19 +17,19 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
-from engine import coordinator
-from engine.audit import database_now
-from engine.commit import run_hot
-from engine.dispatch.boundaries import Boundary, reached, reached_steps
-from engine.dispatch.due import Due, Malformed
-from engine.dispatch.poison import count_attempt, vanished
-from engine.functions import is_transactional
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction, is_connection_lost
+from engine.dispatch.crash_points import Boundary, reached, reached_steps
+from engine.dispatch.dead_letters import count_attempt, vanished
+from engine.dispatch.signal_decoder import Due, Malformed
+from engine.extensions.functions import is_transactional
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, SignalType
 from engine.models import Effect, Instance, Signal, SignalReceipt
-from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
-from engine.secrets import UnreadableSecret, secrets_for_call
-from engine.transactional import run_transactional
-from engine.transactions import in_one_transaction, is_connection_lost
+from engine.runtime import coordinator
+from engine.runtime.commit import run_hot
+from engine.runtime.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from engine.runtime.transactional_functions import run_transactional
+from engine.storage.encryption import UnreadableSecret, secrets_for_call
 from engine.transports.base import CallResult, Failed, Succeeded, make_call
 from workflowplatform.accounts.actor import engine_actor
 

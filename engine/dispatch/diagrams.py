@@ -10,10 +10,10 @@ import structlog
 from django.conf import settings
 from django.db import IntegrityError
 
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.diagram.layout import MADE_WITH, Layout
 from engine.models import TemplateVersion
-from engine.services.diagrams import claim_undrawn, keep_geometry
+from engine.services.templates.diagrams import claim_undrawn, keep_geometry
 
 log = structlog.get_logger(__name__)
 

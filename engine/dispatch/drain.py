@@ -3,14 +3,14 @@
 `wf_signals` is the queue of record. The claim is the lock on the instance's runtime row: rows that another drain holds are
 skipped, and a dead process holds nothing. One pass takes up to a batch of instances, tenants in turn, and applies all due signals
 of each as one slice; the whole batch is one commit, cut when it has lasted long enough. Tenants that have had much of this worker
-lately come after all others, in short turns of their own (engine.dispatch.turns). If a batch fails, instances are taken one by
+lately come after all others, in short turns of their own (engine.dispatch.fairness). If a batch fails, instances are taken one by
 one, and the signals of one that fails again one at a time, so that one bad signal never stops its neighbours: a signal whose
 attempts are used up becomes a dead letter and its instance an incident. A signal that has failed before is taken alone, after its
 attempt was counted.
 
-A call that falls due is not told to the kernel: engine.dispatch.under_way makes it after the commit that took it on, beside the
-drain. Between batches a drain fires schedules (engine.dispatch.clock) and does its share of what operators asked for many rows at
-once (engine.dispatch.bulk_acts).
+A call that falls due is not told to the kernel: engine.dispatch.call_pool makes it after the commit that took it on, beside the
+drain. Between batches a drain fires schedules (engine.dispatch.schedules) and does its share of what operators asked for many
+rows at once (engine.dispatch.bulk_operations).
 """
 
 import time
@@ -26,22 +26,22 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
 
-from engine import coordinator
-from engine.commit import run_hot, run_hot_together
-from engine.coordinator import Advanced
-from engine.dispatch.board import desk
-from engine.dispatch.boundaries import Boundary, reached, reached_steps
-from engine.dispatch.bulk_acts import BulkHand
+from engine.db.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
+from engine.dispatch.bulk_operations import BulkHand
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.calls import Intent, take_on_calls
-from engine.dispatch.clock import ClockHand
-from engine.dispatch.due import SIGNALS_A_SLICE, Due, happening_of, read_payload
-from engine.dispatch.poison import caution, count_attempt, count_beforehand
-from engine.dispatch.turns import LOCK_CLASS, Turn, Turns, cut_to_load
-from engine.dispatch.under_way import CallsUnderWay
+from engine.dispatch.crash_points import Boundary, reached, reached_steps
+from engine.dispatch.dead_letters import caution, count_attempt, count_beforehand
+from engine.dispatch.fairness import LOCK_CLASS, Turn, Turns, cut_to_load
+from engine.dispatch.schedules import ClockHand
+from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Due, happening_of, read_payload
+from engine.dispatch.worker_board import desk
 from engine.kernel.signals import SignalType
 from engine.models import Signal
-from engine.projection import NEVER, STANDING_STILL, Delivery, Loaded
-from engine.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
+from engine.runtime import coordinator
+from engine.runtime.commit import run_hot, run_hot_together
+from engine.runtime.coordinator import Advanced
+from engine.runtime.projection import NEVER, STANDING_STILL, Delivery, Loaded
 from workflowplatform.accounts.actor import engine_actor
 from workflowplatform.database.tenancy import crossing
 

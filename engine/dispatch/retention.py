@@ -6,9 +6,9 @@ from collections.abc import Generator
 import structlog
 from django.conf import settings
 
-from engine.host_locks import LockLost
-from engine.services.retention_runs import begin_shares, has_work
-from engine.transactions import is_connection_lost
+from engine.db.host_locks import LockLost
+from engine.db.transactions import is_connection_lost
+from engine.services.retention.runs import begin_shares, has_work
 
 log = structlog.get_logger(__name__)
 

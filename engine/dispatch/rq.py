@@ -36,17 +36,17 @@ from rq.serializers import JSONSerializer
 from rq.utils import now
 from rq.worker import WorkerStatus
 
-from engine import coordinator
+from engine.db.outbox import TOLD
 from engine.dispatch.audit_roots import RootMaker
-from engine.dispatch.boundaries import Boundary, reached
+from engine.dispatch.call_pool import CallsUnderWay
+from engine.dispatch.crash_points import Boundary, reached
 from engine.dispatch.diagrams import Draughtsman
 from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
+from engine.dispatch.fairness import Turns
 from engine.dispatch.retention import Sweeper
-from engine.dispatch.turns import Turns
-from engine.dispatch.under_way import CallsUnderWay
 from engine.dispatch.webhooks import Messenger
-from engine.outbox import TOLD
-from workflowplatform.database.causes import cause_of
+from engine.runtime import coordinator
+from workflowplatform.database.error_causes import cause_of
 from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)

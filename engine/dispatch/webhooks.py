@@ -14,9 +14,8 @@ from typing import Any
 import structlog
 from django.db import connection
 
-from engine.kernel.hiding import Hider
-from engine.secrets import UnreadableSecret
-from engine.services.deliveries import (
+from engine.kernel.expressions.secret_redaction import Hider
+from engine.services.webhooks.deliveries import (
     LONGEST_ANSWER,
     TIMEOUT_SECONDS,
     Answer,
@@ -28,8 +27,9 @@ from engine.services.deliveries import (
     settle,
     take_on,
 )
-from engine.signing import PREFIX, signed_headers
+from engine.storage.encryption import UnreadableSecret
 from engine.transports.base import Failed, hide_secrets, make_call
+from engine.transports.webhook_signature import PREFIX, signed_headers
 from workflowplatform.database.tenancy import crossing
 
 log = structlog.get_logger(__name__)

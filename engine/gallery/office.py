@@ -6,7 +6,7 @@ here, at once and always the same, so that the gallery can be tried without anyt
 
 from typing import Any
 
-from engine.functions import BusinessError, workflow_function
+from engine.extensions.functions import BusinessError, workflow_function
 
 ORDERS = {"A-1001": 240.0, "A-1002": 1000.0, "A-1003": 2490.0}
 """The order book: prices by order number."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from engine.kernel.bodies import bodies
-from engine.kernel.expressions import Expression
+from engine.kernel.expressions.cel import Expression
+from engine.kernel.expressions.interpolation import Bounded, Value, compile_value
 from engine.kernel.forms import check_values
-from engine.kernel.interpolation import Bounded, Value, compile_value
-from engine.kernel.language import ATTRIBUTES, BESIDE, HEAD, IN_GRAPH, Field, Shape
-from engine.kernel.language_kinds import KINDS
+from engine.kernel.language.shapes import ATTRIBUTES, BESIDE, HEAD, IN_GRAPH, Field, Shape
+from engine.kernel.language.step_lists import bodies
+from engine.kernel.language.step_shapes import KINDS
 from engine.kernel.program import ROOT, Definition, Starters, Step, StepList
 from engine.kernel.signals import Json
 

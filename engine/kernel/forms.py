@@ -10,9 +10,9 @@ from typing import Any
 
 import jsonschema_rs
 
+from engine.kernel.json_safety import FieldError, for_people, joined, refuse_unsafe_json, wrong
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
-from engine.kernel.unsafe_json import FieldError, for_people, joined, refuse_unsafe_json, wrong
 
 __all__ = ["FieldError", "check_values", "fill_defaults", "refuse_unsafe_json", "satisfies", "schema_problem"]
 

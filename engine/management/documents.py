@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.kernel.document_set import cut_documents
+from engine.extensions.step_kinds import registered_step_kinds
 from engine.kernel.findings import ERROR, Finding
-from engine.kernel.normalizer import Normalized, TenantFacts, normalize
-from engine.step_kinds import registered_step_kinds
+from engine.kernel.language.document_set import cut_documents
+from engine.kernel.language.normalizer import Normalized, TenantFacts, normalize
 
 
 @dataclass(frozen=True, slots=True)

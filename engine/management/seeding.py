@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from engine.errors import WorkflowError
-from engine.services.people import choose_tenant, person_named
+from engine.services.people.accounts import choose_tenant, person_named
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Tenant
 

@@ -6,8 +6,8 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import workflowplatform.ids
-from engine.audit_keys import seal
-from engine.audit_plain import seal_ends
+from engine.audit.keys import seal
+from engine.audit.unkeyed_rows import seal_ends
 
 GUARD = """
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_audit FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();

@@ -25,7 +25,7 @@ def split_cause(cause: str) -> tuple[str, str]:
 class Audit(TenantRow):
     """One act. Rows of a subject form a chain: each hash covers the one before.
 
-    `xid` is the transaction that wrote it: readers who follow the table go by it (engine.horizon).
+    `xid` is the transaction that wrote it: readers who follow the table go by it (engine.audit.cursor).
     """
 
     id = models.BigAutoField(primary_key=True)

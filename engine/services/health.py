@@ -10,7 +10,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
-from workflowplatform.database.causes import BUSY, DISK_FULL, READ_ONLY, cause_of
+from workflowplatform.database.error_causes import BUSY, DISK_FULL, READ_ONLY, cause_of
 from workflowplatform.database.pool import in_reserve
 from workflowplatform.database.tenancy import crossing
 from workflowplatform.ids import uuid7

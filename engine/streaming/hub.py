@@ -15,12 +15,12 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from engine.audit.cursor import Position, horizon
 from engine.errors import Conflict
-from engine.horizon import Position, horizon
 from engine.kernel.json_text import write_json
-from engine.services.hearing import Event, Pass, heard_by, read_events, who_holds
-from engine.streaming.bell import Bell
+from engine.services.stream_events import Event, Pass, heard_by, read_events, who_holds
 from engine.streaming.listeners import Listener
+from engine.streaming.wake_up import Bell
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.database.tenancy import acting_for, crossing
 

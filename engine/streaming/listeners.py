@@ -4,8 +4,8 @@ import asyncio
 from collections import deque
 from threading import RLock
 
-from engine.horizon import Position
-from engine.services.hearing import Pass
+from engine.audit.cursor import Position
+from engine.services.stream_events import Pass
 from workflowplatform.accounts.actor import Actor
 
 MOST_WAITING = 4

@@ -30,14 +30,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from engine.kernel.hiding import Hider
-from engine.kernel.secrets import SecretValue, fill_secrets
-from engine.transports.answers import fit_to_keep
+from engine.kernel.expressions.secret_marks import SecretValue, fill_secrets
+from engine.kernel.expressions.secret_redaction import Hider
 from engine.transports.email import send_email
 from engine.transports.graphql import send_graphql
 from engine.transports.http import send_http
 from engine.transports.outcomes import Call, CallResult, Failed, Json, Succeeded
 from engine.transports.python import call_function
+from engine.transports.response_checks import fit_to_keep
 from workflowplatform.logs import hide_in_logs
 
 __all__ = ["TRANSPORTS", "Call", "CallResult", "Failed", "Succeeded", "hide_secrets", "hider_of", "make_call"]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from engine.kernel.graphql import read_answer
+from engine.kernel.steps.graphql_response import read_answer
 from engine.transports.http import send_http
 from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 

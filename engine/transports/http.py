@@ -18,11 +18,11 @@ import httpcore
 import httpx
 from django.conf import settings
 
-from engine.kernel.hiding import Hider
-from engine.transports.addresses import AddressRefused, Origin, may_be_private, named_origins, origin_of
-from engine.transports.answers import LARGEST
-from engine.transports.network import Deadline, GuardedNetwork
+from engine.kernel.expressions.secret_redaction import Hider
+from engine.transports.address_guard import AddressRefused, Origin, may_be_private, named_origins, origin_of
 from engine.transports.outcomes import Call, CallResult, Failed, Json, Succeeded
+from engine.transports.pinned_network import Deadline, GuardedNetwork
+from engine.transports.response_checks import LARGEST
 
 MOST_REDIRECTS = 3
 LATER_STATUSES = frozenset({408, 425, 429})

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.kernel.secrets import SecretValue
+from engine.kernel.expressions.secret_marks import SecretValue
 
 Json = Any
 

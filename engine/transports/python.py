@@ -1,6 +1,6 @@
 """Call a function that the host project registered."""
 
-from engine.functions import BusinessError, registered_functions, takes_secrets
+from engine.extensions.functions import BusinessError, registered_functions, takes_secrets
 from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 
 

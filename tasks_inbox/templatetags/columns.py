@@ -6,9 +6,9 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from engine.services.task_lists import MOST_COUNTED
-from engine.task_filters import COLUMN
-from tasks_inbox.filters import Filter
+from engine.access.task_filters import COLUMN
+from engine.services.tasks.lists import MOST_COUNTED
+from tasks_inbox.presenters.filters import Filter
 
 register = template.Library()
 

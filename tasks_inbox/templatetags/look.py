@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from engine.diagram import naming
-from engine.forms import values
+from engine.diagram import step_names
 from engine.models import Task
-from engine.telling.times import due_words, exact_words, moment_words, span_words
+from engine.presentation.forms import values
+from engine.presentation.narrative.relative_times import due_words, exact_words, moment_words, span_words
 
 register = template.Library()
 
@@ -152,19 +152,19 @@ def first_name(name: str) -> str:
 def answer_title(task: Task) -> str:
     """Write the chosen outcome as its button said it."""
     chosen = task.outcome_named(task.outcome or "")
-    return str(chosen["title"]) if chosen else naming.outcome_text(task.outcome or "")
+    return str(chosen["title"]) if chosen else step_names.outcome_text(task.outcome or "")
 
 
 @register.filter
 def outcome(name: str) -> str:
     """Write an outcome's name as words."""
-    return naming.outcome_text(name)
+    return step_names.outcome_text(name)
 
 
 @register.filter
 def label(key: str) -> str:
     """Write a key or a role's name in words."""
-    return naming.label_of(key)
+    return step_names.label_of(key)
 
 
 @register.filter

@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 
 from engine import access
 from engine.models import SavedFilter
-from engine.services import task_lists
-from engine.services.task_lists import TaskList, count_lists
-from tasks_inbox.filters import Filter
-from tasks_inbox.lists import Words, count_words, list_named, lists_for
+from engine.services.tasks import lists as task_lists
+from engine.services.tasks.lists import TaskList, count_lists
+from tasks_inbox.presenters.filters import Filter
+from tasks_inbox.presenters.lists import Words, count_words, list_named, lists_for
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import Level
 from workflowplatform.accounts.models import Tenant, User

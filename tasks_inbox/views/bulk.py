@@ -14,12 +14,12 @@ from django.views.decorators.http import require_POST
 
 from engine import access
 from engine.errors import Invalid
-from engine.forms.building import comment_rule
 from engine.models import Task
-from engine.services.assigning import take_next_task
-from engine.services.bulk import BulkResult, act_on_tasks
-from engine.services.together import look_together
-from tasks_inbox.guard import InboxRequest, inbox_page, said
+from engine.presentation.forms.form import comment_rule
+from engine.services.tasks.assignment import take_next_task
+from engine.services.tasks.bulk import BulkResult, act_on_tasks
+from engine.services.tasks.bulk_complete import look_together
+from tasks_inbox.decorators import InboxRequest, inbox_page, said
 from tasks_inbox.toasts import toast
 
 ALL_DONE = {

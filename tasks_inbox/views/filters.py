@@ -11,10 +11,10 @@ from django.views.decorators.http import require_POST
 
 from engine.errors import Invalid
 from engine.models import SavedFilter
-from engine.services.saved_filters import delete_filter, restore_filter, save_filter
-from tasks_inbox.filters import Filter
-from tasks_inbox.guard import InboxRequest, inbox_page, said
-from tasks_inbox.lists import list_named
+from engine.services.tasks.saved_filters import delete_filter, restore_filter, save_filter
+from tasks_inbox.decorators import InboxRequest, inbox_page, said
+from tasks_inbox.presenters.filters import Filter
+from tasks_inbox.presenters.lists import list_named
 from tasks_inbox.toasts import toast
 
 

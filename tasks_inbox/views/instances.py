@@ -14,19 +14,19 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
 from engine.errors import NotFound, WorkflowError
-from engine.forms.values import facts_of
 from engine.models import Instance, Task, Wait
-from engine.services.diagrams import inline_diagram
-from engine.services.foresight import foresee
-from engine.services.instances import cancel_instance
-from engine.services.operations import resume_instance, retry_step, suspend_instance
-from engine.telling import timeline
-from engine.telling.outline import Step, every_step, outline_of, steps_by_id
-from engine.telling.sentence import sentence_of, with_reason
-from tasks_inbox.ahead import coming_of, sentences_of, ways_of
-from tasks_inbox.authored import began_with, state_of
-from tasks_inbox.guard import InboxRequest, inbox_page, said
+from engine.presentation.forms.values import facts_of
+from engine.presentation.narrative import timeline
+from engine.presentation.narrative.status_summary import sentence_of, with_reason
+from engine.presentation.narrative.step_outline import Step, every_step, outline_of, steps_by_id
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.instances.repair import resume_instance, retry_step, suspend_instance
+from engine.services.tasks.outcome_preview import foresee
+from engine.services.templates.diagrams import inline_diagram
+from tasks_inbox.decorators import InboxRequest, inbox_page, said
 from tasks_inbox.messages import http_status_of
+from tasks_inbox.presenters.field_labels import began_with, state_of
+from tasks_inbox.presenters.outcome_preview import coming_of, sentences_of, ways_of
 from tasks_inbox.templatetags.look import WORD_OF_STATUS
 from tasks_inbox.toasts import toast
 from workflowplatform.accounts.actor import Actor

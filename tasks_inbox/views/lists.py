@@ -8,15 +8,15 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from engine import access
-from engine.keyset import Cursor, Page, read_cursor
+from engine.access.task_filters import DUES, columns_declared
+from engine.db.keyset_pagination import Cursor, Page, read_cursor
 from engine.models import Template, TemplateVersion
-from engine.services import task_lists
-from engine.services.task_lists import TaskList, count_lists
-from engine.task_filters import DUES, columns_declared
-from tasks_inbox.filters import DUE_WORDS, PRIORITY_WORDS, Filter
-from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.lists import ORDER_WORDS, PAGE, Words, count_words, list_named
-from tasks_inbox.offers import MOST_PEOPLE
+from engine.services.tasks import lists as task_lists
+from engine.services.tasks.lists import TaskList, count_lists
+from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.presenters.filters import DUE_WORDS, PRIORITY_WORDS, Filter
+from tasks_inbox.presenters.lists import ORDER_WORDS, PAGE, Words, count_words, list_named
+from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
 

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_GET
 
 from engine import access
 from engine.errors import NotFound
-from tasks_inbox import live
-from tasks_inbox.filters import Filter
-from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.lists import LISTS, list_named
+from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.presenters import live
+from tasks_inbox.presenters.filters import Filter
+from tasks_inbox.presenters.lists import LISTS, list_named
 from tasks_inbox.views.lists import rows_of
 
 

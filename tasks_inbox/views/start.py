@@ -10,15 +10,15 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from engine import access
 from engine.errors import Conflict, Invalid
-from engine.forms.building import SchemaForm
 from engine.models import TemplateVersion
-from engine.services.instances import start_instance
-from engine.telling.outline import outline_of
-from tasks_inbox.authored import input_schema_of
-from tasks_inbox.gallery import cards_for, sections_of, tags_of
-from tasks_inbox.guard import InboxRequest, inbox_page
+from engine.presentation.forms.form import SchemaForm
+from engine.presentation.narrative.step_outline import outline_of
+from engine.services.instances.lifecycle import start_instance
+from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.idempotency import Begun, begin_once, fresh_number
 from tasks_inbox.messages import notice_of
-from tasks_inbox.once import Begun, begin_once, fresh_number
+from tasks_inbox.presenters.field_labels import input_schema_of
+from tasks_inbox.presenters.start_gallery import cards_for, sections_of, tags_of
 from tasks_inbox.toasts import toast
 
 

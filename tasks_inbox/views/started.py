@@ -9,14 +9,14 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from engine import access
+from engine.db.keyset_pagination import NEWEST, page_of, read_cursor
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
-from engine.keyset import NEWEST, page_of, read_cursor
 from engine.models import Instance, Task
-from engine.services.task_lists import count_lists
-from engine.telling.outline import outline_of, steps_by_id
-from engine.telling.sentence import Sentence, sentence_of
-from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.lists import PAGE, count_words
+from engine.presentation.narrative.status_summary import Sentence, sentence_of
+from engine.presentation.narrative.step_outline import outline_of, steps_by_id
+from engine.services.tasks.lists import count_lists
+from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.presenters.lists import PAGE, count_words
 from workflowplatform.accounts.actor import Actor
 
 SHOWN: dict[str, tuple[Any, Q]] = {

@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from engine import access
-from engine.attachments import download
 from engine.errors import Conflict, Invalid
-from engine.forms.building import TaskForm
 from engine.models import Task
-from engine.services.attachments import attach_file, detach_file, open_attachment
-from tasks_inbox.guard import InboxRequest, inbox_page
+from engine.presentation.forms.form import TaskForm
+from engine.services.tasks.attachments import attach_file, detach_file, open_attachment
+from engine.storage.attachments import download
+from tasks_inbox.decorators import InboxRequest, inbox_page
 from tasks_inbox.toasts import toast
-from tasks_inbox.views.drafting import keep_answer
+from tasks_inbox.views.drafts import keep_answer
 from tasks_inbox.views.task_page import form_of, task_act, task_page
 
 

@@ -10,20 +10,20 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from engine import access
-from engine.attachments import spell_size
 from engine.errors import Conflict, NotFound, WorkflowError
-from engine.forms.building import TaskForm, comment_rule
-from engine.forms.values import Fact, facts_of
 from engine.models import Task, TaskDraft
-from engine.telling import timeline
-from tasks_inbox.authored import answer_of, input_schema_of
-from tasks_inbox.guard import InboxRequest, View, inbox_page
-from tasks_inbox.kept import whose
-from tasks_inbox.live import state_of
+from engine.presentation.forms.form import TaskForm, comment_rule
+from engine.presentation.forms.values import Fact, facts_of
+from engine.presentation.narrative import timeline
+from engine.storage.attachments import spell_size
+from tasks_inbox.decorators import InboxRequest, View, inbox_page
 from tasks_inbox.messages import http_status_of, notice_of, over_words
-from tasks_inbox.neighbours import neighbours_of
-from tasks_inbox.offers import acts_for, files_of, is_put_off, moments_to_put_off, points_of
-from tasks_inbox.where import where_of
+from tasks_inbox.presenters.case_context import where_of
+from tasks_inbox.presenters.field_labels import answer_of, input_schema_of
+from tasks_inbox.presenters.live import state_of
+from tasks_inbox.presenters.prev_next import neighbours_of
+from tasks_inbox.presenters.task_actions import acts_for, files_of, is_put_off, moments_to_put_off, points_of
+from tasks_inbox.unsent_answers import whose
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 

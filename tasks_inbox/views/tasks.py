@@ -11,13 +11,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
 from engine.errors import Invalid, NotFound, WorkflowError
-from engine.forms.building import TaskForm
 from engine.models import Task, TaskDraft
-from engine.services import tasks as services
-from tasks_inbox.guard import InboxRequest, inbox_page
-from tasks_inbox.kept import take_kept
+from engine.presentation.forms.form import TaskForm
+from engine.services.tasks import lifecycle as services
+from tasks_inbox.decorators import InboxRequest, inbox_page
 from tasks_inbox.messages import back_again, changed_by
 from tasks_inbox.toasts import toast
+from tasks_inbox.unsent_answers import take_kept
 from tasks_inbox.views.task_files import add_sent_files, read_answer
 from tasks_inbox.views.task_page import form_of, refused, task_act, task_page
 from workflowplatform.accounts.actor import Actor

@@ -20,13 +20,13 @@ from django.db.models import Q, QuerySet
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from engine.services.people import create_person, create_token
+from engine.services.people.accounts import create_person, create_token
 from tests.api.conftest import Caller
 from tests.api.scene import Scene, set_whole_scene
 from tests.application import as_application
 from tests.cast import Cast, committed_cast  # noqa: F401  the fixture
 from workflowplatform.database.hot import Hot
-from workflowplatform.database.walls import TABLES, rule_of
+from workflowplatform.database.row_security import TABLES, rule_of
 
 UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HOT_FILTER = re.compile(r"(?:\w+\.)?tenant_id = %\(tenant\)s::uuid")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from engine.services.people import create_person, create_token
+from engine.services.people.accounts import create_person, create_token
 from tests.access.test_both_walls import BODY, acmes, addresses
 from tests.api.conftest import Caller
 from tests.api.scene import set_whole_scene

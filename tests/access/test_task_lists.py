@@ -8,12 +8,12 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from engine import access
-from engine.keyset import URGENT, Cursor, Page
+from engine.access.task_filters import FILTERS, column_condition, columns_declared
+from engine.db.keyset_pagination import URGENT, Cursor, Page
 from engine.models import Task
-from engine.services import task_lists
-from engine.services.task_lists import MOST_COUNTED, TaskList, count_lists, list_named
-from engine.services.tasks import claim_task
-from engine.task_filters import FILTERS, column_condition, columns_declared
+from engine.services.tasks import lists as task_lists
+from engine.services.tasks.lifecycle import claim_task
+from engine.services.tasks.lists import MOST_COUNTED, TaskList, count_lists, list_named
 from tests.cast import Cast
 from tests.workflows import activated, hurried, only_task, started
 

@@ -5,7 +5,7 @@ import pytest
 from engine import access
 from engine.errors import Conflict, NotFound, Refused
 from engine.models import Task
-from engine.services.tasks import claim_task, complete_task, release_task
+from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.db import connection, transaction
 
-from engine.services.auditing import verify_everything
+from engine.services.audit.verification import verify_everything
 from tests.cast import PEOPLE, Cast, assemble_cast, create_cast
 from workflowplatform.accounts.models import User
 

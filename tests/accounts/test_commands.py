@@ -17,8 +17,8 @@ from engine.errors import Invalid, WorkflowError
 from engine.models import Audit
 from tests.cast import Cast
 from workflowplatform.accounts.models import Role, Tenant, Token, User
-from workflowplatform.services.proxies import checked_proxies
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.proxies import checked_proxies
 
 
 def run(*words: str) -> str:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import Audit
-from engine.services import people
+from engine.services.people import accounts as people
 from tests.cast import Cast
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Role, Tenant, Token, User

@@ -16,11 +16,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from engine.models import Audit
-from engine.services import people
-from engine.services.auditing import verify_audit
+from engine.services.audit.verification import verify_audit
+from engine.services.people import accounts as people
 from tests.cast import Cast
 from tests.hooks import notices
-from workflowplatform.accounts import attempts, mails
+from workflowplatform.accounts import mails, sign_in_throttle
 from workflowplatform.accounts.models import SignInTally, Token, User
 
 OLD, NEW = "a-Long-enough-1", "another-Long-2"
@@ -91,11 +91,11 @@ def test_failed_sign_in_of_nobody_leaves_no_row(cast: Cast) -> None:
 @pytest.mark.security("guessing is slow and tells nothing")
 def test_address_that_fails_too_often_waits_longer_each_time(cast: Cast) -> None:
     with_password(cast.ada)
-    free = attempts.LIMITS["address"].free
+    free = sign_in_throttle.LIMITS["address"].free
     answers = [sign_in(f"nobody{number}", "x").status_code for number in range(free + 8)]
     assert answers[:free] == [200] * free
     assert 429 in answers[free:]
-    key = attempts.key_of("address", "203.0.113.9")
+    key = sign_in_throttle.key_of("address", "203.0.113.9")
     SignInTally.objects.filter(key=key).update(until=timezone.now() + timedelta(seconds=60), failures=free + 1)
     refused = sign_in("ada", OLD)
     assert refused.status_code == 429
@@ -115,7 +115,7 @@ def test_address_that_fails_too_often_waits_longer_each_time(cast: Cast) -> None
 def test_name_that_is_guessed_from_everywhere_waits_but_its_known_place_comes_in(cast: Cast) -> None:
     with_password(cast.ada)
     assert is_in(sign_in("ada", OLD, REMOTE_ADDR="198.51.100.1"))
-    free = attempts.LIMITS["name"].free
+    free = sign_in_throttle.LIMITS["name"].free
     for number in range(free + 1):
         sign_in("ada", "wrong", REMOTE_ADDR=f"203.0.113.{number}")
     SignInTally.objects.filter(until__isnull=False).update(until=timezone.now() + timedelta(seconds=60))
@@ -139,23 +139,23 @@ def test_unknown_names_are_slowed_down_and_answered_like_known_ones(cast: Cast, 
 
 def test_twins_share_one_turn(cast: Cast) -> None:
     """Guesses sent side by side do not all pass before the first is counted."""
-    key = attempts.key_of("name", "ada")
-    free = attempts.LIMITS["name"].free
+    key = sign_in_throttle.key_of("name", "ada")
+    free = sign_in_throttle.LIMITS["name"].free
     SignInTally.objects.create(key=key, failures=free, at=timezone.now())
-    assert attempts.take_turn("name", "ada") == 0
-    assert attempts.take_turn("name", "ada") > 0
+    assert sign_in_throttle.take_turn("name", "ada") == 0
+    assert sign_in_throttle.take_turn("name", "ada") > 0
 
 
 def test_addresses_of_one_ipv6_network_count_as_one(cast: Cast) -> None:
-    assert attempts.key_of("address", "2001:db8::1") == attempts.key_of("address", "2001:db8::ffff")
-    assert attempts.key_of("address", "2001:db8::1") != attempts.key_of("address", "2001:db8:0:1::1")
+    assert sign_in_throttle.key_of("address", "2001:db8::1") == sign_in_throttle.key_of("address", "2001:db8::ffff")
+    assert sign_in_throttle.key_of("address", "2001:db8::1") != sign_in_throttle.key_of("address", "2001:db8:0:1::1")
 
 
 def test_success_gives_the_turn_back_and_failures_are_forgotten(cast: Cast) -> None:
     with_password(cast.ada)
-    for _ in range(attempts.LIMITS["address"].free + 5):
+    for _ in range(sign_in_throttle.LIMITS["address"].free + 5):
         assert is_in(sign_in("ada", OLD))
-    tally = SignInTally.objects.get(key=attempts.key_of("address", "203.0.113.9"))
+    tally = SignInTally.objects.get(key=sign_in_throttle.key_of("address", "203.0.113.9"))
     assert (tally.failures, tally.until) == (0, None)
     SignInTally.objects.filter(pk=tally.pk).update(failures=99, at=timezone.now() - timedelta(days=2))
     assert sign_in("nobody", "x").status_code == 200
@@ -171,7 +171,7 @@ def test_resets_are_throttled(cast: Cast) -> None:
     for number in range(12):
         answer = Client().post("/accounts/reset/", {"email": cast.ada.email}, REMOTE_ADDR=f"203.0.113.{number}")
         assert answer["Location"] == "/accounts/reset/sent/"
-    assert len(mail.outbox) <= attempts.LIMITS["reset_mail"].free + 1
+    assert len(mail.outbox) <= sign_in_throttle.LIMITS["reset_mail"].free + 1
     answers = [
         Client().post("/accounts/reset/", {"email": f"x{n}@x.example"}, REMOTE_ADDR="198.51.100.4") for n in range(12)
     ]

@@ -9,13 +9,14 @@ from django.test import Client
 from django.utils.html import strip_tags
 
 from engine.models import Audit, DeadLetter, Instance, Signal, Task, TemplateVersion
-from engine.services import people, setup
-from engine.services.bulk_acts import begin_bulk_act
-from engine.services.instances import start_instance
-from engine.services.retention import set_retention
-from engine.services.schedules import create_schedule
-from engine.services.templates import activate_version, save_draft
-from engine.services.webhooks import create_webhook, ping_webhook
+from engine.services.instances.bulk_operations import begin_bulk_act
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people import accounts as people
+from engine.services.retention.purge import set_retention
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.templates.versions import activate_version, save_draft
+from engine.services.tenants import settings as tenant_settings
+from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
 from tests.cast import Cast, ada, adam, cast, committed_cast, gwen, sam, uri, zoe
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Role
@@ -121,8 +122,8 @@ def acmes(cast: Cast, task: Task) -> dict[str, Model]:
         begin_bulk_act(actor=gwen, action="suspend", subject_ids=[instance.pk], reason="acmes-reason"),
         create_schedule(actor=gwen, template=instance.template.name, cron="0 9 * * 1", input={"amount": 5}),
         set_retention(actor=gwen, completed_for="P9Y"),
-        setup.put_secret(actor=gwen, name="acmes_key", value="acmes-value"),
-        setup.put_calendar(actor=gwen, name="acmes_office", content={"hours": {"mon": ["09:00-17:00"]}}),
+        tenant_settings.put_secret(actor=gwen, name="acmes_key", value="acmes-value"),
+        tenant_settings.put_calendar(actor=gwen, name="acmes_office", content={"hours": {"mon": ["09:00-17:00"]}}),
     ]
     webhook, _ = create_webhook(actor=gwen, url="https://acmes.example/in", events=["task.opened"], title="acmes-hook")
     kept += [webhook, ping_webhook(actor=gwen, webhook_id=webhook.pk)]

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from engine.models import Audit, Instance, Template, TemplateVersion
-from engine.services.templates import activate_version, save_draft
+from engine.services.templates.versions import activate_version, save_draft
 from tests.admin.conftest import EXPENSE, SignIn, sight_of, words_of
 from workflowplatform.accounts.actor import Actor
 

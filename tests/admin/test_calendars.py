@@ -7,9 +7,9 @@ import pytest
 from engine.admin.calendars import read_hours
 from engine.errors import Conflict
 from engine.models import Audit, BusinessCalendar, TemplateVersion
-from engine.services.schedules import cancel_schedule, create_schedule
-from engine.services.setup import mark_of_calendar, put_calendar
-from engine.services.templates import activate_version, archive_version, save_draft
+from engine.services.schedules.lifecycle import cancel_schedule, create_schedule
+from engine.services.templates.versions import activate_version, archive_version, save_draft
+from engine.services.tenants.settings import mark_of_calendar, put_calendar
 from tests.admin.conftest import SignIn, sight_of, words_of
 from tests.admin.test_mending import press
 from tests.admin.test_operations import page

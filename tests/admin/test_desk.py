@@ -10,10 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engine.kernel.periods import parse_moment
+from engine.kernel.timing.periods import parse_moment
 from engine.models import TemplateVersion
-from engine.services.instances import start_instance
-from engine.services.templates import save_draft
+from engine.services.instances.lifecycle import start_instance
+from engine.services.templates.versions import save_draft
 from tests.admin.conftest import EXPENSE, SignIn, words_of
 from workflowplatform.accounts.actor import Actor
 

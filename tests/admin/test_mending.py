@@ -10,11 +10,11 @@ from django.urls import reverse
 
 from engine.dispatch.drain import drain
 from engine.models import Audit, BulkAct, Instance, Schedule, Secret
-from engine.secrets import secrets_for_call
-from engine.services.bulk_acts import begin_bulk_act
-from engine.services.operations import incidents_by_cause
-from engine.services.schedules import create_schedule
-from engine.services.setup import put_calendar, put_secret
+from engine.services.instances.bulk_operations import begin_bulk_act
+from engine.services.instances.repair import incidents_by_cause
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.tenants.settings import put_calendar, put_secret
+from engine.storage.encryption import secrets_for_call
 from tests.admin.conftest import BREAKS, SignIn, words_of
 from tests.admin.test_operations import page
 from tests.cast import Cast

@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from engine.models import Instance, Task
-from engine.services.tasks import claim_task, complete_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.admin.conftest import BREAKS, SignIn, words_of
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import Actor
@@ -154,6 +154,6 @@ def test_first_page_counts_what_runs_and_waits(sign_in: SignIn, case: Instance) 
 
 
 def test_audit_names_what_each_act_was_done_to(sign_in: SignIn, case: Instance) -> None:
-    shown = words_of(sign_in("ada").get("/admin/engine/audit/"))
+    shown = words_of(sign_in("ada").get("/admin/engine/audit/chain/"))
     for words in ("instance EXP-1200", "template Expense approval", "person uri", "activated version 1"):
         assert words in shown

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from engine.models import Audit, Task, TaskEvent
-from engine.services import people
-from engine.services.tasks import claim_task
+from engine.services.people import accounts as people
+from engine.services.tasks.lifecycle import claim_task
 from tests.admin.conftest import SignIn, sight_of, words_of
 from tests.cast import Cast
 from workflowplatform.accounts.actor import Actor

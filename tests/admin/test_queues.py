@@ -17,9 +17,9 @@ from rq.registry import DeferredJobRegistry, ScheduledJobRegistry, StartedJobReg
 from rq.serializers import JSONSerializer
 from rq.timeouts import TimerDeathPenalty
 
-from engine.dispatch.watching import queue_pages
+from engine.dispatch.rq_status import queue_pages
 from tests.admin.conftest import SignIn, words_of
-from workflowplatform.admin_site import WorkflowAdminSite
+from workflowplatform.admin_site.site import WorkflowAdminSite
 
 LISTS = ("jobs", "finished_jobs", "failed_jobs", "scheduled_jobs", "started_jobs", "deferred_jobs")
 OF_A_JOB = ("job_detail", "delete_job", "requeue_job", "enqueue_job")

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from engine.admin.windows import read_window, window_words
-from engine.audit import database_now
+from engine.admin.durations import read_window, window_words
+from engine.audit.chain import database_now
 from engine.models import Instance, RetentionRule, RetentionRun
-from engine.services.instances import cancel_instance
-from engine.services.retention import WINDOWS, preview_retention, set_retention
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.retention.purge import WINDOWS, preview_retention, set_retention
 from tests.admin.conftest import SignIn, sight_of, words_of
 from tests.admin.test_operations import page
 from workflowplatform.accounts.actor import Actor

@@ -21,8 +21,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engine.models import Audit, Secret, Template
-from engine.services import setup
-from engine.services.people import create_role
+from engine.services.people.accounts import create_role
+from engine.services.tenants import settings as tenant_settings
 from tests.admin.conftest import SignIn, label, sight_of, words_of
 from tests.cast import Cast
 
@@ -228,8 +228,8 @@ def test_no_page_shows_djangos_log(cast: Cast, sign_in: SignIn, acmes: dict[str,
 def test_a_history_tells_of_its_own_row_and_not_of_what_has_the_same_name(cast: Cast, sign_in: SignIn) -> None:
     gwen = cast.actor("gwen")
     role = create_role(actor=gwen, tenant=cast.acme, name="same")
-    secret = setup.put_secret(actor=gwen, name="same", value="hush-hush")
-    calendar = setup.put_calendar(actor=gwen, name="same", content={"hours": {"mon": ["09:00-17:00"]}})
+    secret = tenant_settings.put_secret(actor=gwen, name="same", value="hush-hush")
+    calendar = tenant_settings.put_calendar(actor=gwen, name="same", content={"hours": {"mon": ["09:00-17:00"]}})
     browser, told = sign_in("gwen"), {}
     for row in (role, secret, calendar):
         told[label(type(row))] = sight_of(browser.get(address_of(type(row), "history", row.pk)))
@@ -251,7 +251,9 @@ def test_the_audit_names_nothing_of_another_tenant(
         at=timezone.now(), hash="0" * 64,
     )  # fmt: skip
     browser = sign_in("sam")
-    shown = words_of(browser.get(address_of(Audit))) + browser.get("/admin/engine/audit/export/").getvalue().decode()
+    shown = (
+        words_of(browser.get(address_of(Audit))) + browser.get("/admin/engine/audit/chain/export/").getvalue().decode()
+    )
     shown = shown.partition("#signed")[0]  # a signature may hold any letters
     assert "odd_act" in shown
     for word in ("ada", "Expense approval", "EXP-1200"):

@@ -15,9 +15,9 @@ from django.urls import reverse
 from unfold.admin import ModelAdmin
 
 from engine.admin.base import TenantAdmin
-from engine.admin.rights import RIGHTS
+from engine.admin.permissions import RIGHTS
 from engine.models import Audit, Instance, Task
-from engine.services import people
+from engine.services.people import accounts as people
 from tests.admin.conftest import SignIn, label, words_of
 from tests.cast import Cast
 from workflowplatform.accounts.models import Role

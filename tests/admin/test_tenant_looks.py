@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 
 from engine.models import Audit
-from engine.services.auditing import verify_everything
+from engine.services.audit.verification import verify_everything
 from tests.admin.conftest import SignIn
 from tests.cast import Cast
 from workflowplatform.accounts.models import Tenant

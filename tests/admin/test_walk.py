@@ -18,9 +18,9 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from engine.admin.base import TenantAdmin
-from engine.admin.rights import NOBODY, RIGHTS
+from engine.admin.permissions import NOBODY, RIGHTS
 from engine.models import Audit, Instance, TemplateVersion
-from engine.services import people
+from engine.services.people import accounts as people
 from tests.admin.conftest import SignIn, label, words_of
 from tests.cast import Cast
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from engine.models import Audit, Webhook
-from engine.secrets import decrypt
-from engine.services.webhooks import create_webhook
+from engine.services.webhooks.subscriptions import create_webhook
+from engine.storage.encryption import decrypt
 from tests.admin.conftest import SignIn, words_of
 from tests.admin.test_operations import page
 from workflowplatform.accounts.actor import Actor

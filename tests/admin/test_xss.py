@@ -12,9 +12,9 @@ from django.db.models import Model
 from django.urls import reverse
 
 from engine.models import Task
-from engine.services.comments import comment_task
-from engine.services.instances import start_instance
-from engine.services.templates import activate_version, save_draft
+from engine.services.instances.lifecycle import start_instance
+from engine.services.tasks.comments import comment_task
+from engine.services.templates.versions import activate_version, save_draft
 from tests.admin.conftest import SignIn
 from tests.browser.payloads import LEFT, MARKER, PAYLOADS, authored, inject, named, text_fields
 from tests.cast import Cast

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import DeadLetter, Task
-from engine.services.schedules import create_schedule
-from engine.services.setup import put_calendar, put_secret
-from engine.services.templates import save_draft
-from engine.services.webhooks import create_webhook, ping_webhook
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.templates.versions import save_draft
+from engine.services.tenants.settings import put_calendar, put_secret
+from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TWO_TASKS, activated, only_task, started
 from workflowplatform.ids import uuid7

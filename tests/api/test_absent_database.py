@@ -15,9 +15,9 @@ from django.db import connection, connections
 from django.test import Client
 
 from engine.api.errors import Unavailable
-from engine.streaming.serving import Streams
+from engine.streaming.asgi import Streams
 from tests.api.conftest import ROOT, Caller
-from workflowplatform.one_thread import OneThread
+from workflowplatform.http.sync_asgi_handler import OneThread
 
 SESSION = SimpleCookie({settings.SESSION_COOKIE_NAME: "somebodys"})
 

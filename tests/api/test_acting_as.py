@@ -9,11 +9,11 @@ from django.test import Client
 from knox.crypto import hash_token
 
 from engine.errors import Refused
-from engine.holding import token_with
 from engine.models import Audit, Task
-from engine.services import people
-from engine.services.hearing import Pass, who_holds
-from engine.services.instances import start_instance
+from engine.runtime.locked_reads import token_with
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people import accounts as people
+from engine.services.stream_events import Pass, who_holds
 from tests.api.conftest import Caller, Callers
 from tests.cast import Cast
 from tests.workflows import activated

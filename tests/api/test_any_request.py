@@ -30,8 +30,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from engine.api.described import OPERATIONS
 from engine.api.openapi import document
+from engine.api.operations_table import OPERATIONS
 from tests.api.conftest import caller_of
 from tests.api.scene import Scene, set_whole_scene
 from tests.cast import Cast

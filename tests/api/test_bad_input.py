@@ -255,7 +255,7 @@ def test_stream_is_not_asked_for_its_headers_alone(call: Callers) -> None:
 
 
 def test_defect_of_ours_is_a_problem_too(call: Callers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.services.stats.tenant_stats", lambda actor: 1 / 0)
+    monkeypatch.setattr("engine.services.insights.stats.tenant_stats", lambda actor: 1 / 0)
     answer = call("gwen").get("stats/")
     assert (answer.status_code, answer["Content-Type"]) == (500, "application/problem+json")
     assert answer.json()["code"] == "defect"

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.exceptions import RequestAborted, RequestDataTooBig
 from django.test import Client as Browser
 
-from workflowplatform.bodies import Incoming, most_taken
+from workflowplatform.http.body_limits import Incoming, most_taken
 
 TOKEN, SESSION = (b"authorization", b"Token any"), (b"cookie", b"theme=dark; sessionid=abc")
 FORM = (b"content-type", b"multipart/form-data; boundary=x")

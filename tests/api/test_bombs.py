@@ -19,8 +19,8 @@ import httpx
 import pytest
 
 from engine.models import Instance
-from engine.services.people import create_token
-from engine.services.templates import save_draft
+from engine.services.people.accounts import create_token
+from engine.services.templates.versions import save_draft
 from tests.cast import Cast
 from tests.kernel.bombs import EXPRESSIONS, LONG, SOURCES
 from tests.workers import ROOT, environment, stop
@@ -77,7 +77,7 @@ class Server:
 def server(committed_cast: Cast) -> Generator[Server, None, None]:
     """Serve the test's own database with uvicorn, without limits on requests."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        words = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         limits = {"WORKFLOW_TOKEN_REQUESTS": "0", "WORKFLOW_TENANT_REQUESTS": "0"}
         process = subprocess.Popen(
             words, cwd=ROOT, env=environment(limits), pass_fds=[listener.fileno()], start_new_session=True

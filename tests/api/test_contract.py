@@ -7,9 +7,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from engine.api.described import OPERATIONS
-from engine.api.inputs import BulkBody, EventBody, InstanceSignalBody, RetryBody, SignalBody, SkipBody, StartBody
-from engine.services.webhook_events import EVENTS
+from engine.api.operations_table import OPERATIONS
+from engine.api.request_bodies import (
+    BulkBody,
+    EventBody,
+    InstanceSignalBody,
+    RetryBody,
+    SignalBody,
+    SkipBody,
+    StartBody,
+)
+from engine.services.webhooks.events import EVENTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -8,12 +8,12 @@ import pytest
 from knox.settings import CONSTANTS
 
 from benchmarks.statements import counted
-from engine.api.described import OPERATIONS
+from engine.api.operations_table import OPERATIONS
 from engine.services import health
-from engine.services.people import create_role
-from engine.services.schedules import create_schedule
-from engine.services.setup import put_calendar, put_secret
-from engine.services.webhooks import create_webhook, ping_webhook
+from engine.services.people.accounts import create_role
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.tenants.settings import put_calendar, put_secret
+from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
 from tests.api.conftest import Caller, Callers, caller_of
 from tests.api.scene import Scene, dead_letter, set_whole_scene
 from tests.cast import Cast

@@ -8,7 +8,7 @@ import pytest
 from django.urls import URLPattern, URLResolver
 
 from engine.api import urls
-from engine.services.people import create_person
+from engine.services.people.accounts import create_person
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_whole_scene
 from tests.cast import Cast

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 
 from engine.models import Schedule, Webhook
-from engine.services.people import grant_role
+from engine.services.people.accounts import grant_role
 from tests.api.conftest import Caller, Callers, caller_of
 from tests.api.scene import DRAFT, Scene, set_whole_scene
 from tests.cast import Cast

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from engine.audit import Act, record
+from engine.audit.chain import Act, record
 from engine.models import Audit
 from tests.api.conftest import Caller, caller_of
 from tests.api.scene import set_scene

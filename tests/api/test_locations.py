@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.api.described import OPERATIONS
+from engine.api.operations_table import OPERATIONS
 from tests.api.conftest import Callers
 from tests.api.scene import set_whole_scene
 from tests.api.test_doors import BODIES

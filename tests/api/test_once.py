@@ -113,7 +113,7 @@ def test_twins_at_the_same_moment_start_once(committed_cast: Cast) -> None:
 
 
 def test_claim_at_the_same_moment_has_one_winner_who_is_named(committed_cast: Cast) -> None:
-    from engine.services.people import grant_role
+    from engine.services.people.accounts import grant_role
 
     scene = set_scene(committed_cast)
     for name in ("adam", "gwen"):

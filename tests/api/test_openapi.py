@@ -15,8 +15,8 @@ from django.urls import URLPattern, URLResolver
 from drf_spectacular import validation
 
 from engine.api import urls
-from engine.api.described import OPERATIONS
 from engine.api.openapi import document
+from engine.api.operations_table import OPERATIONS
 from engine.gallery import examples, gallery
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_whole_scene

@@ -6,7 +6,7 @@ import pytest
 
 from engine.dispatch.drain import drain
 from engine.models import Instance
-from engine.services.instances import cancel_instance
+from engine.services.instances.lifecycle import cancel_instance
 from tests.api.conftest import Callers, caller_of
 from tests.cast import Cast
 from tests.flaky import counter

@@ -16,7 +16,7 @@ import pytest
 from django.db import connection
 
 from engine.models import Instance
-from engine.services.people import create_token
+from engine.services.people.accounts import create_token
 from tests.cast import Cast
 from tests.workers import ROOT, environment, stop
 from tests.workflows import APPROVAL, activated
@@ -30,7 +30,7 @@ PATIENCE = 60.0
 def server(committed_cast: Cast) -> Generator[str, None, None]:
     """Serve the test's own database with uvicorn."""
     with socket.create_server(("127.0.0.1", 0), backlog=TWINS * 2) as listener:
-        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        words = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         process = subprocess.Popen(
             words, cwd=ROOT, env=environment(), pass_fds=[listener.fileno()], start_new_session=True
         )

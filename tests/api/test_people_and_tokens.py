@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.api.described import OPERATIONS
-from engine.api.scopes import needed_scope
+from engine.api.operations_table import OPERATIONS
+from engine.api.permissions import needed_scope
 from engine.models import Instance, Schedule
-from engine.services.people import create_token
+from engine.services.people.accounts import create_token
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_scene
 from tests.cast import Cast

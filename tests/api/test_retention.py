@@ -6,7 +6,7 @@ import pytest
 
 from engine.dispatch.retention import Sweeper
 from engine.models import Audit, Instance, RetentionRun
-from engine.services.retention import set_retention
+from engine.services.retention.purge import set_retention
 from tests.api.conftest import Callers
 from tests.cast import Cast
 from tests.dispatch.test_retention import sweep

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from engine.services.people import create_token
-from engine.services.templates import activate_version, save_draft
+from engine.services.people.accounts import create_token
+from engine.services.templates.versions import activate_version, save_draft
 from tests.cast import Cast
 from tests.workflows import TIMER
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from engine.api.errors import STATUSES, TITLES
 from engine.errors import WorkflowError
-from engine.services.people import create_token, deactivate_person
+from engine.services.people.accounts import create_token, deactivate_person
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import DRAFT, Scene, set_scene
 from tests.cast import Cast
@@ -152,7 +152,7 @@ def test_template_tells_what_starting_it_asks_for(call: Callers, scene: Scene) -
 
 
 def test_conflict_names_who_won(call: Callers, cast: Cast, scene: Scene) -> None:
-    from engine.services.people import grant_role
+    from engine.services.people.accounts import grant_role
 
     grant_role(actor=None, person=cast.adam, role="finance")
     call("ada").post(f"tasks/{scene.task}/claim/")

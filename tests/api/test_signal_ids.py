@@ -7,10 +7,10 @@ from uuid import uuid5
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.models import Audit, Event, Instance, KeptSignal, Signal, SignalReceipt
-from engine.services.operations import suspend_instance
+from engine.services.instances.repair import suspend_instance
 from tests.api.conftest import Callers
 from tests.cast import Cast
 from tests.services.test_events_and_setup import LISTENS

@@ -22,12 +22,12 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from engine.audit import Act, record
-from engine.horizon import BEGINNING, horizon
+from engine.audit.chain import Act, record
+from engine.audit.cursor import BEGINNING, horizon
 from engine.models import Audit
-from engine.services.hearing import Pass, heard_by, read_events
-from engine.services.people import change_level, create_token, grant_role, revoke_token
-from engine.services.tasks import claim_task, complete_task
+from engine.services.people.accounts import change_level, create_token, grant_role, revoke_token
+from engine.services.stream_events import Pass, heard_by, read_events
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from engine.streaming.hub import read_for
 from engine.streaming.listeners import MOST_WAITING, Listener
 from tests.api.conftest import Caller, caller_of
@@ -105,7 +105,7 @@ class Server:
 def server(django_db_setup: None, django_db_blocker: Any) -> Generator[Server, None, None]:
     """Serve the database of these tests; it stays while they come and go."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        words = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         with django_db_blocker.unblock():
             given = environment(
                 {
@@ -347,7 +347,7 @@ def test_a_stream_ends_with_what_opened_it(committed_cast: Cast, server: Server)
 
 def test_a_server_that_stops_ends_its_streams_and_does_not_wait_for_them(committed_cast: Cast) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        words = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         process = subprocess.Popen(
             words, cwd=ROOT, env=environment(), pass_fds=[listener.fileno()], start_new_session=True
         )

@@ -14,9 +14,9 @@ import pytest
 
 from engine.dispatch.webhooks import post
 from engine.models import Audit, WebhookDelivery
-from engine.services.deliveries import Answer, settle, take_on
-from engine.services.webhooks import create_webhook, ping_webhook
-from engine.signing import new_secret, signed_headers
+from engine.services.webhooks.deliveries import Answer, settle, take_on
+from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
+from engine.transports.webhook_signature import new_secret, signed_headers
 from tests.api.conftest import Callers
 from tests.cast import Cast
 

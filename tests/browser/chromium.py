@@ -17,7 +17,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
 
-from workflowplatform.services.processes import kill_group
+from workflowplatform.servers.processes import kill_group
 
 FLAGS = ("--disable-background-networking", "--font-render-hinting=none")
 CLOSING_MILLISECONDS = 5_000

@@ -17,7 +17,7 @@ from tests.browser.outside_world import Supplier, a_supplier
 from tests.browser.pages import Door
 from tests.browser.product import Product, a_product
 from tests.browser.watching import Watch
-from workflowplatform.services.chromium import find_chromium
+from workflowplatform.servers.chromium import find_chromium
 
 DESK = {"width": 1280, "height": 860}
 PAGE_MILLISECONDS = 20_000

@@ -9,7 +9,7 @@ import os
 
 from playwright.sync_api import Page
 
-from workflowplatform.services.paths import PROJECT
+from workflowplatform.servers.paths import PROJECT
 
 FOLDER = PROJECT / "docs" / "pictures"
 

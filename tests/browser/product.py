@@ -8,9 +8,9 @@ import socket
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from tests.house.running_house import House, Running, a_house
-from workflowplatform.services.paths import PROJECT
-from workflowplatform.services.running import OWNER_ADDRESS, find_running
+from tests.platform.running_house import House, Running, a_house
+from workflowplatform.servers.paths import PROJECT
+from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 
 READY_SECONDS = 90.0
 

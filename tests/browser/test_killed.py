@@ -11,7 +11,7 @@ from tests.browser.conftest import SignedIn
 from tests.browser.errands import activate
 from tests.browser.pages import Inbox, toast
 from tests.browser.product import Product
-from tests.house.running_house import eventually
+from tests.platform.running_house import eventually
 
 SECONDS_TO_VANISH = 5.0
 SOURCE = """\

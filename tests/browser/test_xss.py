@@ -30,8 +30,8 @@ addEventListener('securitypolicyviolation', (event) => window.told.push(event.vi
 """
 SEED = """
 from tests.browser.payloads import authored, inject
-from engine.services.templates import activate_version, save_draft
-from engine.services.instances import start_instance
+from engine.services.templates.versions import activate_version, save_draft
+from engine.services.instances.lifecycle import start_instance
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.models import User
 gwen = actor_of(User.objects.get(username="gwen"))

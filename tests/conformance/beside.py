@@ -13,13 +13,13 @@ from uuid import UUID
 from engine.kernel.errors import error_names
 from engine.kernel.signals import Json
 from engine.kernel.simulator import Lending
-from engine.kernel.simulator.acting import somebody
 from engine.kernel.simulator.acts import receiver, skip_reason
-from engine.kernel.simulator.expecting import waits_of
+from engine.kernel.simulator.expectations import waits_of
 from engine.kernel.simulator.instance import Instance as Case
 from engine.kernel.simulator.instance import Task as Played
 from engine.kernel.simulator.people import Person, Refused
-from engine.kernel.simulator.playing import Play
+from engine.kernel.simulator.permissions import somebody
+from engine.kernel.simulator.player import Play
 from engine.models import Instance
 from tests.conformance.documents import Stored
 from tests.conformance.house import House, told_real

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.gallery import gallery
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import Normalized, normalize, normalize_set
+from engine.kernel.language.normalizer import Normalized, normalize, normalize_set
 from engine.kernel.program import Definition
 from tests.kernel.test_language_page import EXAMPLES, read_example
 from tests.kernel.test_same_answers import TEMPLATES

@@ -11,23 +11,23 @@ from uuid import UUID, uuid5
 
 from django.db import connection, transaction
 
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.calls import Answered, Intent, deliver_results, perform_at_once
 from engine.dispatch.drain import drain
-from engine.dispatch.under_way import CallsUnderWay
 from engine.errors import WorkflowError
-from engine.kernel.answers import KINDS, brought_values, ending_of
 from engine.kernel.program import Definition
 from engine.kernel.signals import CallFailed, CallSucceeded
 from engine.kernel.simulator.calls import answered
 from engine.kernel.simulator.people import Person
+from engine.kernel.task_answers import KINDS, brought_values, ending_of
 from engine.models import BusinessCalendar, Instance, Task, Template, TemplateVersion, Wait
-from engine.services.assigning import assign_task
-from engine.services.attachments import attach_file
-from engine.services.instances import start_instance
-from engine.services.operations import retry_step, skip_step
-from engine.services.pausing import skip_task
-from engine.services.signals import send_keyed_signal, send_signal
-from engine.services.tasks import claim_task, complete_task, release_task
+from engine.services.instances.lifecycle import start_instance
+from engine.services.instances.repair import retry_step, skip_step
+from engine.services.instances.signals import send_keyed_signal, send_signal
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.attachments import attach_file
+from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
+from engine.services.tasks.suspension import skip_task
 from engine.transports.base import CallResult, Failed, Succeeded
 from tests.model.clock import MAKE
 from workflowplatform.accounts.actor import Actor, actor_of

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine import coordinator
 from engine.kernel.simulator import acts
 from engine.kernel.simulator.instance import Task
+from engine.runtime import coordinator
 from tests.conformance.beside import Beside
 from tests.conformance.documents import Stored, slug, stored_tests
 from tests.kernel.test_language_page import LENDING

@@ -10,9 +10,9 @@ from django.db.models import ForeignKey
 
 from engine.kernel.transitions import INSTANCE_MOVES, TASK_MOVES, VERSION_MOVES
 from engine.models import Audit, Instance, ScheduleFire, Signal, Task, TaskEvent, Template, TemplateVersion, Wait
-from engine.services.instances import cancel_instance
-from engine.services.schedules import create_schedule
-from engine.services.tasks import complete_task
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TIMER, activated, only_task, started
 from workflowplatform.accounts.models import Membership, User

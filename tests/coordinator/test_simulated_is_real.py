@@ -13,19 +13,19 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from engine import coordinator
-from engine.commit import Batch
 from engine.gallery import gallery
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.signals import Continue, Happening, SignalType, Started
 from engine.kernel.simulator import run_test
 from engine.kernel.simulator.instance import Instance as Case
 from engine.models import Instance, Signal, StepRun, Template, TemplateVersion
-from engine.outward import newborn
-from engine.projection import Delivery
-from engine.services.auditing import verify_folds
+from engine.runtime import coordinator
+from engine.runtime.commit import Batch
+from engine.runtime.cross_instance import newborn
+from engine.runtime.projection import Delivery
+from engine.services.audit.verification import verify_folds
 from tests.cast import Cast
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7

@@ -4,10 +4,10 @@ from typing import Any
 from uuid import RFC_4122
 
 from benchmarks.statements import counted
-from engine.audit import hash_row, moment
+from engine.audit.chain import hash_row, moment
 from engine.dispatch.drain import drain
 from engine.models import Audit, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task, TaskEvent, Wait
-from engine.services.tasks import claim_task, complete_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.workflows import APPROVAL, CALL, TIMER, TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7

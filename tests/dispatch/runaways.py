@@ -12,7 +12,7 @@ from statistics import quantiles
 from uuid import uuid4
 
 from engine.models import Instance
-from engine.services.signals import send_keyed_signal
+from engine.services.instances.signals import send_keyed_signal
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import Actor
 

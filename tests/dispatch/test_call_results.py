@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.dispatch.call_pool import CallsUnderWay, make_calls
 from engine.dispatch.calls import Intent, deliver_results
 from engine.dispatch.drain import _take, drain
-from engine.dispatch.under_way import CallsUnderWay, make_calls
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, Wait
-from engine.services.operations import resume_instance, suspend_instance
+from engine.services.instances.repair import resume_instance, suspend_instance
 from engine.transports.base import Failed, Succeeded
 from tests.cast import Cast
 from tests.workflows import CALL, activated, started

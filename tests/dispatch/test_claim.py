@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import CLAIM
 from engine.models import Instance, Signal
 from tests.cast import Cast

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from engine import coordinator
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch import calls
+from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution
 from engine.dispatch.drain import drain
-from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.models import DeadLetter, Effect, Signal
+from engine.runtime import coordinator
 from tests.cast import Cast
 from tests.workflows import CALL, TIMER, activated, started
 

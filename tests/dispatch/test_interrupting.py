@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from engine.models import Instance, Signal, StepRun
-from engine.services.instances import cancel_instance
-from engine.services.templates import archive_version
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.templates.versions import archive_version
 from tests import workers
 from tests.cast import Cast
 from tests.dispatch.runaways import CHAIN, LOOP, RUNAWAYS, SLOW, eventually

@@ -6,7 +6,7 @@ import pytest
 
 from engine.dispatch.drain import drain
 from engine.models import Instance, RuntimeState
-from engine.services.operations import retry_step
+from engine.services.instances.repair import retry_step
 from tests.cast import Cast
 from tests.dispatch.runaways import GROWING, ITEMS
 from tests.workflows import activated, started

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from engine.dispatch.turns import LARGEST_LOAD, QUIET_TURNS, Turn, Turns, cut_to_load
+from engine.dispatch.fairness import LARGEST_LOAD, QUIET_TURNS, Turn, Turns, cut_to_load
 from engine.models import Instance
 from tests import workers
 from tests.cast import Cast

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch import drain as draining
 from engine.dispatch import rq
 from engine.dispatch.drain import FARTHEST_LOOK, NEAREST_LOOK, Drained, drain, seconds_to_next_look

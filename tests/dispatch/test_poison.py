@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, Wait
-from engine.services.operations import replay_dead_letter
-from engine.services.tasks import complete_task
+from engine.services.instances.repair import replay_dead_letter
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, only_task, started
 from workflowplatform.ids import uuid7

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine import coordinator
-from engine.audit import database_now
-from engine.dispatch.board import Board, desk
+from engine.audit.chain import database_now
+from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution, stand_in
 from engine.dispatch.drain import SIGNALS_A_SLICE, drain
-from engine.dispatch.poison import CAUTIOUS_FOR, caution, stand_in
+from engine.dispatch.worker_board import Board, desk
 from engine.management.commands.worker import Supervisor
 from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, SignalReceipt
+from engine.runtime import coordinator
 from tests.cast import Cast
 from tests.workflows import CALL, TIMER, activated, started
 from workflowplatform.ids import uuid7

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine.attachments import keep as keep_file
-from engine.attachments import place_of
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.host_locks import holder_of
 from engine.dispatch.retention import EVERY, Sweeper
-from engine.host_locks import holder_of
 from engine.models import Audit, Event, Instance, RetentionRule, RetentionRun, RuntimeState, TaskAttachment
-from engine.services import retention_runs
-from engine.services.retention import LOCK, apply_retention, keep_instance, set_retention
-from engine.services.retention_runs import DAILY, ask_retention, begin_shares, has_work
-from engine.services.tasks import complete_task
+from engine.services.retention import runs as retention_runs
+from engine.services.retention.purge import LOCK, apply_retention, keep_instance, set_retention
+from engine.services.retention.runs import DAILY, ask_retention, begin_shares, has_work
+from engine.services.tasks.lifecycle import complete_task
+from engine.storage.attachments import keep as keep_file
+from engine.storage.attachments import place_of
 from tests.cast import Cast
 from tests.services.test_retention import aged, ended
 from tests.workflows import APPROVAL, activated, only_task, started

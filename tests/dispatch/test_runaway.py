@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.models import Instance, Signal
-from engine.services.instances import cancel_instance
-from engine.services.templates import archive_version
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.templates.versions import archive_version
 from tests import workers
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, fall_due, started

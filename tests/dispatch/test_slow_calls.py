@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine import functions
-from engine.audit import database_now
-from engine.dispatch import rq, under_way
+from engine.audit.chain import database_now
+from engine.dispatch import call_pool, rq
+from engine.dispatch.call_pool import CALLS_A_TENANT, LONG, CallsUnderWay
 from engine.dispatch.calls import CALLS_AT_ONCE
+from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution
 from engine.dispatch.drain import Drained, _take, drain
-from engine.dispatch.poison import CAUTIOUS_FOR, caution
 from engine.dispatch.rq import look, make_worker
-from engine.dispatch.under_way import CALLS_A_TENANT, LONG, CallsUnderWay
+from engine.extensions import functions
 from engine.models import DeadLetter, Effect, Instance, Signal, StepRun
-from engine.services.auditing import verify_folds
-from engine.services.operations import retry_step
+from engine.services.audit.verification import verify_folds
+from engine.services.instances.repair import retry_step
 from tests.cast import Cast
 from tests.dispatch.test_runaway import eventually
 from tests.workflows import CALL, TIMER, activated, fall_due, started
@@ -264,7 +264,7 @@ def test_a_slow_call_keeps_nobody_waiting_for_a_cautious_worker(house: Cast, hol
 @pytest.fixture
 def long_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let doubtful calls stay alone however slow this machine is."""
-    monkeypatch.setattr(under_way, "ALONE_SECONDS", PATIENCE)
+    monkeypatch.setattr(call_pool, "ALONE_SECONDS", PATIENCE)
 
 
 @pytest.fixture

@@ -18,14 +18,14 @@ from rq.serializers import JSONSerializer
 
 from engine.dispatch import rq
 from engine.dispatch.rq import QUEUE, make_worker
-from engine.dispatch.watching import look_at_workers
+from engine.dispatch.rq_status import look_at_workers
 from engine.services.health import count_workers
-from engine.streaming.bell import Bell
+from engine.streaming.wake_up import Bell
 from tests.cast import Cast
 from tests.dispatch.test_runaway import eventually
 from tests.workers import ROOT
 from tests.workflows import CALL, activated, started
-from workflowplatform.services.valkey import find_program
+from workflowplatform.servers.valkey import find_program
 
 pytestmark = pytest.mark.security("Redis is not trusted")
 NAME, PASSWORD = "workflow", "only-for-tests"

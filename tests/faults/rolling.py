@@ -28,7 +28,7 @@ class Web:
 
     def start(self) -> None:
         """Start it and wait until it serves."""
-        words = [sys.executable, "-m", "workflowplatform.services.web", f"127.0.0.1:{self.port}"]
+        words = [sys.executable, "-m", "workflowplatform.servers.web", f"127.0.0.1:{self.port}"]
         self.process = subprocess.Popen(words, cwd=ROOT, env=environment(), start_new_session=True)
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:

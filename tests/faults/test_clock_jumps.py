@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.models import Instance, Schedule, ScheduleFire, Signal
-from engine.services.auditing import verify_everything
-from engine.services.schedules import create_schedule
-from engine.services.tasks import claim_task, complete_task
+from engine.services.audit.verification import verify_everything
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.model.clock import BEGINNING, Clock, standing_clock
 from tests.workflows import TWO_TASKS, activated, only_task, started

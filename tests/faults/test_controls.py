@@ -18,16 +18,16 @@ from benchmarks.faults.accounting import Account, Pattern, learn_pattern, lost_w
 from benchmarks.faults.kills import found_tenant
 from benchmarks.faults.ledger import LEDGER, write_down
 from benchmarks.faults.workload import CALL, TIMER
-from engine import coordinator
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch import calls, rq
 from engine.dispatch import drain as draining
-from engine.dispatch.boundaries import Boundary
-from engine.dispatch.under_way import CallsUnderWay
-from engine.kernel import interpreter
+from engine.dispatch.call_pool import CallsUnderWay
+from engine.dispatch.crash_points import Boundary
+from engine.kernel.interpreter import run_to_wait
 from engine.models import Instance, Signal, SignalReceipt, Wait
-from engine.services.instances import start_instance
-from engine.services.signals import send_keyed_signal
+from engine.runtime import coordinator
+from engine.services.instances.lifecycle import start_instance
+from engine.services.instances.signals import send_keyed_signal
 from engine.transports.base import Succeeded
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
@@ -171,7 +171,7 @@ def test_a_token_that_nobody_checks_is_found_doubled(stage: Any, monkeypatch: py
 
     told_twice()
     assert scene.account().faults == ()
-    monkeypatch.setattr(interpreter, "_leaf", any_leaf)
+    monkeypatch.setattr(run_to_wait, "_leaf", any_leaf)
     told_twice()
     assert [words.split(":")[0] for words in scene.account().doubled] == ["one token was answered twice"]
 
@@ -191,7 +191,7 @@ def test_a_token_checked_before_the_lock_is_found_doubled(stage: Any, monkeypatc
             assert Wait.objects.filter(instance=instance, token=intent.token).exists()  # the check that is too early
             elsewhere(lambda: calls._deliver_result(intent, answer))
             if checks_early:
-                second.setattr(interpreter, "_leaf", any_leaf)
+                second.setattr(run_to_wait, "_leaf", any_leaf)
             return honest(instance_id)
 
         with monkeypatch.context() as second:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Instance, Signal
 from tests.cast import Cast
 from tests.workers import running

@@ -2,10 +2,10 @@
 
 import pytest
 
-import engine.kernel.interpreter  # noqa: F401  fills the table of kinds
+import engine.kernel.interpreter.run_to_wait  # noqa: F401  fills the table of kinds
 from benchmarks.faults.kills import TRIALS
-from engine.dispatch.boundaries import STEPS
-from engine.kernel.steps.table import KINDS
+from engine.dispatch.crash_points import STEPS
+from engine.kernel.machine.step_table import KINDS
 
 pytestmark = pytest.mark.usefixtures("valkey")
 

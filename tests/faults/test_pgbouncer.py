@@ -12,14 +12,14 @@ from django.db import connection, connections
 from benchmarks.faults.crew import crew
 from benchmarks.faults.waiting import a_house, start_steady, steady_faults, wait_for_ends
 from engine.models import Task
-from engine.services.auditing import verify_everything
-from engine.services.tasks import claim_task, complete_task
+from engine.services.audit.verification import verify_everything
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.pooler import find_pgbouncer, start_pooler
 from tests.races.crowd import at_once
 from tests.workflows import TWO_TASKS, activated, only_task, started
-from workflowplatform.services.database_url import from_url
-from workflowplatform.services.paths import DataFolder
-from workflowplatform.services.processes import Household
+from workflowplatform.servers.database_url import from_url
+from workflowplatform.servers.paths import DataFolder
+from workflowplatform.servers.processes import Household
 
 
 @pytest.fixture

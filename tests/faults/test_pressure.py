@@ -25,7 +25,7 @@ from tests.faults.under_pressure import (
     refused,
     small_disk,
 )
-from workflowplatform.services.postgres import DATABASE, ROLE, SUPERUSER
+from workflowplatform.servers.postgres import DATABASE, ROLE, SUPERUSER
 
 pytestmark = [
     pytest.mark.slow,

@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 from benchmarks.faults.schedulers import PAUSED, QUICK
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Schedule, ScheduleFire
-from engine.services.firing import SLOTS_A_PASS, fire_due_slots
-from engine.services.schedules import create_schedule
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.schedules.runner import SLOTS_A_PASS, fire_due_slots
 from tests.cast import Cast
 from tests.workflows import activated
 

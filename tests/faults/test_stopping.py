@@ -15,7 +15,7 @@ import pytest
 
 from engine.dispatch.drain import drain
 from engine.models import Instance, Signal, StepRun
-from engine.services.people import create_token
+from engine.services.people.accounts import create_token
 from tests import workers
 from tests.cast import Cast
 from tests.faults.rolling import Web, proxied

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.faults.own_servers import OwnServers, own_servers
 from tests.workers import ROOT, stop
-from workflowplatform.services.postgres import APPLICATION, ROLE
+from workflowplatform.servers.postgres import APPLICATION, ROLE
 
 AT_ONCE = 2.0
 """Seconds: how long an answer may take while PostgreSQL is away, and until the first good one after its return."""
@@ -29,7 +29,7 @@ def web(address: str, **extra: str) -> Iterator[str]:
     """Serve a database with uvicorn in a process of its own, pool and all; answer where."""
     environment = {**os.environ, "DATABASE_URL": address, **extra}
     with socket.create_server(("127.0.0.1", 0), backlog=200) as listener:
-        words = [sys.executable, "-m", "workflowplatform.services.web", str(listener.fileno())]
+        words = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
         process = subprocess.Popen(
             words, cwd=ROOT, env=environment, pass_fds=[listener.fileno()], start_new_session=True
         )

@@ -22,11 +22,11 @@ from django.db import connection
 from benchmarks.faults.own_servers import OwnServers, own_house
 from benchmarks.faults.waiting import a_house, steady_faults, wait_for_ends
 from engine.models import Instance
-from engine.services.people import create_token
+from engine.services.people.accounts import create_token
 from tests.faults.test_web_returns import web
 from tests.workers import environment, running
-from workflowplatform.services.paths import server_account
-from workflowplatform.services.postgres import SUPERUSER
+from workflowplatform.servers.paths import server_account
+from workflowplatform.servers.postgres import SUPERUSER
 
 PATIENCE = 40.0
 HEALED_WITHIN = 5.0

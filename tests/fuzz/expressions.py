@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from engine.kernel.functions import FUNCTIONS
+from engine.kernel.expressions.functions import FUNCTIONS
 from tests.fuzz.drawing import Draw
 
 ATOMS = (

@@ -19,27 +19,27 @@ from xml.etree import ElementTree
 from rest_framework.exceptions import APIException
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from engine.api.inputs import EventBody, InstanceSignalBody, SignalBody
 from engine.api.parsers import BoundedJSONParser
-from engine.diagram.drawing import draw as draw_diagram
-from engine.diagram.flow import Flow, flow_of
+from engine.api.request_bodies import EventBody, InstanceSignalBody, SignalBody
+from engine.diagram.graph import Flow, flow_of
 from engine.diagram.layout import LayoutFailed, geometry_from_outside, graph_of
 from engine.diagram.outline import outline_svg, outline_text
-from engine.dispatch.due import Due, Malformed, happening_of
+from engine.diagram.svg import draw as draw_diagram
+from engine.dispatch.signal_decoder import Due, Malformed, happening_of
 from engine.errors import Invalid
-from engine.forms.building import SchemaForm
-from engine.forms.schema import layout_of
-from engine.forms.values import facts_of
 from engine.gallery import GALLERY_FOLDER
-from engine.kernel.cron import CronError, CronSchedule
 from engine.kernel.errors import KernelError, StepError
-from engine.kernel.expressions import LARGEST_RESULT, Expression, ExpressionRefused
+from engine.kernel.expressions.cel import LARGEST_RESULT, Expression, ExpressionRefused
+from engine.kernel.expressions.interpolation import compile_value
 from engine.kernel.forms import check_values, schema_problem
-from engine.kernel.interpolation import compile_value
-from engine.kernel.normalizer import normalize
+from engine.kernel.json_safety import refuse_unsafe_json
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import SignalType
-from engine.kernel.unsafe_json import refuse_unsafe_json
-from engine.signing import new_secret, signed_headers
+from engine.kernel.timing.cron import CronError, CronSchedule
+from engine.presentation.forms.form import SchemaForm
+from engine.presentation.forms.schema import layout_of
+from engine.presentation.forms.values import facts_of
+from engine.transports.webhook_signature import new_secret, signed_headers
 from tests.fuzz.drawing import Draw
 from tests.fuzz.expressions import expression
 from tests.kernel.play import MONDAY, Case, compiled

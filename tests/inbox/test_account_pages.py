@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.test import Client, override_settings
 from pytest_django import Settings
 
-from engine.services.people import change_level, deactivate_person
+from engine.services.people.accounts import change_level, deactivate_person
 from tests.cast import Cast
 from tests.hooks import errors, page_name, toasts
 from tests.inbox.conftest import SignIn

@@ -5,8 +5,8 @@ from django.test import Client
 
 from engine import access
 from engine.models import Instance, Signal, Task, Wait
-from engine.services.foresight import Foresight, foresee
-from engine.services.tasks import claim_task, complete_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
+from engine.services.tasks.outcome_preview import Foresight, foresee
 from tests.cast import Cast
 from tests.hooks import value, values
 from tests.inbox.conftest import SignIn

@@ -5,8 +5,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from engine.models import Task, TaskAttachment, TaskDraft
-from engine.services.instances import cancel_instance
-from engine.services.tasks import claim_task
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.tasks.lifecycle import claim_task
 from tests.cast import Cast
 from tests.hooks import element, errors, notices, toasts, value, values
 from tests.inbox.conftest import SignIn

@@ -6,19 +6,19 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone, translation
 
-from engine.diagram.naming import LOOKS, label_of, outcome_text
-from engine.diagram.states import STATE_OF
-from engine.forms.building import SchemaForm, read_path
-from engine.forms.fields import FIELDS
-from engine.forms.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
-from engine.forms.sentences import said_of
-from engine.forms.values import facts_of, shown, shown_as
+from engine.diagram.step_names import LOOKS, label_of, outcome_text
+from engine.diagram.step_states import STATE_OF
 from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError, check_values
-from engine.kernel.language_kinds import KINDS
+from engine.kernel.language.step_shapes import KINDS
 from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
-from engine.telling.outline import WORDS
-from engine.telling.sentence import STANDS, WAITS
+from engine.presentation.forms.error_messages import said_of
+from engine.presentation.forms.fields import FIELDS
+from engine.presentation.forms.form import SchemaForm, read_path
+from engine.presentation.forms.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
+from engine.presentation.forms.values import facts_of, shown, shown_as
+from engine.presentation.narrative.status_summary import STANDS, WAITS
+from engine.presentation.narrative.step_outline import WORDS
 from tasks_inbox.templatetags.look import TONE_OF_STATUS
 
 

@@ -7,11 +7,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from engine.access.task_rules import FOUR_EYES_STARTED, Sentence
 from engine.errors import WorkflowError
 from engine.models import Task, TaskAttachment, TaskDraft
-from engine.services.assigning import assign_task, take_next_task
-from engine.services.people import create_person
-from engine.task_reasons import FOUR_EYES_STARTED, Sentence
+from engine.services.people.accounts import create_person
+from engine.services.tasks.assignment import assign_task, take_next_task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.workflows import activated, only_task, started

@@ -11,14 +11,14 @@ from django.test import Client
 from engine.dispatch.drain import drain
 from engine.errors import WorkflowError
 from engine.models import Audit, Instance, RuntimeState, StepRun, Task, TaskEvent
-from engine.services.assigning import assign_task
-from engine.services.auditing import verify_folds
-from engine.services.instances import start_instance
-from engine.services.operations import retry_step, skip_step
-from engine.services.pausing import skip_task
-from engine.services.people import create_person
-from engine.services.signals import send_signal
-from engine.services.tasks import claim_task, complete_task
+from engine.services.audit.verification import verify_folds
+from engine.services.instances.lifecycle import start_instance
+from engine.services.instances.repair import retry_step, skip_step
+from engine.services.instances.signals import send_signal
+from engine.services.people.accounts import create_person
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
+from engine.services.tasks.suspension import skip_task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.workflows import activated

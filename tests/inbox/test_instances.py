@@ -6,9 +6,9 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Instance
-from engine.services.instances import cancel_instance, start_instance
-from engine.services.tasks import claim_task, complete_task
-from engine.telling.sayings import EVENTS, SAYINGS
+from engine.presentation.narrative.audit_messages import EVENTS, SAYINGS
+from engine.services.instances.lifecycle import cancel_instance, start_instance
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.hooks import codes, part
 from tests.inbox.conftest import SignIn

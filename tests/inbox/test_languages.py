@@ -11,16 +11,16 @@ import pytest
 from django.test import Client
 from django.utils import translation
 
+from engine.access.task_rules import FOUR_EYES_STARTED, LEVEL, OPEN, Sentence
 from engine.models import Task
-from engine.services.tasks import claim_task
-from engine.task_reasons import FOUR_EYES_STARTED, LEVEL, OPEN, Sentence
-from tasks_inbox.lists import LISTS
+from engine.services.tasks.lifecycle import claim_task
+from tasks_inbox.presenters.lists import LISTS
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks
 from tests.workflows import only_task, started
-from workflowplatform import wording
 from workflowplatform.accounts.models import User
+from workflowplatform.i18n import catalogues
 
 READ_BY_PEOPLE = ("aria-label", "placeholder", "title", "alt", "data-busy-word", "data-word")
 NAMES = {
@@ -46,21 +46,21 @@ NAMES = {
 """What is the same in every language: the product's name, and keys."""
 PAGES = sorted(
     path
-    for path in (wording.ROOT / "templates").rglob("*.html")
-    if not str(path.relative_to(wording.ROOT)).startswith(wording.LEFT_OUT)
+    for path in (catalogues.ROOT / "templates").rglob("*.html")
+    if not str(path.relative_to(catalogues.ROOT)).startswith(catalogues.LEFT_OUT)
 )
 
 
 def test_the_german_catalogue_is_complete_and_fresh() -> None:
-    path = wording.catalogue_path("de")
-    known = wording.read_catalogue(path)
-    missing = [text.one for text in wording.missing_in(known, wording.texts())]
+    path = catalogues.catalogue_path("de")
+    known = catalogues.read_catalogue(path)
+    missing = [text.one for text in catalogues.missing_in(known, catalogues.texts())]
     assert missing == [], "run manage.py translations, and translate what it names in locale/de"
-    assert path.with_suffix(".mo").read_bytes() == wording.compiled("de", known), "run manage.py translations"
+    assert path.with_suffix(".mo").read_bytes() == catalogues.compiled("de", known), "run manage.py translations"
 
 
 def test_translations_keep_the_places_of_values() -> None:
-    known = wording.read_catalogue(wording.catalogue_path("de"))
+    known = catalogues.read_catalogue(catalogues.catalogue_path("de"))
     places = re.compile(r"%\(\w+\)[sd]")
     wrong = [
         one
@@ -150,10 +150,10 @@ def test_authors_and_machines_read_english_whatever_they_wish(cast: Cast, browse
 
 TOLD_IN_THE_INBOX = (
     *(f"engine/access/{name}.py" for name in ("instances", "levels", "operations", "people", "tasks", "templates")),
-    "engine/attachments.py",
-    "engine/holding.py",
-    "engine/references.py",
-    "engine/task_reasons.py",
+    "engine/storage/attachments.py",
+    "engine/runtime/locked_reads.py",
+    "engine/runtime/unique_references.py",
+    "engine/access/task_rules.py",
     *(
         f"engine/services/{name}.py"
         for name in (
@@ -188,7 +188,7 @@ def _has_words(said: ast.expr) -> bool:
 
 @pytest.mark.parametrize("name", TOLD_IN_THE_INBOX)
 def test_what_a_service_refuses_can_be_said_in_every_language(name: str) -> None:
-    assert list(bare_refusals(ast.parse((wording.ROOT / name).read_text(encoding="utf-8")))) == []
+    assert list(bare_refusals(ast.parse((catalogues.ROOT / name).read_text(encoding="utf-8")))) == []
 
 
 def test_a_bare_refusal_would_be_found() -> None:

@@ -8,9 +8,9 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
-from engine.services.tasks import claim_task, complete_task
-from engine.telling.times import due_words
-from tasks_inbox.lists import PAGE
+from engine.presentation.narrative.relative_times import due_words
+from engine.services.tasks.lifecycle import claim_task, complete_task
+from tasks_inbox.presenters.lists import PAGE
 from tests.cast import Cast
 from tests.hooks import element, value
 from tests.inbox.conftest import OWN, SignIn

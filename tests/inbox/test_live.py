@@ -7,10 +7,10 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
-from engine.services.assigning import assign_task
-from engine.services.instances import cancel_instance
-from engine.services.tasks import claim_task, complete_task
-from tasks_inbox.live import fresh_words, state_of
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
+from tasks_inbox.presenters.live import fresh_words, state_of
 from tests.cast import Cast
 from tests.hooks import notice
 from tests.inbox.conftest import SignIn

@@ -12,7 +12,7 @@ from django.test import Client
 from engine.errors import Invalid
 from engine.gallery import gallery
 from engine.models import Instance, Task, TaskAttachment
-from engine.services.tasks import claim_task, complete_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.hooks import element, errors
 from tests.inbox.conftest import SignIn

@@ -8,7 +8,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [path for path in (ROOT / "templates").rglob("*") if path.suffix in {".html", ".txt"}]
-CODE = [path for room in ("tasks_inbox", "engine/diagram", "engine/telling") for path in (ROOT / room).rglob("*.py")]
+CODE = [
+    path
+    for room in ("tasks_inbox", "engine/diagram", "engine/presentation/narrative")
+    for path in (ROOT / room).rglob("*.py")
+]
 CSS = list((ROOT / "static/css").glob("*.css"))
 TOKENS = dict(
     re.findall(r"(--wf-[\w-]+): light-dark\((#\w{6}, #\w{6})\)", (ROOT / "static/css/tokens.css").read_text())

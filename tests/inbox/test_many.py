@@ -11,8 +11,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
-from engine.services.tasks import claim_task, complete_task
-from tasks_inbox.lists import PAGE
+from engine.services.tasks.lifecycle import claim_task, complete_task
+from tasks_inbox.presenters.lists import PAGE
 from tasks_inbox.views.bulk import ALL_DONE
 from tests.cast import Cast
 from tests.hooks import acts, codes, toast, toasts, value

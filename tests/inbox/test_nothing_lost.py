@@ -7,16 +7,16 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from engine.audit import database_now
+from engine.access.task_rules import WHO_CAN_MOVE_IT
+from engine.audit.chain import database_now
 from engine.errors import Conflict
 from engine.models import Task, TaskDraft
-from engine.services.assigning import assign_task
-from engine.services.drafts import save_task_draft
-from engine.services.instances import cancel_instance
-from engine.services.people import grant_role
-from engine.services.tasks import claim_task, release_task
-from engine.task_reasons import WHO_CAN_MOVE_IT
-from engine.telling.times import clock_words
+from engine.presentation.narrative.relative_times import clock_words
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.people.accounts import grant_role
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.drafts import save_task_draft
+from engine.services.tasks.lifecycle import claim_task, release_task
 from tasks_inbox.messages import notice_of, over_words
 from tests.cast import Cast
 from tests.hooks import acts, notice, notices, part

@@ -5,11 +5,11 @@ from django import forms
 from django.test import Client
 from django.utils import translation
 
-from engine.forms import numbers
-from engine.forms.fields import initial_of
-from engine.forms.schema import layout_of
 from engine.models import Task
-from engine.services.tasks import claim_task
+from engine.presentation.forms import numbers
+from engine.presentation.forms.fields import initial_of
+from engine.presentation.forms.schema import layout_of
+from engine.services.tasks.lifecycle import claim_task
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.workflows import activated, only_task, started

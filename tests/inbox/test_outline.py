@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import Json
 from engine.models import StepRun
-from engine.telling.outline import WORDS, Step, near, outline_of, steps_by_id
+from engine.presentation.narrative.step_outline import WORDS, Step, near, outline_of, steps_by_id
 
 NOW = datetime(2026, 11, 16, 10, 0, tzinfo=UTC)
 

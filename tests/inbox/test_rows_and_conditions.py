@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
-from engine.forms.building import SchemaForm, TaskForm
-from engine.forms.schema import layout_of
-from engine.forms.tree import MOST_ROWS
 from engine.kernel.forms import FieldError, check_values
+from engine.presentation.forms.form import SchemaForm, TaskForm
+from engine.presentation.forms.schema import layout_of
+from engine.presentation.forms.tree import MOST_ROWS
 from tests.hooks import form_errors
 
 ITEMS = {

@@ -3,7 +3,7 @@
 import re
 
 from engine.models import Instance
-from engine.services.templates import pause_version
+from engine.services.templates.versions import pause_version
 from tests.cast import Cast
 from tests.hooks import notices, page_name
 from tests.inbox.conftest import GODS_ONLY, OWN, SignIn

@@ -10,10 +10,10 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task, TaskComment
-from engine.services.comments import comment_task
-from engine.services.tasks import claim_task, complete_task
-from engine.telling.task_changes import TOLD
-from engine.telling.times import moment_words
+from engine.presentation.narrative.relative_times import moment_words
+from engine.presentation.narrative.task_changes import TOLD
+from engine.services.tasks.comments import comment_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.hooks import codes, notices, refusing, toast, value
 from tests.inbox.conftest import SignIn

@@ -3,10 +3,10 @@
 from django.http import HttpResponse
 from django.test import Client
 
+from engine.access.task_rules import SEEN_AS_ANSWERED, SEEN_BY_LEVEL
 from engine.models import Task
-from engine.services.people import grant_role
-from engine.services.tasks import claim_task, complete_task
-from engine.task_reasons import SEEN_AS_ANSWERED, SEEN_BY_LEVEL
+from engine.services.people.accounts import grant_role
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.hooks import (
     acts,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from engine.telling.times import due_words, moment_words, span_words
+from engine.presentation.narrative.relative_times import due_words, moment_words, span_words
 
 pytestmark = pytest.mark.wording
 

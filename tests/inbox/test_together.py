@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from engine.models import Task, TaskComment, TaskDraft
-from engine.services.drafts import save_task_draft
-from engine.services.tasks import claim_task
+from engine.services.tasks.drafts import save_task_draft
+from engine.services.tasks.lifecycle import claim_task
 from tests.cast import Cast
 from tests.hooks import acts, codes, errors, toast, toasts, value
 from tests.inbox.conftest import SignIn

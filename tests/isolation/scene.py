@@ -15,21 +15,21 @@ from uuid import UUID
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.models import Audit, BulkAct, DeadLetter, Instance, Signal, Task, TemplateVersion
-from engine.services.attachments import attach_file
-from engine.services.bulk_acts import begin_bulk_act
-from engine.services.comments import comment_task
-from engine.services.drafts import save_task_draft
-from engine.services.instances import start_instance
-from engine.services.people import create_person, create_role, create_token
-from engine.services.retention import set_retention
-from engine.services.saved_filters import save_filter
-from engine.services.schedules import create_schedule
-from engine.services.setup import put_calendar, put_secret
-from engine.services.tasks import claim_task
-from engine.services.templates import save_draft
-from engine.services.webhooks import create_webhook, ping_webhook
+from engine.services.instances.bulk_operations import begin_bulk_act
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people.accounts import create_person, create_role, create_token
+from engine.services.retention.purge import set_retention
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.tasks.attachments import attach_file
+from engine.services.tasks.comments import comment_task
+from engine.services.tasks.drafts import save_task_draft
+from engine.services.tasks.lifecycle import claim_task
+from engine.services.tasks.saved_filters import save_filter
+from engine.services.templates.versions import save_draft
+from engine.services.tenants.settings import put_calendar, put_secret
+from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
 from tests.cast import Cast
 from tests.workflows import activated, only_task
 from workflowplatform.accounts.actor import Actor, actor_of
@@ -214,7 +214,7 @@ def _pages_of(
         "engine.signal": signal.pk,
         "engine.deadletter": _letter(tenant, broken).pk,
         "engine.bulkact": act.pk,
-        "engine.audit": Audit.objects.filter(tenant=tenant, subject_id=case.pk)[0].pk,
+        "engine.audit.chain": Audit.objects.filter(tenant=tenant, subject_id=case.pk)[0].pk,
         "engine.schedule": schedule.pk,
         "engine.retentionrule": set_retention(actor=god, completed_for="P9Y").pk,
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.kernel.expressions import LONGEST_EXPRESSION
+from engine.kernel.expressions.cel import LONGEST_EXPRESSION
 
 LONG = "x" * 60_000
 AB = "ab" * 10_000

@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta
 from textwrap import dedent
 from typing import Any
 
-from engine.kernel.decorators import Decorator
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.effects import Slice, StepRun, Wait
-from engine.kernel.interpreter import advance
-from engine.kernel.normalizer import normalize
-from engine.kernel.periods import parse_period
+from engine.kernel.interpreter.run_to_wait import advance
+from engine.kernel.language.normalizer import normalize
+from engine.kernel.machine.decorators import Decorator
 from engine.kernel.signals import (
     CallFailed,
     CallSucceeded,
@@ -25,6 +24,7 @@ from engine.kernel.signals import (
     TimerDue,
 )
 from engine.kernel.snapshot import Snapshot
+from engine.kernel.timing.periods import parse_period
 
 MONDAY = datetime(2030, 1, 7, 9, tzinfo=UTC)
 _DUE = {"timer": TimerDue, "retry": RetryDue}

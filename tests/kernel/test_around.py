@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
+from engine.kernel.language.validation.sub_workflows import Aside, check_around
 from engine.kernel.signals import Json
-from engine.kernel.validator_around import Aside, check_around
 
 
 def canonical(name: str, steps: str, head: str = "") -> dict[str, Json]:

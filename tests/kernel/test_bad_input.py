@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.kernel.forms import check_values, refuse_unsafe_json
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import NamedSignal
 from tests.kernel.play import Case
 from tests.kernel.test_cases import SOURCES, gallery

@@ -13,12 +13,9 @@ from cel_expr_python import cel
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.kernel import expression_cost
 from engine.kernel.errors import StepError
-from engine.kernel.expression_cost import most
-from engine.kernel.expression_meter import BUDGET, LARGEST_INPUT, meter, pattern_length, size_of
-from engine.kernel.expression_tree import in_order, read_tree, write_tree
-from engine.kernel.expressions import (
+from engine.kernel.expressions import cost
+from engine.kernel.expressions.cel import (
     LARGEST_RESULT,
     Expression,
     ExpressionRefused,
@@ -30,10 +27,13 @@ from engine.kernel.expressions import (
     program_of,
     read_names,
 )
-from engine.kernel.functions import add_business_days, omit, round_to, unique
-from engine.kernel.interpolation import compile_value
-from engine.kernel.machine import LARGEST_ACT
-from engine.kernel.normalizer import normalize
+from engine.kernel.expressions.cost import most
+from engine.kernel.expressions.functions import add_business_days, omit, round_to, unique
+from engine.kernel.expressions.interpolation import compile_value
+from engine.kernel.expressions.meter import BUDGET, LARGEST_INPUT, meter, pattern_length, size_of
+from engine.kernel.expressions.syntax_tree import in_order, read_tree, write_tree
+from engine.kernel.language.normalizer import normalize
+from engine.kernel.machine.machine import LARGEST_ACT
 from engine.kernel.signals import Continue
 from engine.kernel.simulator import simulate
 from tests.fuzz.drawing import Draw
@@ -49,7 +49,7 @@ SECONDS = 1.0
 EXPLODED = """
 import json, resource, sys, time
 from engine.kernel.errors import StepError
-from engine.kernel.expressions import Expression
+from engine.kernel.expressions.cel import Expression
 from tests.kernel.bombs import EXPRESSIONS
 from tests.kernel.test_expressions import Names
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
@@ -291,8 +291,6 @@ def test_simulation_that_makes_too_much_ends_with_a_sentence() -> None:
 
 
 def test_costs_know_every_function_that_makes_more_than_it_is_given() -> None:
-    assert {"replace", "split", "join", "format", "strings.quote", "base64.encode", "bytes"} <= set(
-        expression_cost.RULES
-    )
+    assert {"replace", "split", "join", "format", "strings.quote", "base64.encode", "bytes"} <= set(cost.RULES)
     assert fitting_size("replace(start.a, start.b, start.c)") < 5_000
     assert fitting_size("start.a == start.b") > 100_000

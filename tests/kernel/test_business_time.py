@@ -1,10 +1,10 @@
 """Business calendars and schedules, as authors name them."""
 
-from engine.kernel.bodies import calendars_named
-from engine.kernel.calendars import Calendar
-from engine.kernel.interpreter import advance
-from engine.kernel.normalizer import TenantFacts, normalize
+from engine.kernel.interpreter.run_to_wait import advance
+from engine.kernel.language.normalizer import TenantFacts, normalize
+from engine.kernel.language.step_lists import calendars_named
 from engine.kernel.signals import InstanceFacts, Lent, Started
+from engine.kernel.timing.calendars import Calendar
 from tests.kernel.play import MONDAY, compiled
 
 OFFICE = Calendar.from_json({"timezone": "UTC", "hours": {"mon-fri": ["09:00-17:00"]}})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.kernel.calendars import Calendar, CalendarError, read_duration
+from engine.kernel.timing.calendars import Calendar, CalendarError, read_duration
 
 BERLIN = {
     "timezone": "Europe/Berlin",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.simulator import run_test
 

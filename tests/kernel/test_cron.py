@@ -13,8 +13,8 @@ from croniter import croniter
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from engine.kernel.calendars import Calendar
-from engine.kernel.cron import CronError, CronSchedule, Dst
+from engine.kernel.timing.calendars import Calendar
+from engine.kernel.timing.cron import CronError, CronSchedule, Dst
 
 SHARED = Path(os.environ.get("WORKFLOW_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 VECTORS = SHARED / "vectors" / "cron.json"

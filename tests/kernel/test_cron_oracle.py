@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.kernel.cron import CronSchedule
+from engine.kernel.timing.cron import CronSchedule
 from tests.kernel.cron_oracle import MINUTE, Change, Oracle, Walk, distinct_histories
 
 FIXED = (

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.decorators import Decorator
 from engine.kernel.errors import business_error
-from engine.kernel.normalizer import TenantFacts, normalize
+from engine.kernel.language.normalizer import TenantFacts, normalize
+from engine.kernel.machine.decorators import Decorator
 from tests.kernel.play import Case
 
 IN_CENTS = Decorator(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.bodies import all_steps
 from engine.kernel.definition import compile_definition
-from engine.kernel.language_kinds import KINDS
-from engine.kernel.normalizer import Normalized, TenantFacts, normalize
+from engine.kernel.language.normalizer import Normalized, TenantFacts, normalize
+from engine.kernel.language.step_lists import all_steps
+from engine.kernel.language.step_shapes import KINDS
 from tests.kernel.play import Case
 
 CHECK = """

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.kernel.errors import StepError
-from engine.kernel.expressions import (
+from engine.kernel.expressions.cel import (
     Expression,
     ExpressionRefused,
     Reads,
@@ -25,9 +25,9 @@ from engine.kernel.expressions import (
     program_of,
     read_names,
 )
-from engine.kernel.function_declarations import extensions
-from engine.kernel.functions import MISSING
-from engine.kernel.interpolation import compile_value, pieces
+from engine.kernel.expressions.function_declarations import extensions
+from engine.kernel.expressions.functions import MISSING
+from engine.kernel.expressions.interpolation import compile_value, pieces
 from tests.kernel.play import MONDAY, Case
 
 VECTORS = Path(os.environ.get("WORKFLOW_SHARED", Path(__file__).parents[3] / "shared")) / "vectors" / "cel.json"

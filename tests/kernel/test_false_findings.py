@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 
 MISTAKES = {
     "handler behind one that takes all": (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.simulator import run_tests
 from engine.kernel.snapshot import Snapshot

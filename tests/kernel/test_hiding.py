@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.kernel.hiding import SHORTEST, Hider
-from engine.kernel.secrets import hidden
+from engine.kernel.expressions.secret_marks import hidden
+from engine.kernel.expressions.secret_redaction import SHORTEST, Hider
 
 pytestmark = pytest.mark.security("secrets stay secret")
 

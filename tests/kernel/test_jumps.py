@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.kernel.definition import compile_definition
 from engine.kernel.effects import MakeCall, Wait
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import Continue, TaskCompleted
 from engine.kernel.simulator import run_tests
 from tests.kernel.play import Case

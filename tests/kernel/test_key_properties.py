@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.kernel.effects import MakeCallLater, TellPeople
-from engine.kernel.machine import Machine
+from engine.kernel.machine.frame_tree import Tree
+from engine.kernel.machine.machine import Machine
 from engine.kernel.program import Definition
 from engine.kernel.signals import CallFailed, Continue, Happening, StepRetried, TaskClaimed, TaskReleased
 from engine.kernel.snapshot import Frame
-from engine.kernel.tree import Tree
 from tests.kernel.growing import calling_workflows
 from tests.kernel.play import Case
 from tests.kernel.test_properties import TERMINAL, grown, next_happening

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.kernel.effects import MakeCallLater, TellPeople
-from engine.kernel.keys import LONGEST, bounded
+from engine.kernel.machine.idempotency_keys import LONGEST, bounded
 from engine.kernel.signals import StepRetried, TaskClaimed, TaskReleased
 from engine.kernel.snapshot import Snapshot
 from tests.kernel.play import Case

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.decorators import Decorator
 from engine.kernel.definition import compile_definition
-from engine.kernel.language import ATTRIBUTES, HEAD
-from engine.kernel.language_kinds import KINDS
-from engine.kernel.normalizer import Normalized, normalize
-from engine.kernel.own_kinds import StepKind
+from engine.kernel.language.custom_kinds import StepKind
+from engine.kernel.language.normalizer import Normalized, normalize
+from engine.kernel.language.shapes import ATTRIBUTES, HEAD
+from engine.kernel.language.step_shapes import KINDS
+from engine.kernel.machine.decorators import Decorator
 from engine.kernel.simulator import Lending, run_tests
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"

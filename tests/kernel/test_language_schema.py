@@ -5,8 +5,8 @@ import json
 import jsonschema_rs
 import pytest
 
-from engine.kernel.language_schema import language_schema
-from engine.kernel.source import read_documents
+from engine.kernel.language.json_schema import language_schema
+from engine.kernel.language.source import read_documents
 from tests.kernel.test_cases import SOURCES
 from tests.patterns.book import read_book
 

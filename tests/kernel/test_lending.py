@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.calendars import Calendar
-from engine.kernel.decorators import Decorator
+from engine.kernel.machine.decorators import Decorator
 from engine.kernel.simulator import Lending, run_test
+from engine.kernel.timing.calendars import Calendar
 from tests.kernel.play import compiled
 
 OFFICE = {"timezone": "UTC", "hours": {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}}

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import normalize_set
+from engine.kernel.language.normalizer import normalize_set
 from engine.kernel.simulator import run_test
 from engine.kernel.simulator.acts import ACTS
-from engine.kernel.simulator.expecting import _task_as_json, describe
-from engine.kernel.simulator.playing import Play
-from engine.kernel.simulator.spelling import ACT_KEYS, SHOWN, TASK_WORDS
+from engine.kernel.simulator.expectations import _task_as_json, describe
+from engine.kernel.simulator.player import Play
+from engine.kernel.simulator.unknown_words import ACT_KEYS, SHOWN, TASK_WORDS
 
 SOURCE = """
 workflow: main

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.kernel.definition import Definition, compile_definition
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.simulator import run_test
 from tests.kernel.play import compiled
 

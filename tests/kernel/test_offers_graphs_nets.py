@@ -1,6 +1,6 @@
 """Offers, graphs and nets."""
 
-from engine.kernel.pending import pending_steps
+from engine.kernel.interpreter.pending_steps import pending_steps
 from engine.kernel.signals import TaskClaimed, TaskReleased
 from tests.kernel.play import Case
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import TaskCompleted
 from engine.kernel.steps import nets
 from tests.kernel.net_oracle import ENTRY, Board, Game, Marking, marking

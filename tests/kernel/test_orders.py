@@ -10,7 +10,7 @@ import pytest
 
 from engine.kernel.signals import Happening, NamedSignal, Started
 from engine.kernel.simulator.instance import Instance
-from engine.kernel.simulator.playing import Play
+from engine.kernel.simulator.player import Play
 from engine.kernel.simulator.world import World
 from tests.kernel.test_cases import gallery
 

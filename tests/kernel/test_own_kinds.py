@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from engine.kernel.definition import compile_definition
-from engine.kernel.language_schema import language_schema
-from engine.kernel.normalizer import Normalized, TenantFacts, normalize
-from engine.kernel.own_kinds import StepKind
+from engine.kernel.language.custom_kinds import StepKind
+from engine.kernel.language.json_schema import language_schema
+from engine.kernel.language.normalizer import Normalized, TenantFacts, normalize
 from tests.kernel.play import Case
 
 COUNT = itertools.count()

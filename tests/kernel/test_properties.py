@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine.kernel.definition import compile_definition
 from engine.kernel.effects import Slice, Wait, WaitKind
 from engine.kernel.json_text import read_json, write_json
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.program import Definition
 from engine.kernel.signals import (
     CallFailed,
@@ -27,7 +27,7 @@ from engine.kernel.signals import (
     TaskCompleted,
     TimerDue,
 )
-from engine.kernel.simulator.playing import Play
+from engine.kernel.simulator.player import Play
 from tests.kernel.growing import workflows
 from tests.kernel.play import Case
 

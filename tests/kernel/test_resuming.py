@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.kernel.effects import Wait, WaitKind
 from engine.kernel.forms import check_values
-from engine.kernel.interpreter import advance
+from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.signals import InstanceFacts, Lent
 from engine.kernel.snapshot import Snapshot
 from tests.kernel.play import MONDAY, Case

@@ -1,8 +1,8 @@
 """Retries: spread out, and the compiler's short cuts that agree with the interpreter's tables."""
 
 from engine.kernel.definition import GATED, WATCHED
-from engine.kernel.opening import GATES
-from engine.kernel.watching import WATCHES
+from engine.kernel.machine.step_start import GATES
+from engine.kernel.machine.step_timers import WATCHES
 from tests.kernel.play import Case
 
 SPREAD = "steps: [{id: c, call: {python: f}, retry: {attempts: 3, delay: PT100S, jitter: 0.5}}]"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import normalize_set
+from engine.kernel.language.normalizer import normalize_set
 from engine.kernel.program import Definition
 from engine.kernel.simulator import run_tests
 

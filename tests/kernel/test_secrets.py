@@ -1,7 +1,7 @@
 """Secrets never enter the kernel: marks do, and only where an author wrote them."""
 
-from engine.kernel.normalizer import normalize
-from engine.kernel.secrets import fill_secrets, mark
+from engine.kernel.expressions.secret_marks import fill_secrets, mark
+from engine.kernel.language.normalizer import normalize
 from tests.kernel.play import Case
 
 PAY = """

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median, quantiles
 
-from engine.kernel import machine
+from engine.kernel.machine import machine
 from tests.kernel.test_cases import SOURCES
 from tests.patterns.book import read_book
 
-KERNEL = Path(machine.__file__).parent
+KERNEL = Path(machine.__file__).parents[1]
 ENGINE = KERNEL.parent
 OWN_ROOMS = frozenset({"gallery", "demo", "migrations"})
 """Where workflows are written down, not run."""

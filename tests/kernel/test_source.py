@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.kernel.normalizer import normalize
-from engine.kernel.quick_source import NotPlain, read_json, read_plain
-from engine.kernel.source import SourceRefused, read_documents
-from engine.kernel.source_nodes import Node
+from engine.kernel.language.normalizer import normalize
+from engine.kernel.language.quick_source import NotPlain, read_json, read_plain
+from engine.kernel.language.source import SourceRefused, read_documents
+from engine.kernel.language.source_nodes import Node
 from tests.kernel.test_cases import SOURCES
 
 TEMPLATES = {path.stem: path.read_text() for path in SOURCES}

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.interpreter import advance
-from engine.kernel.normalizer import normalize
+from engine.kernel.interpreter.run_to_wait import advance
+from engine.kernel.language.normalizer import normalize
+from engine.kernel.machine.throttle_slots import places_of
 from engine.kernel.signals import CallFailed, InstanceFacts, Lent, RetryDue, Started, StepRetried, TimerDue
 from engine.kernel.simulator import run_test
-from engine.kernel.throttling import places_of
 from tests.kernel.play import MONDAY, Case, compiled
 
 CALL = "steps: [{id: c, call: {python: f}%s}, {set: {after: true}}]"

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from engine.kernel.errors import StepError
-from engine.kernel.interpreter import advance
-from engine.kernel.normalizer import TenantFacts, normalize
+from engine.kernel.interpreter.run_to_wait import advance
+from engine.kernel.interpreter.triggers import event_start
+from engine.kernel.language.normalizer import TenantFacts, normalize
 from engine.kernel.signals import InstanceFacts, Lent, Started, TimerDue
-from engine.kernel.triggers import event_start
 from tests.kernel.play import MONDAY, compiled
 
 EVENT = """

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kernel.places import step_places
-from engine.kernel.source import read_documents
-from engine.kernel.writing import CannotWrite, flow_text, with_test
+from engine.kernel.language.source import read_documents
+from engine.kernel.language.source_positions import step_places
+from engine.kernel.language.test_writer import CannotWrite, flow_text, with_test
 
 HEAD = "workflow: trip\n# a remark\nsteps:\n  - {id: go, set: {a: 1}}  # another\n"
 TEST = {

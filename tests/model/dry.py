@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from engine.models import Instance, Schedule, ScheduleFire
-from engine.services.firing import due_schedules
-from engine.services.schedules import pause_schedule
+from engine.services.schedules.lifecycle import pause_schedule
+from engine.services.schedules.runner import due_schedules
 from tests.model.invariants import check
 from tests.model.model import ADMITTED, OVER, slots
 from tests.model.outside import Mood, set_mood

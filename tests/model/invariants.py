@@ -14,8 +14,8 @@ from django.db import connection
 
 from engine import access
 from engine.errors import NotFound
-from engine.services.auditing import list_audit, verify_audit
-from engine.services.schedules import find_schedule
+from engine.services.audit.verification import list_audit, verify_audit
+from engine.services.schedules.lifecycle import find_schedule
 from tests.model import outside
 from tests.model.glance import SeenInstance, look
 from tests.model.model import ADMITTED, AUTHORED, INSTANCE_ENDS, LIVE, OPERATED, OVER, STEP_ACTS

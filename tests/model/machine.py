@@ -11,16 +11,17 @@ from typing import Any, ClassVar, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from engine.dispatch.boundaries import Boundary
+from engine.dispatch.crash_points import Boundary
 from engine.models import Instance, Schedule, Task
 from engine.models.schedule import CATCH_UPS, OVERLAPS
-from engine.services import schedules, templates
-from engine.services.events import AcceptedEvent, accept_event
-from engine.services.instances import StartedInstance, cancel_instance, start_instance
-from engine.services.operations import resume_instance, retry_step, suspend_instance
-from engine.services.people import change_level
-from engine.services.signals import send_signal
-from engine.services.tasks import claim_task, complete_task, release_task
+from engine.services.instances.events import AcceptedEvent, accept_event
+from engine.services.instances.lifecycle import StartedInstance, cancel_instance, start_instance
+from engine.services.instances.repair import resume_instance, retry_step, suspend_instance
+from engine.services.instances.signals import send_signal
+from engine.services.people.accounts import change_level
+from engine.services.schedules import lifecycle as schedules
+from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
+from engine.services.templates import versions as templates
 from tests.model import model
 from tests.model.dry import run_dry
 from tests.model.invariants import check

@@ -5,7 +5,7 @@ from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 
-from engine.functions import BusinessError, workflow_function
+from engine.extensions.functions import BusinessError, workflow_function
 
 
 class Mood(StrEnum):

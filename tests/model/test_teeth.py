@@ -14,14 +14,18 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from engine import access, coordinator
-from engine.dispatch import clock, due
-from engine.kernel import finishing
+from engine import access
+from engine.dispatch import schedules, signal_decoder
 from engine.kernel.effects import Closing
+from engine.kernel.machine import step_end
 from engine.kernel.signals import Continue, SignalType
 from engine.kernel.steps import graphs
 from engine.models import Instance, Task
-from engine.services import firing, instances, operations, templates
+from engine.runtime import coordinator
+from engine.services.instances import lifecycle as instances
+from engine.services.instances import repair as operations
+from engine.services.schedules import runner as schedule_runner
+from engine.services.templates import versions as templates
 from tests.model.conftest import NewWorld
 from tests.model.machine import Machine
 from tests.model.test_machine import played
@@ -69,7 +73,7 @@ def _no_limit(patch: pytest.MonkeyPatch) -> None:
 
 
 def _one_attempt_more(patch: pytest.MonkeyPatch) -> None:
-    sound = finishing.retry_due
+    sound = step_end.retry_due
 
     def generous(machine: Any, frame: Any, error: Any) -> Any:
         frame.attempt -= 1
@@ -78,7 +82,7 @@ def _one_attempt_more(patch: pytest.MonkeyPatch) -> None:
         finally:
             frame.attempt += 1
 
-    patch.setattr(finishing, "retry_due", generous)
+    patch.setattr(step_end, "retry_due", generous)
 
 
 def _needs_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -86,7 +90,7 @@ def _needs_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def _task_left_behind(patch: pytest.MonkeyPatch) -> None:
-    from engine.projection import rows
+    from engine.runtime.projection import rows
 
     sound = rows.close_task
 
@@ -98,7 +102,7 @@ def _task_left_behind(patch: pytest.MonkeyPatch) -> None:
 
 
 def _step_unrecorded(patch: pytest.MonkeyPatch) -> None:
-    import engine.projection as projection
+    import engine.runtime.projection as projection
 
     sound = projection.acts
     patch.setattr(projection, "acts", lambda stage: [act for act in sound(stage) if act.action != "complete_step"])
@@ -118,21 +122,21 @@ def _nobody_admitted(patch: pytest.MonkeyPatch) -> None:
 
 
 def _slot_without_a_word(patch: pytest.MonkeyPatch) -> None:
-    sound = firing.Firing.write
+    sound = schedule_runner.Firing.write
 
-    def forgetful(one: firing.Firing) -> None:
+    def forgetful(one: schedule_runner.Firing) -> None:
         one.fires = [fire for fire in one.fires if fire.outcome != "skipped"]
         sound(one)
 
-    patch.setattr(firing.Firing, "write", forgetful)
+    patch.setattr(schedule_runner.Firing, "write", forgetful)
 
 
 def _clock_asleep(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(clock, "fire_schedules", lambda: 0)
+    patch.setattr(schedules, "fire_schedules", lambda: 0)
 
 
 def _retry_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(due.HAPPENING_OF, SignalType.RETRY_DUE, lambda signal: Continue())
+    patch.setitem(signal_decoder.HAPPENING_OF, SignalType.RETRY_DUE, lambda signal: Continue())
 
 
 def _clock(machine: Machine) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.dispatch.boundaries import Boundary
+from engine.dispatch.crash_points import Boundary
 from tests.model.conftest import NewWorld
 from tests.model.machine import DEATHS, Machine
 from tests.model.model import LIVE

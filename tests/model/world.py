@@ -11,13 +11,13 @@ from uuid import uuid4
 from django.db import connection
 from django.db.models.expressions import RawSQL
 
-from engine.dispatch.boundaries import Boundary, arm
+from engine.dispatch.crash_points import Boundary, arm
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.models import Audit, Instance, Schedule, Signal, Task
-from engine.projection import NEVER
-from engine.services.people import create_person, create_tenant
-from engine.services.templates import activate_version, save_draft
+from engine.runtime.projection import NEVER
+from engine.services.people.accounts import create_person, create_tenant
+from engine.services.templates.versions import activate_version, save_draft
 from tests.model import outside
 from tests.model.clock import BEGINNING, Clock
 from tests.model.glance import Glance

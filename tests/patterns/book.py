@@ -9,7 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from engine.kernel.definition import compile_definition
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import CancelCase, NamedSignal, TaskClaimed, TaskCompleted, TaskReleased
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.world import World

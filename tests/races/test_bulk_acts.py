@@ -4,7 +4,7 @@ from functools import partial
 
 from engine.dispatch.drain import drain
 from engine.models import Audit, BulkRow, Instance
-from engine.services.bulk_acts import begin_bulk_act
+from engine.services.instances.bulk_operations import begin_bulk_act
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import APPROVAL, activated, started

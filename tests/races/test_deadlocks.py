@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from engine import coordinator
+from engine.db.transactions import MOST_TRIES, do_in_one_transaction, in_one_transaction
 from engine.dispatch.drain import drain
 from engine.models import Instance, Signal, SignalReceipt
-from engine.transactions import MOST_TRIES, do_in_one_transaction, in_one_transaction
+from engine.runtime import coordinator
 from tests.api.conftest import caller_of
 from tests.cast import Cast
 from tests.races.crowd import at_once

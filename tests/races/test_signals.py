@@ -8,8 +8,8 @@ from django.db import transaction
 from engine.dispatch.drain import drain
 from engine.errors import IdReused
 from engine.models import Instance, KeptSignal
-from engine.services.operations import resume_instance, suspend_instance
-from engine.services.signals import send_keyed_signal
+from engine.services.instances.repair import resume_instance, suspend_instance
+from engine.services.instances.signals import send_keyed_signal
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.services.test_signals import WAITS

@@ -10,11 +10,11 @@ from django.db import connection
 
 from engine.errors import Conflict
 from engine.models import Task, TaskEvent
-from engine.services.assigning import assign_task, take_next_task
-from engine.services.bulk import act_on_tasks
-from engine.services.instances import start_instance
-from engine.services.people import create_person
-from engine.services.tasks import claim_task, complete_task
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people.accounts import create_person
+from engine.services.tasks.assignment import assign_task, take_next_task
+from engine.services.tasks.bulk import act_on_tasks
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import TWO_TASKS, activated, only_task, started

@@ -7,9 +7,9 @@ import pytest
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, Instance, SignalReceipt, Task, TaskEvent
-from engine.services.people import create_person, deactivate_person
-from engine.services.tasks import claim_task, complete_task
-from engine.services.templates import activate_version, save_draft
+from engine.services.people.accounts import create_person, deactivate_person
+from engine.services.tasks.lifecycle import claim_task, complete_task
+from engine.services.templates.versions import activate_version, save_draft
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import TIMER, TWO_TASKS, activated, only_task, started

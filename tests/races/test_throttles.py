@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from engine import functions
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import _take, drain
-from engine.dispatch.under_way import CallsUnderWay
+from engine.extensions import functions
 from engine.models import Instance, Place, Signal
-from engine.services.auditing import verify_folds
-from engine.services.instances import cancel_instance
+from engine.services.audit.verification import verify_folds
+from engine.services.instances.lifecycle import cancel_instance
 from tests.cast import Cast
 from tests.flaky import counter
 from tests.races.crowd import at_once, await_a_waiter

@@ -15,15 +15,15 @@ from django.db import connection
 from django.test import Client
 
 from engine.models import Audit, Erasure
-from engine.services.auditing import verify_everything
-from engine.services.people import create_person, create_token
+from engine.services.audit.verification import verify_everything
+from engine.services.people.accounts import create_person, create_token
 from tests.api.conftest import Caller
 from tests.application import as_application
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated
 from workflowplatform.accounts.models import Tenant, Token, User
 from workflowplatform.database import tenancy
-from workflowplatform.database.walls import TABLES
+from workflowplatform.database.row_security import TABLES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

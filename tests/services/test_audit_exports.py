@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from engine.audit_keys import public_key_pem
+from engine.audit.keys import public_key_pem
 from engine.models import Audit
-from engine.services.audit_exports import BadExport, export_audit, verify_export
-from engine.services.auditing import list_audit
+from engine.services.audit.exports import BadExport, export_audit, verify_export
+from engine.services.audit.verification import list_audit
 from tests.cast import Cast
 
 pytestmark = pytest.mark.security("an export of the audit cannot be changed unseen")

@@ -17,14 +17,14 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import F
 
-from engine.audit import Act, append, hash_plainly
-from engine.audit import Chain as AuditChain
-from engine.audit_keys import AuditKey, _derived, keyring
-from engine.audit_plain import seal_ends
+from engine.audit.chain import Act, append, hash_plainly
+from engine.audit.chain import Chain as AuditChain
+from engine.audit.keys import AuditKey, _derived, keyring
+from engine.audit.unkeyed_rows import seal_ends
 from engine.models import Audit, Instance
-from engine.services.auditing import hashed_values, verify_everything
-from engine.services.instances import cancel_instance
-from engine.services.retention import apply_retention, set_retention
+from engine.services.audit.verification import hashed_values, verify_everything
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.retention.purge import apply_retention, set_retention
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, started
 from workflowplatform.ids import uuid7

@@ -17,15 +17,15 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from engine.audit_keys import public_key_pem
+from engine.audit.keys import public_key_pem
+from engine.db.host_locks import acquire, holder_of
 from engine.dispatch.audit_roots import EVERY, RootMaker
-from engine.host_locks import acquire, holder_of
 from engine.models import Audit, AuditRoot, Instance
-from engine.services import audit_roots
-from engine.services.audit_roots import DAILY, LOCK, BadRoot, believed_root, compare_with_root, make_root, newest_root
-from engine.services.auditing import verify_audit, verify_everything
-from engine.services.instances import cancel_instance
-from engine.services.retention import apply_retention, set_retention
+from engine.services.audit import roots as audit_roots
+from engine.services.audit.roots import DAILY, LOCK, BadRoot, believed_root, compare_with_root, make_root, newest_root
+from engine.services.audit.verification import verify_audit, verify_everything
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.retention.purge import apply_retention, set_retention
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, started
 

@@ -12,11 +12,11 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 
-from engine.audit import HASHED
-from engine.audit_subjects import Broken
+from engine.audit.chain import HASHED
+from engine.audit.subjects import Broken
 from engine.models import Audit, Instance
-from engine.services.auditing import hashed_values, verify_everything
-from engine.services.tasks import complete_task
+from engine.services.audit.verification import hashed_values, verify_everything
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, only_task, started
 

@@ -7,10 +7,10 @@ from django.core.management import call_command
 from django.db import connection
 
 from engine.models import Audit, Instance, StepRun, Task
-from engine.services.auditing import verify_audit, verify_everything, verify_folds
-from engine.services.instances import cancel_instance
-from engine.services.operations import resume_instance, suspend_instance
-from engine.services.tasks import claim_task, complete_task, release_task
+from engine.services.audit.verification import verify_audit, verify_everything, verify_folds
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.instances.repair import resume_instance, suspend_instance
+from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, only_task, started
 

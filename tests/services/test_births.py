@@ -6,17 +6,17 @@ from uuid import UUID
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import Drained, drain, drain_once
-from engine.dispatch.under_way import CallsUnderWay
 from engine.models import Instance, Signal, SignalReceipt, StepRun, Task, TemplateVersion
-from engine.services.auditing import verify_folds
-from engine.services.events import accept_event
-from engine.services.instances import cancel_instance, start_instance
-from engine.services.simulation import simulate_version
-from engine.services.tasks import complete_task
-from engine.services.templates import check_source
-from engine.services.trials import try_version
+from engine.services.audit.verification import verify_folds
+from engine.services.instances.events import accept_event
+from engine.services.instances.lifecycle import cancel_instance, start_instance
+from engine.services.tasks.lifecycle import complete_task
+from engine.services.templates.simulation import simulate_version
+from engine.services.templates.trial_runs import try_version
+from engine.services.templates.versions import check_source
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, fall_due, started
 from workflowplatform.accounts.actor import Actor

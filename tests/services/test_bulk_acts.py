@@ -10,9 +10,18 @@ from django.db import IntegrityError, connection, transaction
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, BulkAct, BulkRow, DeadLetter, Instance
-from engine.services import bulk_acts, operations, people
-from engine.services.bulk_acts import KINDS, begin_bulk_act, do_next_row, preview_bulk_act, progress_of, stop_bulk_act
-from engine.services.tasks import complete_task
+from engine.services.instances import bulk_operations
+from engine.services.instances import repair as operations
+from engine.services.instances.bulk_operations import (
+    KINDS,
+    begin_bulk_act,
+    do_next_row,
+    preview_bulk_act,
+    progress_of,
+    stop_bulk_act,
+)
+from engine.services.people import accounts as people
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, only_task, started
 from workflowplatform.accounts.actor import Actor
@@ -57,7 +66,7 @@ def test_a_drain_does_every_row_and_ends_the_act(gwen: Actor, ada: Actor) -> Non
     act.refresh_from_db()
     assert act.is_over
     assert statuses(ids) == ["completed"] * 12
-    assert progress_of(act) == bulk_acts.Progress(12, 12, 0, 0)
+    assert progress_of(act) == bulk_operations.Progress(12, 12, 0, 0)
     assert {row.cause for row in Audit.objects.filter(action="skip_step", subject_id__in=ids)} == {"known fault"}
     assert {row.actor_name for row in Audit.objects.filter(action="skip_step", subject_id__in=ids)} == {"ada"}
 
@@ -217,7 +226,7 @@ def test_a_worker_killed_within_a_row_leaves_it_to_the_next_and_nothing_is_done_
     if child == 0:  # a worker that does one row, and dies with the second done and not committed
         try:
             do_next_row(act_id=act.pk)
-            bulk_acts.database_now = lambda: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment,return-value]
+            bulk_operations.database_now = lambda: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment,return-value]
             do_next_row(act_id=act.pk)
         finally:
             os._exit(0)

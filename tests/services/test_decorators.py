@@ -2,13 +2,13 @@
 
 import pytest
 
-from engine import decorators
-from engine.decorators import register_decorator
 from engine.errors import Unprocessable
-from engine.functions import AlreadyRegistered, BusinessError
-from engine.services.simulation import simulate_version
-from engine.services.tasks import complete_task
-from engine.services.templates import activate_version, save_draft
+from engine.extensions import decorators
+from engine.extensions.decorators import register_decorator
+from engine.extensions.functions import AlreadyRegistered, BusinessError
+from engine.services.tasks.lifecycle import complete_task
+from engine.services.templates.simulation import simulate_version
+from engine.services.templates.versions import activate_version, save_draft
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 

@@ -14,15 +14,15 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from engine import access
-from engine.demo import furnish
 from engine.dispatch.drain import drain
 from engine.gallery import GALLERY
 from engine.kernel.transitions import InstanceStatus
+from engine.management.demo import furnish
 from engine.models import Audit, Instance, Task, TemplateVersion, Wait, Webhook, WebhookDelivery
-from engine.services.deliveries import collect, look_for_work
-from engine.services.people import deactivate_person
-from engine.services.templates import archive_version
-from engine.services.webhooks import resume_webhook
+from engine.services.people.accounts import deactivate_person
+from engine.services.templates.versions import archive_version
+from engine.services.webhooks.deliveries import collect, look_for_work
+from engine.services.webhooks.subscriptions import resume_webhook
 from tests.settling import settle
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Membership, Tenant, User

@@ -9,7 +9,7 @@ from django.db import connection
 
 from engine.checks import check_database_roles, check_redis
 from tests.application import as_application
-from workflowplatform.services.postgres import APPLICATION, CROSSING, SUPERUSER
+from workflowplatform.servers.postgres import APPLICATION, CROSSING, SUPERUSER
 
 pytestmark = pytest.mark.security("Redis is not trusted")
 

@@ -4,14 +4,15 @@ import math
 
 import pytest
 
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.diagram.layout import lay_out
 from engine.errors import Conflict, Invalid, NotFound, Refused, Unprocessable
 from engine.gallery import GALLERY
 from engine.models import Template, TemplateVersion
-from engine.services import authoring, beginnings, exports, trials
-from engine.services.setup import delete_secret, put_secret
-from engine.services.templates import activate_version, check_source, save_draft
+from engine.services.templates import creation, exports, trial_runs
+from engine.services.templates import editor as authoring
+from engine.services.templates.versions import activate_version, check_source, save_draft
+from engine.services.tenants.settings import delete_secret, put_secret
 from tests.workflows import APPROVAL, activated, started
 from workflowplatform.accounts.actor import Actor
 
@@ -136,12 +137,12 @@ def test_level_four_does_not_author(ada: Actor, trip: TemplateVersion) -> None:
         lambda: authoring.draw_source(actor=ada, source=TRIP, laid_out={}),
         lambda: authoring.words_to_complete(actor=ada),
         lambda: authoring.test_source(actor=ada, source=TRIP),
-        lambda: trials.try_version(actor=ada, name="trip", number=1, test={}),
-        lambda: trials.keep_as_test(actor=ada, name="trip", number=1, title="x", test={}),
-        lambda: beginnings.begin_from_gallery(actor=ada, name=GALLERY[0]),
-        lambda: beginnings.duplicate_version(actor=ada, name="trip", number=1),
-        lambda: beginnings.roll_back(actor=ada, name="trip", number=1),
-        lambda: beginnings.import_documents(actor=ada, text=TRIP),
+        lambda: trial_runs.try_version(actor=ada, name="trip", number=1, test={}),
+        lambda: trial_runs.keep_as_test(actor=ada, name="trip", number=1, title="x", test={}),
+        lambda: creation.begin_from_gallery(actor=ada, name=GALLERY[0]),
+        lambda: creation.duplicate_version(actor=ada, name="trip", number=1),
+        lambda: creation.roll_back(actor=ada, name="trip", number=1),
+        lambda: creation.import_documents(actor=ada, text=TRIP),
     ):
         with pytest.raises(Refused):
             ask()
@@ -150,10 +151,10 @@ def test_level_four_does_not_author(ada: Actor, trip: TemplateVersion) -> None:
 def test_another_tenants_versions_are_not_there(sam: Actor, trip: TemplateVersion) -> None:
     for ask in (
         lambda: authoring.readiness_of(actor=sam, name="trip", number=1),
-        lambda: trials.try_version(actor=sam, name="trip", number=1, test={}),
-        lambda: trials.keep_as_test(actor=sam, name="trip", number=1, title="x", test={}),
-        lambda: beginnings.duplicate_version(actor=sam, name="trip", number=1),
-        lambda: beginnings.roll_back(actor=sam, name="trip", number=1),
+        lambda: trial_runs.try_version(actor=sam, name="trip", number=1, test={}),
+        lambda: trial_runs.keep_as_test(actor=sam, name="trip", number=1, title="x", test={}),
+        lambda: creation.duplicate_version(actor=sam, name="trip", number=1),
+        lambda: creation.roll_back(actor=sam, name="trip", number=1),
         lambda: exports.export_version(actor=sam, name="trip", number=1),
     ):
         with pytest.raises(NotFound):
@@ -180,27 +181,27 @@ def test_readiness_tells_findings_red_tests_differences_and_who_runs(gwen: Actor
 
 def test_the_whole_gallery_can_be_begun_and_twice_gets_a_name_of_its_own(gwen: Actor) -> None:
     for name in GALLERY:
-        assert beginnings.begin_from_gallery(actor=gwen, name=name).template.name == name
-    again = beginnings.begin_from_gallery(actor=gwen, name=GALLERY[0])
+        assert creation.begin_from_gallery(actor=gwen, name=name).template.name == name
+    again = creation.begin_from_gallery(actor=gwen, name=GALLERY[0])
     assert (again.template.name, again.number) == (f"{GALLERY[0]}-2", 1)
     with pytest.raises(NotFound):
-        beginnings.begin_from_gallery(actor=gwen, name="no-such")
+        creation.begin_from_gallery(actor=gwen, name="no-such")
 
 
 @pytest.mark.parametrize("line", ["workflow: trip", 'workflow: "trip"  # ours', "workflow:   'trip'"])
 def test_a_duplicate_is_another_template(gwen: Actor, line: str) -> None:
     save_draft(actor=gwen, source="title: Trip\n" + line + "\nsteps:\n  - {id: a, set: {x: trip}}\n")
-    copy = beginnings.duplicate_version(actor=gwen, name="trip", number=1)
+    copy = creation.duplicate_version(actor=gwen, name="trip", number=1)
     assert (copy.template.name, copy.number, copy.status) == ("trip-2", 1, "draft")
     assert "set: {x: trip}" in copy.source
-    assert beginnings.duplicate_version(actor=gwen, name="trip", number=1).template.name == "trip-3"
+    assert creation.duplicate_version(actor=gwen, name="trip", number=1).template.name == "trip-3"
 
 
 def test_rolling_back_makes_a_new_version_and_leaves_history_alone(gwen: Actor) -> None:
     activated(gwen, APPROVAL)
     save_draft(actor=gwen, source=APPROVAL.replace("[finance]", "[hr]"))
     activate_version(actor=gwen, name="approval", number=2)
-    fresh = beginnings.roll_back(actor=gwen, name="approval", number=1)
+    fresh = creation.roll_back(actor=gwen, name="approval", number=1)
     assert (fresh.number, fresh.status, fresh.source) == (3, "active", APPROVAL)
     assert list(TemplateVersion.objects.order_by("number").values_list("status", flat=True)) == [
         "archived",
@@ -215,15 +216,15 @@ def test_rolling_back_to_what_no_longer_fits_changes_nothing(gwen: Actor, trip: 
     activate_version(actor=gwen, name="trip", number=2)
     delete_secret(actor=gwen, name="agency")
     with pytest.raises(Unprocessable):
-        beginnings.roll_back(actor=gwen, name="trip", number=1)
+        creation.roll_back(actor=gwen, name="trip", number=1)
     assert list(TemplateVersion.objects.order_by("number").values_list("status", flat=True)) == ["archived", "active"]
 
 
 def test_a_set_is_imported_whole_or_not_at_all(gwen: Actor) -> None:
-    made = beginnings.import_documents(actor=gwen, text=f"---\n{APPROVAL}\n--- # next\r\n{TRIP}")
+    made = creation.import_documents(actor=gwen, text=f"---\n{APPROVAL}\n--- # next\r\n{TRIP}")
     assert [version.template.name for version in made] == ["approval", "trip"]
     with pytest.raises(Invalid) as refusal:
-        beginnings.import_documents(actor=gwen, text=f"{APPROVAL}---\nsteps: []\n")
+        creation.import_documents(actor=gwen, text=f"{APPROVAL}---\nsteps: []\n")
     assert refusal.value.message.startswith("Document 2: ")
     assert "Nothing was imported" in refusal.value.message
     assert TemplateVersion.objects.count() == 2
@@ -232,14 +233,14 @@ def test_a_set_is_imported_whole_or_not_at_all(gwen: Actor) -> None:
 @pytest.mark.parametrize("text", ["", "---\n---\n", "a: [", "workflow: A B\n", "workflow: x\n---\n" * 51])
 def test_what_cannot_be_imported_is_said(gwen: Actor, text: str) -> None:
     with pytest.raises(Invalid):
-        beginnings.import_documents(actor=gwen, text=text)
+        creation.import_documents(actor=gwen, text=text)
     assert not Template.objects.exists()
 
 
 def test_every_form_of_export_imports_as_the_same_definition(gwen: Actor, trip: TemplateVersion) -> None:
     for form in exports.EXPORTS:
         text = exports.export_version(actor=gwen, name="trip", number=1, form=form).text
-        (again,) = beginnings.import_documents(actor=gwen, text=text)
+        (again,) = creation.import_documents(actor=gwen, text=text)
         assert (again.sha256, again.number) == (trip.sha256, again.number)
 
 
@@ -247,8 +248,8 @@ def test_every_form_of_export_imports_as_the_same_definition(gwen: Actor, trip: 
 
 
 def test_a_trial_grows_act_by_act_and_is_kept_as_a_green_test(gwen: Actor, trip: TemplateVersion) -> None:
-    def tried(**test: object) -> trials.Trial:
-        return trials.try_version(actor=gwen, name="trip", number=1, test=test)
+    def tried(**test: object) -> trial_runs.Trial:
+        return trial_runs.try_version(actor=gwen, name="trip", number=1, test=test)
 
     assert tried(start={}).fields == ("where",)
     begun = tried(start={"where": "Rome"})
@@ -267,7 +268,7 @@ def test_a_trial_grows_act_by_act_and_is_kept_as_a_green_test(gwen: Actor, trip:
     assert (ended.status, ended.output, ended.path) == ("completed", {"id": 7}, ("approve", "sleep", "book"))
     assert "s3cret" not in repr(ended.calls)
 
-    kept = trials.keep_as_test(actor=gwen, name="trip", number=1, title="booked", test=done, revision=1)
+    kept = trial_runs.keep_as_test(actor=gwen, name="trip", number=1, title="booked", test=done, revision=1)
     assert kept.source.startswith(TRIP)
     (result,) = authoring.test_source(actor=gwen, source=kept.source)
     assert (result.report.name, result.report.passed) == ("booked", True)
@@ -277,8 +278,8 @@ def test_a_trial_grows_act_by_act_and_is_kept_as_a_green_test(gwen: Actor, trip:
 
 def test_a_stub_that_nobody_asked_for_yet_is_no_problem_and_is_not_kept(gwen: Actor, trip: TemplateVersion) -> None:
     test = {"start": {"where": "Rome"}, "calls": {"book": {"status": 500}}, "do": []}
-    assert trials.try_version(actor=gwen, name="trip", number=1, test=test).problem == ""
-    kept = trials.keep_as_test(actor=gwen, name="trip", number=1, title="begun", test=test)
+    assert trial_runs.try_version(actor=gwen, name="trip", number=1, test=test).problem == ""
+    kept = trial_runs.keep_as_test(actor=gwen, name="trip", number=1, title="begun", test=test)
     (result,) = authoring.test_source(actor=gwen, source=kept.source)
     assert (result.report.passed, result.report.failures) == (True, ())
 
@@ -287,14 +288,16 @@ def test_a_template_only_for_some_is_tried_as_one_of_them_and_the_kept_test_too(
     save_draft(
         actor=gwen, source="workflow: hr\nstarters: {roles: [hr], min_level: 5}\nsteps:\n  - {id: a, set: {x: 1}}\n"
     )
-    kept = trials.keep_as_test(actor=gwen, name="hr", number=1, title="starts", test={"start": {}})
+    kept = trial_runs.keep_as_test(actor=gwen, name="hr", number=1, title="starts", test={"start": {}})
     assert authoring.test_source(actor=gwen, source=kept.source)[0].report.passed
 
 
 def test_two_authors_do_not_overwrite_each_other_by_keeping_a_test(gwen: Actor, trip: TemplateVersion) -> None:
     save_draft(actor=gwen, source=TRIP + "# changed\n", name="trip", number=1, revision=1)
     with pytest.raises(Conflict):
-        trials.keep_as_test(actor=gwen, name="trip", number=1, title="x", test={"start": {"where": "Rome"}}, revision=1)
+        trial_runs.keep_as_test(
+            actor=gwen, name="trip", number=1, title="x", test={"start": {"where": "Rome"}}, revision=1
+        )
 
 
 @pytest.mark.parametrize(
@@ -307,7 +310,7 @@ def test_two_authors_do_not_overwrite_each_other_by_keeping_a_test(gwen: Actor, 
     ],
 )  # fmt: skip
 def test_no_trial_breaks_anything(gwen: Actor, trip: TemplateVersion, test: dict[str, object]) -> None:
-    assert trials.try_version(actor=gwen, name="trip", number=1, test=test).problem
+    assert trial_runs.try_version(actor=gwen, name="trip", number=1, test=test).problem
 
 
 # What is used cannot go

@@ -11,17 +11,18 @@ import pytest
 from django.utils import timezone, translation
 from rest_framework.test import APIClient
 
-from engine.diagram.drawing import draw
-from engine.diagram.flow import END, START, Flow, flow_of
+from engine.diagram.graph import END, START, Flow, flow_of
 from engine.diagram.layout import MADE_WITH, ROOM, lay_out, reworded
-from engine.diagram.naming import kind_of
 from engine.diagram.outline import outline_text
+from engine.diagram.step_names import kind_of
+from engine.diagram.svg import draw
 from engine.dispatch.diagrams import WHILE_DRAWING, Draughtsman
 from engine.gallery import GALLERY, GALLERY_FOLDER
-from engine.kernel.bodies import bodies
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
+from engine.kernel.language.step_lists import bodies
 from engine.models import Diagram, TemplateVersion
-from engine.services.diagrams import (
+from engine.services.tasks.lifecycle import complete_task
+from engine.services.templates.diagrams import (
     AGAIN,
     CLAIMED,
     claim_undrawn,
@@ -30,8 +31,7 @@ from engine.services.diagrams import (
     keep_geometry,
     version_diagram,
 )
-from engine.services.tasks import complete_task
-from engine.services.templates import delete_draft, save_draft
+from engine.services.templates.versions import delete_draft, save_draft
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, only_task, started
 from workflowplatform.accounts.actor import Actor

@@ -2,8 +2,8 @@
 
 from rest_framework.test import APIClient
 
-from engine.services.differences import Difference, version_differences
-from engine.services.templates import save_draft
+from engine.services.templates.differences import Difference, version_differences
+from engine.services.templates.versions import save_draft
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, started
 from workflowplatform.accounts.actor import Actor

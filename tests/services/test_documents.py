@@ -14,11 +14,11 @@ from engine.api import errors as api_errors
 from engine.api import urls
 from engine.dispatch.drain import drain
 from engine.errors import NotFound
-from engine.kernel.normalizer import normalize
+from engine.kernel.language.normalizer import normalize
 from engine.models import Instance, Signal
-from engine.services.instances import start_instance
-from engine.services.people import create_token
-from engine.services.tasks import complete_task
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people.accounts import create_token
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast, cast, committed_cast
 from tests.workflows import activated, only_task
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.errors import Unprocessable
 from engine.models import Instance, Task, TemplateVersion
-from engine.services.tasks import complete_task
-from engine.services.templates import activate_version, archive_version, check_source, save_draft
-from engine.startup import validate_active_versions
+from engine.services.tasks.lifecycle import complete_task
+from engine.services.templates.startup_validation import validate_active_versions
+from engine.services.templates.versions import activate_version, archive_version, check_source, save_draft
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 

@@ -13,11 +13,11 @@ from django.db import connection, models, transaction
 
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, AuditRedaction, Erasure, Instance, RuntimeState, Task, TaskComment, TaskEvent
-from engine.services import erasing
-from engine.services.audit_roots import compare_with_root, make_root, newest_root
-from engine.services.auditing import verify_everything, verify_folds
-from engine.services.comments import comment_task
-from engine.services.erasing import (
+from engine.services.audit.roots import compare_with_root, make_root, newest_root
+from engine.services.audit.verification import verify_everything, verify_folds
+from engine.services.people import erasure
+from engine.services.people.accounts import change_details, create_person, create_token
+from engine.services.people.erasure import (
     NAMED,
     agree_erasure,
     ask_erasure,
@@ -26,8 +26,8 @@ from engine.services.erasing import (
     find_mentions,
     withdraw_erasure,
 )
-from engine.services.people import change_details, create_person, create_token
-from engine.services.tasks import claim_task, complete_task
+from engine.services.tasks.comments import comment_task
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, only_task, started
 from workflowplatform.accounts.actor import actor_of
@@ -245,7 +245,7 @@ def test_a_run_that_died_half_way_is_finished_by_the_next(
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(erasing, "STEPS", (*erasing.STEPS[:3], dies))
+        patch.setattr(erasure, "STEPS", (*erasure.STEPS[:3], dies))
         with pytest.raises(RuntimeError):
             erase_person(person=penny, reason="asked for it")
     assert User.objects.get(pk=penny.pk).username == NAME
@@ -334,7 +334,7 @@ def test_an_act_under_way_is_waited_for_and_its_name_goes_too(
     thread.start()
     try:
         assert begun.wait(10)
-        monkeypatch.setattr(erasing, "PATIENCE", 0.2)
+        monkeypatch.setattr(erasure, "PATIENCE", 0.2)
         with pytest.raises(Conflict, match="Try again"):
             erase_person(person=committed_cast.adam, reason="asked for it")
         person = User.objects.get(pk=committed_cast.adam.pk)
@@ -342,7 +342,7 @@ def test_an_act_under_way_is_waited_for_and_its_name_goes_too(
     finally:
         may_end.set()
         thread.join()
-    monkeypatch.setattr(erasing, "PATIENCE", 10)
+    monkeypatch.setattr(erasure, "PATIENCE", 10)
     pseudonym = erase_person(person=committed_cast.adam, reason="asked for it").erasure.pseudonym
     assert Instance.objects.get().started_by_name == pseudonym
     assert (verify_everything().broken, verify_folds().broken) == ((), ())

@@ -5,14 +5,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from engine import functions
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, Refused
-from engine.kernel.secrets import hidden
+from engine.extensions import functions
+from engine.kernel.expressions.secret_marks import hidden
 from engine.models import Audit, Effect, Instance, RuntimeState, Secret, Signal
-from engine.services.events import accept_event
-from engine.services.setup import delete_secret, put_calendar, put_secret
-from engine.services.templates import save_draft
+from engine.services.instances.events import accept_event
+from engine.services.templates.versions import save_draft
+from engine.services.tenants.settings import delete_secret, put_calendar, put_secret
 from tests.cast import Cast
 from tests.flaky import counter
 from tests.workflows import activated, started

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from engine.demo import furnish
-from engine.demo.stories import Story, acme_stories, globex_stories, last_acme_stories, mark_story
 from engine.errors import Conflict
+from engine.management.demo import furnish
+from engine.management.demo.stories import Story, acme_stories, globex_stories, last_acme_stories, mark_story
 from engine.models import Instance, Task
-from engine.services.people import create_person, create_tenant
+from engine.services.people.accounts import create_person, create_tenant
 from tests.workers import ROOT, environment
 from workflowplatform.accounts.models import Tenant, User
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 import engine.gallery
-from engine.demo.furnishing import MORE_ROLES
-from engine.forms.schema import CANNOT, Part, layout_of
-from engine.functions import registered_functions
+from engine.extensions.functions import registered_functions
 from engine.gallery import GALLERY, gallery
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.errors import error_names
-from engine.kernel.normalizer import TenantFacts, normalize
+from engine.kernel.language.normalizer import TenantFacts, normalize
 from engine.kernel.simulator.instance import Instance
-from engine.kernel.simulator.playing import Play
+from engine.kernel.simulator.player import Play
 from engine.kernel.transitions import InstanceStatus, StepStatus
-from engine.services.people import DEFAULT_ROLES
+from engine.management.demo.seed import MORE_ROLES
+from engine.presentation.forms.schema import CANNOT, Part, layout_of
+from engine.services.people.accounts import DEFAULT_ROLES
 
 FACTS = TenantFacts(
     roles=frozenset({*DEFAULT_ROLES, *MORE_ROLES}),

@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from engine.host_locks import LockHeld, LockLost, acquire, holder_of, host_lock
+from engine.db.host_locks import LockHeld, LockLost, acquire, holder_of, host_lock
 from engine.models import HostLock
 
 pytestmark = pytest.mark.django_db

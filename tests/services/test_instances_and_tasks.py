@@ -4,8 +4,8 @@ import pytest
 
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, Instance, Task
-from engine.services.instances import cancel_instance, start_instance
-from engine.services.tasks import claim_task, complete_task, release_task
+from engine.services.instances.lifecycle import cancel_instance, start_instance
+from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
 from tests.workflows import APPROVAL, TIMER, TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 

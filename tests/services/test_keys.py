@@ -2,8 +2,8 @@
 
 from engine.dispatch.drain import drain
 from engine.models import Effect, Instance
-from engine.services.signals import send_signal
-from engine.services.tasks import complete_task
+from engine.services.instances.signals import send_signal
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.services.test_task_times import let_pass
 from tests.workflows import activated, started

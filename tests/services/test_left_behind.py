@@ -4,14 +4,14 @@ from functools import partial
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.dispatch.dead_letters import _envelope
 from engine.dispatch.drain import drain
-from engine.dispatch.poison import _envelope
 from engine.errors import Conflict, NotFound
 from engine.models import DeadLetter, Instance, Signal
-from engine.services import operations
-from engine.services.instances import cancel_instance
-from engine.services.signals import send_keyed_signal, send_signal
+from engine.services.instances import repair as operations
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.instances.signals import send_keyed_signal, send_signal
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import TIMER, activated, fall_due, left_dead, started

@@ -8,15 +8,15 @@ from uuid import UUID
 import pytest
 from django.db import connections, transaction
 
-from engine import admission, coordinator
-from engine.admission import hold_limits
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, Instance, RuntimeState, Signal
-from engine.services.instances import StartedInstance, cancel_instance, start_instance
-from engine.services.people import change_tenant
-from engine.services.signals import send_signal
-from engine.services.tasks import complete_task
+from engine.runtime import concurrency_limits, coordinator
+from engine.runtime.concurrency_limits import hold_limits
+from engine.services.instances.lifecycle import StartedInstance, cancel_instance, start_instance
+from engine.services.instances.signals import send_signal
+from engine.services.people.accounts import change_tenant
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.races.crowd import at_once, await_a_waiter
 from tests.workflows import activated, only_task, started
@@ -214,7 +214,7 @@ def queue_copies(queued: Instance, count: int) -> None:
 @pytest.mark.parametrize("limit", ["limits: {concurrent: 4}", "tags: [unlimited]"])
 def test_a_raised_limit_lets_in_who_waits(committed_cast: Cast, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ada, gwen = committed_cast.actor("ada"), committed_cast.actor("gwen")
-    monkeypatch.setattr(admission, "ADMITTED_AT_ONCE", 1)
+    monkeypatch.setattr(concurrency_limits, "ADMITTED_AT_ONCE", 1)
     activated(gwen, LIMITED)
     for _ in range(4):
         started(ada, "limited")

@@ -12,13 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine import metrics
-from engine.commit import Batch, write
+from engine.db.transactions import do_in_one_transaction
 from engine.dispatch.drain import drain
 from engine.models import RuntimeState, Signal
-from engine.services.instances import cancel_instance
-from engine.services.people import create_token
-from engine.services.tasks import complete_task
-from engine.transactions import do_in_one_transaction
+from engine.runtime.commit import Batch, write
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.people.accounts import create_token
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TIMER, activated, only_task, started
 from workflowplatform.ids import uuid7

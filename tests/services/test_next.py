@@ -4,7 +4,7 @@ from django.core.management import call_command
 
 from engine.dispatch.drain import drain
 from engine.models import Task
-from engine.services.tasks import complete_task
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 

@@ -1,7 +1,7 @@
 """Where a claim picks: the other offers are withdrawn, a release brings them back."""
 
 from engine.models import Instance, Task
-from engine.services.tasks import claim_task, complete_task, release_task
+from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import Actor
 

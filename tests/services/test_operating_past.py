@@ -12,9 +12,11 @@ from engine import services
 from engine.dispatch.drain import drain
 from engine.errors import WorkflowError
 from engine.models import BulkRow, Instance, RuntimeState, Signal, Task
-from engine.services import bulk_acts, instances, operations, signals
-from engine.services.people import create_person
-from engine.services.tasks import complete_task
+from engine.services.instances import bulk_operations, signals
+from engine.services.instances import lifecycle as instances
+from engine.services.instances import repair as operations
+from engine.services.people.accounts import create_person
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import actor_of
@@ -196,7 +198,7 @@ def test_what_was_done_in_a_child_under_way_counts_too(house: Cast) -> None:
 def test_many_at_once_in_the_background_are_refused_one_by_one(house: Cast) -> None:
     instance = prepared(house, BESIDE, "beside")
     ada = house.actor("ada")
-    act = bulk_acts.begin_bulk_act(actor=ada, action="skip", subject_ids=[instance.pk], reason="all")
+    act = bulk_operations.begin_bulk_act(actor=ada, action="skip", subject_ids=[instance.pk], reason="all")
     drain()
     row = BulkRow.objects.get(bulk_act=act)
     assert (row.status, Task.objects.open().filter(step="y").count()) == ("refused", 1)
@@ -279,7 +281,7 @@ steps:
 
 
 def test_an_operator_is_told_of_to_what_follows(house: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.services.templates.registered_functions", lambda: {"no_such": None})
+    monkeypatch.setattr("engine.services.templates.versions.registered_functions", lambda: {"no_such": None})
     activated(house.actor("gwen"), TELLS)
     instance = started(house.actor("ada"), "tells")
     drain()

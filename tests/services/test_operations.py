@@ -5,10 +5,10 @@ import pytest
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, DeadLetter, Instance, Signal
-from engine.services import operations
-from engine.services.instances import cancel_instance
-from engine.services.setup import put_secret
-from engine.services.tasks import complete_task
+from engine.services.instances import repair as operations
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.tasks.lifecycle import complete_task
+from engine.services.tenants.settings import put_secret
 from tests.cast import Cast
 from tests.flaky import counter
 from tests.workflows import APPROVAL, RETRIED, TIMER, activated, fall_due, left_dead, only_task, started

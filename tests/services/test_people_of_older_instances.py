@@ -7,9 +7,9 @@ from django.db import connection
 
 from engine.errors import WorkflowError
 from engine.models import RuntimeState, Task
-from engine.services.instances import start_instance
-from engine.services.people import create_person
-from engine.services.tasks import complete_task
+from engine.services.instances.lifecycle import start_instance
+from engine.services.people.accounts import create_person
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import activated
 

@@ -17,7 +17,7 @@ from django.test import Client
 from engine.api.errors import absence
 from workflowplatform.database import pool as pools
 from workflowplatform.database.base import DatabaseWrapper
-from workflowplatform.database.causes import cause_of
+from workflowplatform.database.error_causes import cause_of
 from workflowplatform.database.pool import Driver, Pool, TooBusy, in_reserve
 
 SIZE = 3

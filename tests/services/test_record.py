@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
-from engine.coordinator import node
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.models import Instance, RuntimeState, StepRun, Task
-from engine.services.rescheduling import run_schedule
-from engine.services.schedules import create_schedule
-from engine.services.tasks import claim_task, complete_task
+from engine.runtime.coordinator import node
+from engine.services.schedules.changes import run_schedule
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.api.conftest import Caller, caller_of
 from tests.cast import Cast
 from tests.flaky import counter

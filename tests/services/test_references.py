@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.models import Audit, HeldReference, Instance, Schedule, ScheduleFire, Task
-from engine.services.auditing import verify_everything
-from engine.services.events import accept_event
-from engine.services.firing import fire_due_slots
-from engine.services.instances import cancel_instance, start_instance
-from engine.services.schedules import create_schedule
-from engine.services.tasks import complete_task
+from engine.services.audit.verification import verify_everything
+from engine.services.instances.events import accept_event
+from engine.services.instances.lifecycle import cancel_instance, start_instance
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.schedules.runner import fire_due_slots
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import activated, only_task, started

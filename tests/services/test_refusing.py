@@ -3,7 +3,7 @@
 import pytest
 from django.db import Error, connection
 
-from workflowplatform.database.refusing import EMPTY, sentence_for
+from workflowplatform.database.command_errors import EMPTY, sentence_for
 
 
 def error_of(sql: str) -> Error:

@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
+from engine.db.host_locks import LockHeld, host_lock
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.host_locks import LockHeld, host_lock
 from engine.models import (
     Audit,
     AuditAnchor,
@@ -29,13 +29,13 @@ from engine.models import (
     Task,
     TaskEvent,
 )
-from engine.services.auditing import verify_everything
-from engine.services.bulk_acts import begin_bulk_act
-from engine.services.comments import comment_task
-from engine.services.instances import cancel_instance
-from engine.services.retention import apply_retention, keep_instance, list_retention, set_retention
-from engine.services.schedules import create_schedule
-from engine.services.tasks import complete_task
+from engine.services.audit.verification import verify_everything
+from engine.services.instances.bulk_operations import begin_bulk_act
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.retention.purge import apply_retention, keep_instance, list_retention, set_retention
+from engine.services.schedules.lifecycle import create_schedule
+from engine.services.tasks.comments import comment_task
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TIMER, activated, only_task, started
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from engine import access
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import SavedFilter
-from engine.services.saved_filters import KEPT_FOR, MOST_FILTERS, delete_filter, restore_filter, save_filter
+from engine.services.tasks.saved_filters import KEPT_FOR, MOST_FILTERS, delete_filter, restore_filter, save_filter
 from tests.cast import Cast
 
 

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch.drain import drain
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import Audit, Instance, Schedule, ScheduleFire, StepRun, TemplateVersion
-from engine.services import firing, rescheduling, schedules
-from engine.services.firing import fire_due_slots
-from engine.services.instances import cancel_instance
-from engine.services.people import change_level, deactivate_person
-from engine.services.templates import archive_version, pause_version, resume_version
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.people.accounts import change_level, deactivate_person
+from engine.services.schedules import changes as schedule_changes
+from engine.services.schedules import lifecycle as schedules
+from engine.services.schedules import runner as schedule_runner
+from engine.services.schedules.runner import fire_due_slots
+from engine.services.templates.versions import archive_version, pause_version, resume_version
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import APPROVAL, TIMER, activated, started
@@ -128,7 +130,7 @@ def test_a_pause_in_the_middle_of_firing_holds_what_is_left(committed_cast: Cast
     settled = ScheduleFire.objects.filter(schedule_id=clock.pk).count()
     assert fire() == 0
     resume_version(actor=gwen, name="nightly", number=1)
-    while firing.due_schedules():
+    while schedule_runner.due_schedules():
         fire()
     slots = [next_at + timedelta(hours=number) for number in range(60)]
     fires = {row.slot: row for row in ScheduleFire.objects.filter(schedule_id=clock.pk)}
@@ -173,11 +175,11 @@ def test_a_supergods_schedule_starts_where_it_was_made(committed_cast: Cast) -> 
 def test_a_schedule_that_slept_for_days_makes_up_a_few_at_a_time_behind_all_others(
     committed_cast: Cast, clock: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(firing, "STARTS_A_PASS", 2)
+    monkeypatch.setattr(schedule_runner, "STARTS_A_PASS", 2)
     other = schedules.create_schedule(actor=committed_cast.actor("ada"), template="nightly", cron=hourly())
     Schedule.objects.filter(pk=other.pk).update(look_at=database_now())
     assert let_pass(clock, 5, catch_up="all", overlap="allow") == 2
-    assert firing.due_schedules() == [other.pk, clock.pk]
+    assert schedule_runner.due_schedules() == [other.pk, clock.pk]
     assert [fire_due_slots(schedule_id=clock.pk) for _ in range(2)] == [2, 1]
     assert outcomes(clock) == ["started"] * 5
 
@@ -189,7 +191,7 @@ def test_one_tenants_late_schedules_let_the_others_have_their_turn(committed_cas
     theirs = schedules.create_schedule(actor=cast.actor("sam"), template="timer", cron=hourly())
     for late, schedule in enumerate((theirs, second, clock)):
         Schedule.objects.filter(pk=schedule.pk).update(look_at=database_now() - timedelta(hours=late))
-    assert firing.due_schedules() == [clock.pk, theirs.pk, second.pk]
+    assert schedule_runner.due_schedules() == [clock.pk, theirs.pk, second.pk]
 
 
 def test_a_schedule_resumed_under_a_paused_template_waits_for_that(committed_cast: Cast, clock: Schedule) -> None:
@@ -266,9 +268,9 @@ def test_a_moment_that_is_over_is_refused_but_does_not_stop_other_changes(gwen: 
     assert [(error.path, error.code) for error in refusal.value.errors] == [("once_at", "past")]
     kept = schedules.create_schedule(actor=ada, template="timer", once_at=over + timedelta(hours=1))
     with pytest.raises(Invalid):
-        rescheduling.change_schedule(actor=ada, schedule_id=kept.pk, once_at=over)
+        schedule_changes.change_schedule(actor=ada, schedule_id=kept.pk, once_at=over)
     Schedule.objects.filter(pk=kept.pk).update(once_at=over, status="paused")
-    changed = rescheduling.change_schedule(actor=ada, schedule_id=kept.pk, once_at=over, overlap="allow")
+    changed = schedule_changes.change_schedule(actor=ada, schedule_id=kept.pk, once_at=over, overlap="allow")
     assert (changed.once_at, changed.overlap) == (over, "allow")
 
 

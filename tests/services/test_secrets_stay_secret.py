@@ -11,19 +11,19 @@ from urllib.parse import quote
 import pytest
 from django.db import connection
 
-from engine import functions
 from engine.dispatch.drain import drain
 from engine.dispatch.webhooks import post
 from engine.errors import Invalid, Unprocessable
-from engine.functions import BusinessError, workflow_function
-from engine.kernel.secrets import SecretValue, hidden, mark
+from engine.extensions import functions
+from engine.extensions.functions import BusinessError, workflow_function
+from engine.kernel.expressions.secret_marks import SecretValue, hidden, mark
 from engine.models import Instance, Secret
-from engine.secrets import encrypt
-from engine.services.deliveries import Try
-from engine.services.setup import put_secret
-from engine.services.templates import activate_version, save_draft
-from engine.signing import new_secret
+from engine.services.templates.versions import activate_version, save_draft
+from engine.services.tenants.settings import put_secret
+from engine.services.webhooks.deliveries import Try
+from engine.storage.encryption import encrypt
 from engine.transports.base import Failed, Succeeded, make_call
+from engine.transports.webhook_signature import new_secret
 from tests.cast import Cast
 from tests.services.outside import Outside, outside_world
 from tests.workflows import activated, fall_due, started

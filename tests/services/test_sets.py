@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, Invalid, NotFound, Refused, Unprocessable
 from engine.models import TemplateVersion
-from engine.services import beginnings
-from engine.services.sets import check_set, save_set
-from engine.services.templates import activate_version, activate_versions, save_draft
+from engine.services.templates import creation
+from engine.services.templates.document_sets import check_set, save_set
+from engine.services.templates.versions import activate_version, activate_versions, save_draft
 from tests.cast import Cast
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import Actor
@@ -144,7 +144,7 @@ def test_findings_of_a_set_stand_at_their_lines_of_the_whole_text(gwen: Actor) -
 
 
 def test_import_page_activates_together(gwen: Actor) -> None:
-    made = beginnings.import_documents(actor=gwen, text=SET, activate=True)
+    made = creation.import_documents(actor=gwen, text=SET, activate=True)
     assert {one.status for one in made} == {"active"}
 
 

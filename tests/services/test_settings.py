@@ -9,8 +9,8 @@ import pytest
 from django.core.checks import run_checks
 
 from tests.workers import ROOT
-from workflowplatform.services.public_url import origin_of
-from workflowplatform.services.refusals import CannotStart
+from workflowplatform.servers.errors import CannotStart
+from workflowplatform.servers.public_url import origin_of
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from engine.dispatch.drain import drain
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Instance, KeptSignal
-from engine.services.instances import cancel_instance
-from engine.services.operations import resume_instance, suspend_instance
-from engine.services.signals import send_keyed_signal, send_signal
-from engine.services.tasks import complete_task
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.instances.repair import resume_instance, suspend_instance
+from engine.services.instances.signals import send_keyed_signal, send_signal
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.ids import uuid7

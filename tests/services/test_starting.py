@@ -4,14 +4,16 @@ import pytest
 from django.db import connection
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.errors import Conflict, NotFound
 from engine.models import Instance, Schedule, Task, TaskCandidate, TemplateVersion
-from engine.services import firing, rescheduling, schedules
-from engine.services.events import accept_event
-from engine.services.instances import start_instance
-from engine.services.templates import activate_version, archive_version, pause_version, save_draft
-from engine.startup import validate_active_versions
+from engine.services.instances.events import accept_event
+from engine.services.instances.lifecycle import start_instance
+from engine.services.schedules import changes as schedule_changes
+from engine.services.schedules import lifecycle as schedules
+from engine.services.schedules import runner as schedule_runner
+from engine.services.templates.startup_validation import validate_active_versions
+from engine.services.templates.versions import activate_version, archive_version, pause_version, save_draft
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.workflows import APPROVAL, activated, only_task, started
@@ -74,15 +76,15 @@ def test_only_the_event_starts_what_hears_it(all_ways: Cast) -> None:
 def test_only_a_schedule_starts_what_is_scheduled(all_ways: Cast) -> None:
     ada, clock = all_ways.actor("ada"), Schedule.objects.get(declared=True)
     Schedule.objects.update(next_at=database_now(), look_at=database_now())
-    assert firing.fire_due_slots(schedule_id=clock.pk) == 1
+    assert schedule_runner.fire_due_slots(schedule_id=clock.pk) == 1
     Instance.objects.update(schedule_id=None)
-    assert rescheduling.run_schedule(actor=ada, schedule_id=clock.pk).status == "running"
+    assert schedule_changes.run_schedule(actor=ada, schedule_id=clock.pk).status == "running"
 
 
 @pytest.mark.parametrize("name", ["on-demand", "by-hand"])
 def test_scheduled_and_manual_templates_take_schedules(all_ways: Cast, name: str) -> None:
     made = schedules.create_schedule(actor=all_ways.actor("ada"), template=name, once_at=database_now())
-    assert firing.fire_due_slots(schedule_id=made.pk) == 1
+    assert schedule_runner.fire_due_slots(schedule_id=made.pk) == 1
 
 
 def test_no_schedule_starts_what_an_event_starts(all_ways: Cast) -> None:

@@ -8,14 +8,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
-from engine import access, startup
+from engine import access
 from engine.checks import check_startup_validation
 from engine.errors import Conflict
 from engine.models import Audit, Instance, TemplateVersion
-from engine.services.events import accept_event
 from engine.services.health import queue_facts
-from engine.services.tasks import complete_task
-from engine.startup import Unfit, require_fit_to_serve, start_up, validate_active_versions
+from engine.services.instances.events import accept_event
+from engine.services.tasks.lifecycle import complete_task
+from engine.services.templates import startup_validation
+from engine.services.templates.startup_validation import Unfit, require_fit_to_serve, start_up, validate_active_versions
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TIMER, activated, only_task, started
 from workflowplatform.accounts.models import Role, Tenant
@@ -124,7 +125,7 @@ def test_a_database_that_is_away_stops_only_a_strict_start(settings: Any, monkey
     def away() -> None:
         raise OperationalError
 
-    monkeypatch.setattr(startup, "validate_active_versions", away)
+    monkeypatch.setattr(startup_validation, "validate_active_versions", away)
     start_up()
     settings.WORKFLOW_STARTUP_VALIDATION = "strict"
     with pytest.raises(OperationalError):

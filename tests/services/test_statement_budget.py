@@ -12,8 +12,8 @@ from benchmarks.statements import counted
 from benchmarks.workflows import W1
 from engine.errors import NotFound, Refused
 from engine.models import Audit, Instance, Task
-from engine.services.instances import StartedInstance, next_tasks, start_instance
-from engine.services.tasks import CompletedTask, claim_task, complete_task
+from engine.services.instances.lifecycle import StartedInstance, next_tasks, start_instance
+from engine.services.tasks.lifecycle import CompletedTask, claim_task, complete_task
 from tests.cast import Cast
 from tests.workflows import TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor
@@ -64,7 +64,7 @@ def test_w1_takes_eight_statements_and_three_transactions_at_most(committed_cast
 
 
 def _employ(cast: Cast, name: str, *, level: int, role: str) -> None:
-    from engine.services.people import create_person
+    from engine.services.people.accounts import create_person
 
     create_person(actor=None, tenant=cast.acme, name=name, level=level, roles=[role])
 

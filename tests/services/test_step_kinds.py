@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from engine import step_kinds
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.errors import Conflict, Unprocessable
-from engine.functions import AlreadyRegistered
+from engine.extensions import step_kinds
+from engine.extensions.functions import AlreadyRegistered
+from engine.extensions.step_kinds import BadStepKind, load_step_kinds, register_step_kind, registered_step_kinds
 from engine.models import TemplateVersion
-from engine.services.authoring import words_to_complete
-from engine.services.tasks import complete_task
-from engine.services.templates import activate_version, save_draft
-from engine.startup import validate_active_versions
-from engine.step_kinds import BadStepKind, load_step_kinds, register_step_kind, registered_step_kinds
+from engine.services.tasks.lifecycle import complete_task
+from engine.services.templates.editor import words_to_complete
+from engine.services.templates.startup_validation import validate_active_versions
+from engine.services.templates.versions import activate_version, save_draft
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 
 PACKAGE = """\
-from engine.step_kinds import StepKind
+from engine.extensions.step_kinds import StepKind
 
 SCHEMA = {
     "type": "object",

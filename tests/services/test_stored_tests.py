@@ -5,8 +5,8 @@ import pytest
 from engine.errors import Unprocessable
 from engine.kernel.findings import Finding
 from engine.models import BusinessCalendar, TemplateVersion
-from engine.services.simulation import simulate_version
-from engine.services.templates import activate_version, save_draft
+from engine.services.templates.simulation import simulate_version
+from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor
 
 TESTED = """\

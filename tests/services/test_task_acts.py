@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from engine import access
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.errors import Conflict, Invalid, NotFound, Refused, WorkflowError
 from engine.models import Task, TaskDraft, TaskEvent
-from engine.services.assigning import assign_task, take_next_task
-from engine.services.bulk import act_on_tasks
-from engine.services.comments import comment_task
-from engine.services.drafts import discard_task_draft, draft_for, save_task_draft
-from engine.services.pausing import resume_task, skip_task, snooze_task, suspend_task
-from engine.services.tasks import claim_task, complete_task, release_task
+from engine.services.tasks.assignment import assign_task, take_next_task
+from engine.services.tasks.bulk import act_on_tasks
+from engine.services.tasks.comments import comment_task
+from engine.services.tasks.drafts import discard_task_draft, draft_for, save_task_draft
+from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
+from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TWO_TASKS, activated, only_task, started
 from workflowplatform.accounts.actor import Actor

@@ -10,12 +10,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from engine import access
-from engine.attachments import clean_name, place_of
 from engine.errors import WorkflowError
 from engine.models import Task, TaskAttachment
-from engine.services.attachments import attach_file, detach_file, open_attachment, sweep_files
-from engine.services.people import create_token
-from engine.services.tasks import complete_task
+from engine.services.people.accounts import create_token
+from engine.services.tasks.attachments import attach_file, detach_file, open_attachment, sweep_files
+from engine.services.tasks.lifecycle import complete_task
+from engine.storage.attachments import clean_name, place_of
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor

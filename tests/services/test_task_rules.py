@@ -7,10 +7,10 @@ import pytest
 from engine import access
 from engine.errors import Invalid, Refused, WorkflowError
 from engine.models import TaskEvent
-from engine.services.assigning import assign_task
-from engine.services.checklists import tick_point
-from engine.services.drafts import draft_for, save_task_draft
-from engine.services.tasks import claim_task, complete_task
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.checklists import tick_point
+from engine.services.tasks.drafts import draft_for, save_task_draft
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
 

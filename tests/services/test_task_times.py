@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.core import mail
 
-from engine import access, task_effects
+from engine import access
 from engine.dispatch.drain import drain
 from engine.models import Instance, Signal, Task, TaskEvent
-from engine.services.tasks import claim_task, complete_task
+from engine.runtime import task_effects
+from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor

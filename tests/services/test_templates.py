@@ -4,8 +4,8 @@ import pytest
 
 from engine.errors import Conflict, Invalid, NotFound, Refused, Unprocessable
 from engine.models import Audit, TemplateVersion
-from engine.services import templates
-from engine.services.instances import start_instance
+from engine.services.instances.lifecycle import start_instance
+from engine.services.templates import versions as templates
 from tests.workflows import APPROVAL, TIMER, activated
 from workflowplatform.accounts.actor import Actor
 

@@ -8,11 +8,11 @@ from django.db import IntegrityError, connection, transaction
 
 from engine.dispatch.drain import drain
 from engine.models import Audit, Instance, Place, Signal, StepRun, Task, Wait
-from engine.places import LINE, RUNNING
-from engine.services.auditing import verify_folds
-from engine.services.instances import cancel_instance
-from engine.services.operations import resume_instance, retry_step, suspend_instance
-from engine.services.tasks import complete_task
+from engine.runtime.throttles import LINE, RUNNING
+from engine.services.audit.verification import verify_folds
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.instances.repair import resume_instance, retry_step, suspend_instance
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import activated, fall_due, started
 

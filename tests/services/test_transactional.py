@@ -8,11 +8,11 @@ from django.test import Client
 
 from engine.dispatch.drain import drain
 from engine.errors import Invalid
-from engine.functions import is_transactional
+from engine.extensions.functions import is_transactional
 from engine.models import Effect, Instance, Signal, StepRun, TaskEvent
-from engine.offline import NetworkRefused, offline
-from engine.services.operations import retry_step, suspend_instance
-from engine.services.tasks import complete_task
+from engine.runtime.network_guard import NetworkRefused, offline
+from engine.services.instances.repair import retry_step, suspend_instance
+from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.models import Role

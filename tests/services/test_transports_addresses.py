@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.transports import addresses
+from engine.transports import address_guard
 from engine.transports.base import Failed, Succeeded, make_call
 from tests.services.outside import Outside, outside_world
 
@@ -48,7 +48,7 @@ def refused(result: Succeeded | Failed) -> bool:
     ],
 )  # fmt: skip
 def test_address_that_is_not_of_the_open_internet_is_not_public(address: str) -> None:
-    assert not addresses.is_public(address)
+    assert not address_guard.is_public(address)
 
 
 REGISTERED = """
@@ -65,19 +65,19 @@ REGISTERED = """
 @pytest.mark.parametrize("block", REGISTERED.split())
 def test_every_registered_block_is_refused_from_its_first_address_to_its_last(block: str) -> None:
     network = ipaddress.ip_network(block)
-    assert [addresses.is_public(str(one)) for one in (network[0], network[-1])] == [False, False]
+    assert [address_guard.is_public(str(one)) for one in (network[0], network[-1])] == [False, False]
 
 
 @pytest.mark.security("calls reach public addresses only")
 def test_the_list_is_our_own_and_not_that_of_pythons_patch_release() -> None:
-    assert re.findall(r"is_(?:global|private|reserved|link_local|loopback)\b", inspect.getsource(addresses)) == []
+    assert re.findall(r"is_(?:global|private|reserved|link_local|loopback)\b", inspect.getsource(address_guard)) == []
 
 
 @pytest.mark.parametrize(
     "address", ["8.8.8.8", "93.184.216.34", "::ffff:8.8.8.8", "2606:4700::1111", "2001:200::1", "2a00::1"]
 )
 def test_address_of_the_open_internet_is_public(address: str) -> None:
-    assert addresses.is_public(address)
+    assert address_guard.is_public(address)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_name_is_looked_up_once_so_that_rebinding_gains_nothing(
 ) -> None:
     """The first answer is public and is what is connected to; the second, loopback, is never asked for."""
     monkeypatch.setattr(socket, "getaddrinfo", answering("240.0.0.1", "127.0.0.1"))
-    monkeypatch.setattr(addresses, "is_public", lambda address: address != "127.0.0.1")
+    monkeypatch.setattr(address_guard, "is_public", lambda address: address != "127.0.0.1")
     result = make_call("http", {"url": f"http://rebinding.example:{outside.port}/json"}, key="k", timeout_seconds=0.3)
     assert isinstance(result, Failed)
     assert result.code == "no_answer"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine import functions
-from engine.functions import BusinessError
+from engine.extensions import functions
+from engine.extensions.functions import BusinessError
 from engine.transports.base import TRANSPORTS, Failed, Succeeded, make_call
 from tests.services.outside import Outside, outside_world
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.dispatch.drain import drain
 from engine.models import Effect
-from engine.services.setup import put_secret
+from engine.services.tenants.settings import put_secret
 from engine.transports.base import Failed, Succeeded, make_call
 from tests.cast import Cast
 from tests.services.outside import Outside, outside_world

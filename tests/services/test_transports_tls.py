@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from engine.transports import addresses, http
+from engine.transports import address_guard, http
 from engine.transports.base import Failed, Succeeded, make_call
 
 pytestmark = pytest.mark.security("calls reach public addresses only")
@@ -59,7 +59,7 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     monkeypatch.setattr(http, "tls", lambda: ssl.create_default_context(cafile=str(pem)))
-    monkeypatch.setattr(addresses, "look_up", lambda host, port: ("127.0.0.1",))
+    monkeypatch.setattr(address_guard, "look_up", lambda host, port: ("127.0.0.1",))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve_once, args=(listener, context), daemon=True)
         thread.start()

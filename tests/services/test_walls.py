@@ -13,18 +13,18 @@ import pytest
 from django.db import DatabaseError, IntegrityError, ProgrammingError, connection, transaction
 from psycopg.pq import TransactionStatus
 
-from engine.commit import run_hot, run_hot_together
 from engine.models import Audit, Instance, Task, Wait
+from engine.runtime.commit import run_hot, run_hot_together
 from tests.application import as_application
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, started
 from workflowplatform.accounts.models import Tenant, User
-from workflowplatform.database import tenancy, walls
+from workflowplatform.database import row_security, tenancy
 from workflowplatform.database.hot import Hot
-from workflowplatform.database.telling import teller_of
 from workflowplatform.database.tenancy import acting_for, crossing
-from workflowplatform.services.paths import PROJECT
-from workflowplatform.services.postgres import APPLICATION, CROSSING, ROLE
+from workflowplatform.database.tenant_setting import teller_of
+from workflowplatform.servers.paths import PROJECT
+from workflowplatform.servers.postgres import APPLICATION, CROSSING, ROLE
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.security("the database keeps tenants apart")]
 
@@ -49,13 +49,13 @@ def value(asked: str, *values: Any) -> Any:
 
 def test_every_table_is_walled_or_says_why_not() -> None:
     """A new table without `tenant_id` needs a line in walls.SPECIAL; one with it is walled by itself."""
-    has_tenant = {name: found for name, _, found in rows(walls.TABLES)}
+    has_tenant = {name: found for name, _, found in rows(row_security.TABLES)}
     found = {name: (enabled, forced) for name, enabled, forced in rows(EVERY_TABLE)}
-    assert {name for name in found if not has_tenant[name]} <= walls.SPECIAL.keys(), (
+    assert {name for name in found if not has_tenant[name]} <= row_security.SPECIAL.keys(), (
         "a table without tenant_id says why"
     )
-    assert walls.SPECIAL.keys() <= found.keys()
-    walled = {name for name in found if walls.rule_of(name, has_tenant[name])}
+    assert row_security.SPECIAL.keys() <= found.keys()
+    walled = {name for name in found if row_security.rule_of(name, has_tenant[name])}
     assert {name: found[name] for name in walled} == dict.fromkeys(walled, (True, True))
     assert {name for name in found if found[name][0]} == walled
     assert {name for name in found if name.startswith("wf_")} - walled == {
@@ -63,9 +63,9 @@ def test_every_table_is_walled_or_says_why_not() -> None:
         "wf_host_locks",
         "wf_sign_in_tallies",
     }
-    policies = {(table, policy) for table, policy, _ in rows(walls.POLICIES)}
+    policies = {(table, policy) for table, policy, _ in rows(row_security.POLICIES)}
     assert policies == {(table, policy) for table in walled for policy in ("own_tenant", "all_tenants")}
-    assert all(wall.why for wall in walls.SPECIAL.values())
+    assert all(wall.why for wall in row_security.SPECIAL.values())
 
 
 def test_every_function_runs_as_somebody_who_was_chosen() -> None:
@@ -74,22 +74,22 @@ def test_every_function_runs_as_somebody_who_was_chosen() -> None:
             "SELECT proname, prosecdef FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname ~ '^wf_'"
         )
     )
-    assert found.keys() == walls.AS_OWNER | walls.AS_CALLER.keys(), (
+    assert found.keys() == row_security.AS_OWNER | row_security.AS_CALLER.keys(), (
         "a new function needs a line in walls.AS_OWNER or AS_CALLER"
     )
-    assert {name for name, as_owner in found.items() if as_owner} == walls.AS_OWNER
+    assert {name for name, as_owner in found.items() if as_owner} == row_security.AS_OWNER
     searched = rows("SELECT proname, proconfig FROM pg_proc WHERE prosecdef AND proname ~ '^wf_'")
     assert {config[0] for _, config in searched} == {"search_path=public, pg_temp"}
 
 
 def test_a_second_run_finds_nothing_to_do_and_a_lost_policy_is_found() -> None:
-    assert walls.raise_walls(connection, APPLICATION) == 0
+    assert row_security.raise_walls(connection, APPLICATION) == 0
     rows("DROP POLICY own_tenant ON wf_tasks; REVOKE SELECT ON wf_tasks FROM workflow_app")
     rows("ALTER FUNCTION wf_check_instance SECURITY INVOKER")
     try:
-        assert walls.raise_walls(connection, APPLICATION) > 3
+        assert row_security.raise_walls(connection, APPLICATION) > 3
     finally:
-        assert walls.raise_walls(connection, APPLICATION) == 0
+        assert row_security.raise_walls(connection, APPLICATION) == 0
 
 
 # What the application sees
@@ -99,7 +99,7 @@ def test_without_a_tenant_nothing_is_seen_and_with_one_only_its_own(committed_ca
     cast = committed_cast
     activated(cast.actor("gwen"), APPROVAL)
     started(cast.actor("uri"), "approval", amount=12)
-    walled = [name for name, _, found in rows(walls.TABLES) if walls.rule_of(name, found)]
+    walled = [name for name, _, found in rows(row_security.TABLES) if row_security.rule_of(name, found)]
     counts = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in walled)
     with as_application(outside=tenancy.NOBODY):
         assert value("SELECT current_user") == APPLICATION
@@ -183,7 +183,7 @@ def test_the_owner_of_a_single_role_house_is_told_nothing(committed_cast: Cast) 
 # What the application may do
 
 
-@pytest.mark.parametrize("table", sorted(walls.APPEND_ONLY))
+@pytest.mark.parametrize("table", sorted(row_security.APPEND_ONLY))
 @pytest.mark.parametrize("verb", ["DELETE FROM {}", "UPDATE {} SET {column} = {column}", "TRUNCATE {}", "DROP TABLE {}",
     "ALTER TABLE {} DISABLE TRIGGER ALL", "ALTER TABLE {} DISABLE ROW LEVEL SECURITY"])  # fmt: skip
 def test_history_cannot_be_changed_by_the_application(committed_cast: Cast, table: str, verb: str) -> None:
@@ -302,11 +302,11 @@ USES = {
     "engine/dispatch/drain.py": {"drain"},
     "engine/dispatch/rq.py": {"beside"},
     "engine/dispatch/webhooks.py": {"beside"},
-    "engine/services/erasing.py": {"erasure"},
+    "engine/services/people/erasure.py": {"erasure"},
     "engine/services/health.py": {"health"},
-    "engine/services/sign_in.py": {"sign-in"},
-    "engine/services/tenant_looks.py": {"tenants"},
-    "engine/startup.py": {"operator"},
+    "engine/services/people/sign_in_log.py": {"sign-in"},
+    "engine/services/tenants/cross_tenant_access.py": {"tenants"},
+    "engine/services/templates/startup_validation.py": {"operator"},
     "engine/streaming/hub.py": {"streams"},
     "manage.py": {"operator"},
     "workflowplatform/accounts/forms.py": {"sign-in"},

@@ -16,14 +16,16 @@ import standardwebhooks
 from django.core import mail
 from django.db import connection, transaction
 
-from engine.audit import database_now
+from engine.audit.chain import database_now
 from engine.dispatch import webhooks as dispatch
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery
-from engine.services import deliveries, people, webhooks
-from engine.services.deliveries import PAUSES, Answer, collect, pause_after, settle, take_on
-from engine.services.tasks import claim_task, complete_task
-from engine.services.webhook_events import EVENTS
+from engine.services.people import accounts as people
+from engine.services.tasks.lifecycle import claim_task, complete_task
+from engine.services.webhooks import deliveries
+from engine.services.webhooks import subscriptions as webhooks
+from engine.services.webhooks.deliveries import PAUSES, Answer, collect, pause_after, settle, take_on
+from engine.services.webhooks.events import EVENTS
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.services.outside import Outside, outside_world

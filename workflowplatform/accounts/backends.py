@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from workflowplatform.accounts.models import User
-from workflowplatform.forwarding import is_from_this_machine
+from workflowplatform.http.client_address import is_from_this_machine
 
 DEMO = "demo-"
 

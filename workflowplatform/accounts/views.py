@@ -14,14 +14,14 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from django.views.generic import UpdateView
 
-from engine.services import sign_in
-from workflowplatform.accounts import attempts, forms, mails
+from engine.services.people import sign_in_log
+from workflowplatform.accounts import forms, mails, sign_in_throttle
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.mails import invitation_tokens
 from workflowplatform.accounts.models import User
-from workflowplatform.addresses import origin_for
 from workflowplatform.database import tenancy
-from workflowplatform.forwarding import caller_address
+from workflowplatform.http.client_address import caller_address
+from workflowplatform.http.public_links import origin_for
 
 QUARTER_OF_AN_HOUR = 900
 
@@ -36,7 +36,7 @@ class SignIn(views.LoginView):
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         """Let whoever failed too often wait, before any password is looked at."""
         name = self._name()
-        wait = attempts.seconds_to_wait(name, caller_address(request)) if name else 0
+        wait = sign_in_throttle.seconds_to_wait(name, caller_address(request)) if name else 0
         if not wait:
             return super().post(request, *args, **kwargs)
         self._note_lock(wait)
@@ -44,15 +44,15 @@ class SignIn(views.LoginView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
-        attempts.succeed(self._name(), caller_address(self.request))
-        sign_in.note_act(person=form.get_user(), action="sign_in", address=caller_address(self.request))
+        sign_in_throttle.succeed(self._name(), caller_address(self.request))
+        sign_in_log.note_act(person=form.get_user(), action="sign_in", address=caller_address(self.request))
         return answer
 
     def form_invalid(self, form: Any) -> HttpResponse:
         if getattr(self.request, "axes_locked_out", False):
             self._note_lock(QUARTER_OF_AN_HOUR)
         elif self._name():
-            sign_in.note_attempt(name=self._name(), action="fail_sign_in", address=caller_address(self.request))
+            sign_in_log.note_attempt(name=self._name(), action="fail_sign_in", address=caller_address(self.request))
         return super().form_invalid(form)
 
     def _name(self) -> str:
@@ -60,8 +60,8 @@ class SignIn(views.LoginView):
 
     def _note_lock(self, seconds: int) -> None:
         name, address = self._name(), caller_address(self.request)
-        if attempts.is_news(f"{name}|{address}", max(seconds, 60)):
-            sign_in.note_attempt(name=name, action="lock_sign_in", address=address)
+        if sign_in_throttle.is_news(f"{name}|{address}", max(seconds, 60)):
+            sign_in_log.note_attempt(name=name, action="lock_sign_in", address=address)
 
 
 class SignOut(views.LogoutView):
@@ -71,7 +71,7 @@ class SignOut(views.LogoutView):
         person, address = request.user, caller_address(request)
         answer = super().post(request, *args, **kwargs)
         if isinstance(person, User):
-            sign_in.note_act(person=person, action="sign_out", address=address)
+            sign_in_log.note_act(person=person, action="sign_out", address=address)
         return answer
 
 
@@ -102,9 +102,9 @@ class ChangePassword(views.PasswordChangeView):
 
 def note_password(request: HttpRequest, form: Any, action: str) -> None:
     """Keep that a person chose a password, and end their tokens where they wished it."""
-    sign_in.note_act(person=form.user, action=action, address=caller_address(request))
+    sign_in_log.note_act(person=form.user, action=action, address=caller_address(request))
     if form.cleaned_data.get("end_tokens"):
-        sign_in.end_all_tokens(person=User.objects.get(pk=form.user.pk), actor=actor_of(form.user, roles=()))
+        sign_in_log.end_all_tokens(person=User.objects.get(pk=form.user.pk), actor=actor_of(form.user, roles=()))
 
 
 class AskReset(views.PasswordResetView):
@@ -120,15 +120,15 @@ class AskReset(views.PasswordResetView):
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         if not mails.can_send():
             return self.get(request, *args, **kwargs)
-        wait = attempts.take_turn("reset_address", caller_address(request))
+        wait = sign_in_throttle.take_turn("reset_address", caller_address(request))
         return too_many(request, wait) if wait else super().post(request, *args, **kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Answer the same whether or not the address is anybody's."""
-        if not attempts.take_turn("reset_mail", form.cleaned_data["email"].lower()):
+        if not sign_in_throttle.take_turn("reset_mail", form.cleaned_data["email"].lower()):
             base, address = origin_for(self.request), caller_address(self.request)
             for person in form.people():
-                sign_in.ask_reset(person=person, address=address, base_url=base)
+                sign_in_log.ask_reset(person=person, address=address, base_url=base)
         return HttpResponseRedirect(str(self.get_success_url()))
 
 
@@ -182,7 +182,7 @@ class AcceptInvitation(SetPassword):
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
         login(self.request, form.user, backend="workflowplatform.accounts.backends.PeopleBackend")
-        sign_in.note_act(person=form.user, action="sign_in", address=caller_address(self.request))
+        sign_in_log.note_act(person=form.user, action="sign_in", address=caller_address(self.request))
         return answer
 
     def get_user(self, uidb64: str) -> User | None:

@@ -12,8 +12,8 @@ from django.db.backends.postgresql import base
 from django.db.utils import DatabaseErrorWrapper
 from django.utils.functional import cached_property
 
-from workflowplatform.database import telling, tenancy
-from workflowplatform.database.causes import is_servers_own
+from workflowplatform.database import tenancy, tenant_setting
+from workflowplatform.database.error_causes import is_servers_own
 from workflowplatform.database.hot import Hot, Rows, Values, way_of
 from workflowplatform.database.pool import Driver, Pool
 
@@ -56,7 +56,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _way(self) -> Hot:
         self.ensure_connection()
-        if telling.teller_of(self.connection):
+        if tenant_setting.teller_of(self.connection):
             tenancy.wanted()  # who asks is found out by statements of its own, before anything is sent
         self._hot = way_of(self.connection)
         return self._hot
@@ -76,7 +76,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.settle()
         cursor = super().create_cursor(name)
         if name:
-            cursor.__class__ = telling.ServerSideCursor  # Django names no place for a cursor of ours here
+            cursor.__class__ = tenant_setting.ServerSideCursor  # Django names no place for a cursor of ours here
         return cursor
 
     def _commit(self) -> None:
@@ -92,7 +92,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _savepoint_rollback(self, sid: str) -> None:
         self._settle_quietly()
         super()._savepoint_rollback(sid)  # type: ignore[misc]
-        if self.connection is not None and (teller := telling.teller_of(self.connection)):
+        if self.connection is not None and (teller := tenant_setting.teller_of(self.connection)):
             teller.told = None
 
     def _close(self) -> None:
@@ -128,7 +128,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         driver: Driver = psycopg.connect(**params)
         try:
             self._configure_connection(driver)  # type: ignore[attr-defined]
-            telling.introduce(driver)
+            tenant_setting.introduce(driver)
         except BaseException:
             driver.close()
             raise
@@ -138,8 +138,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._lent_by, self._is_doubted = self.pool, False
         driver = super().get_new_connection(conn_params)
         if self._lent_by is None and self.alias != NO_DB_ALIAS:
-            telling.introduce(driver)
+            tenant_setting.introduce(driver)
         return driver
 
     def get_connection_params(self) -> dict[str, Any]:
-        return {**super().get_connection_params(), "cursor_factory": telling.Cursor}
+        return {**super().get_connection_params(), "cursor_factory": tenant_setting.Cursor}

@@ -22,8 +22,8 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
-from workflowplatform.database.telling import teller_of
 from workflowplatform.database.tenancy import wanted
+from workflowplatform.database.tenant_setting import teller_of
 
 Values = Sequence[Any] | Mapping[str, Any]
 Rows = list[tuple[Any, ...]]

@@ -1,10 +1,10 @@
 """Say for which tenant a process reads and writes at this moment: the wall behind the filters of engine.access.
 
 PostgreSQL shows the application's role the rows of one tenant, the one that the transaction names, and none if it names none
-(`workflowplatform.database.walls` sets the policies up). This module keeps that name. A web request begins as nobody and becomes
-its actor's tenant; a worker crosses tenants, which is an act with a reason: `crossing` is the only way, CROSSINGS lists every
-reason, and a test compares that list with the code. The backend tells the database with the first statement of a transaction, and
-again when the scope changes inside one; it never sets anything that outlives a transaction.
+(`workflowplatform.database.row_security` sets the policies up). This module keeps that name. A web request begins as nobody and
+becomes its actor's tenant; a worker crosses tenants, which is an act with a reason: `crossing` is the only way, CROSSINGS lists
+every reason, and a test compares that list with the code. The backend tells the database with the first statement of a
+transaction, and again when the scope changes inside one; it never sets anything that outlives a transaction.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator

@@ -13,15 +13,16 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_http_methods
 
 from engine import access
-from engine.admin.authoring.lines import shown
-from engine.admin.authoring.moves import is_draft
-from engine.admin.rights import actor_of
+from engine.admin.authoring.source_lines import shown
+from engine.admin.authoring.version_actions import is_draft
+from engine.admin.permissions import actor_of
 from engine.errors import NotFound, Refused, WorkflowError
 from engine.gallery import gallery
-from engine.kernel.source import read_documents
+from engine.kernel.language.source import read_documents
 from engine.kernel.transitions import VersionStatus
 from engine.models import TemplateVersion
-from engine.services import authoring, beginnings, exports
+from engine.services.templates import creation, exports
+from engine.services.templates import editor as authoring
 from workflowplatform.accounts.levels import TO_AUTHOR
 
 TABS = (("change", "Write"), ("try", "Try it"), ("forms", "Forms"), ("changes", "Changes"), ("versions", "Versions"))
@@ -188,7 +189,7 @@ def from_gallery(page: Any) -> Any:
 
 def _begun(request: HttpRequest, page: Any, name: str) -> HttpResponse:
     try:
-        version = beginnings.begin_from_gallery(actor=actor_of(request), name=name)
+        version = creation.begin_from_gallery(actor=actor_of(request), name=name)
     except NotFound as gone:
         raise Http404 from gone
     messages.success(request, f"{version.template} begins as the gallery has it. Change what is different with you.")
@@ -206,7 +207,7 @@ def from_file(page: Any) -> Any:
             try:
                 text = _uploaded(request) or text
                 together = "activate" in request.POST
-                made = beginnings.import_documents(actor=actor_of(request), text=text, activate=together)
+                made = creation.import_documents(actor=actor_of(request), text=text, activate=together)
             except UnicodeDecodeError:
                 refusal = "This file is no text in UTF-8. Nothing was imported."
             except WorkflowError as problem:
@@ -222,7 +223,7 @@ def from_file(page: Any) -> Any:
 
 def _uploaded(request: HttpRequest) -> str:
     file = request.FILES.get("file")
-    return file.read(beginnings.LONGEST_IMPORT * 4 + 1).decode("utf-8-sig") if file else ""
+    return file.read(creation.LONGEST_IMPORT * 4 + 1).decode("utf-8-sig") if file else ""
 
 
 def _imported(request: HttpRequest, made: list[TemplateVersion]) -> HttpResponse:

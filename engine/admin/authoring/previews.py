@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from engine.admin.authoring.pages import frame
-from engine.diagram.naming import LOOKS, label_of, name_of
-from engine.forms.building import SchemaForm, TaskForm, comment_rule
-from engine.kernel.bodies import all_steps
+from engine.diagram.step_names import LOOKS, label_of, name_of
+from engine.kernel.language.step_lists import all_steps
 from engine.models import TemplateVersion
+from engine.presentation.forms.form import SchemaForm, TaskForm, comment_rule
 
 
 def steps_of(version: TemplateVersion) -> list[tuple[str, dict[str, Any]]]:

@@ -8,13 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
-from engine.api.once import once
+from engine.api.idempotency import once
 from engine.api.serializers import AttachmentSerializer
 from engine.api.views.base import ApiView
-from engine.attachments import download
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
-from engine.services import attachments
+from engine.services.tasks import attachments
+from engine.storage.attachments import download
 
 
 class AttachmentsView(ApiView):

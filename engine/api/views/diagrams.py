@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from engine.api.views.base import ApiView
-from engine.services import diagrams
+from engine.services.templates import diagrams
 
 SVG = "image/svg+xml; charset=utf-8"
 

@@ -12,15 +12,16 @@ from rest_framework.response import Response
 
 from engine import access
 from engine.api import filters
-from engine.api.inputs import ReasonBody, StartBody, naming, read_body
-from engine.api.once import once
-from engine.api.paging import answer_page
+from engine.api.idempotency import once
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import ReasonBody, StartBody, naming, read_body
 from engine.api.serializers import HistorySerializer, InstanceSerializer, StepRunSerializer
 from engine.api.views.base import ApiView
+from engine.db.keyset_pagination import NEWEST
 from engine.errors import Invalid
-from engine.keyset import NEWEST
 from engine.models import Instance, Task
-from engine.services import instances, steps
+from engine.services.instances import lifecycle as instances
+from engine.services.instances import steps
 from workflowplatform.accounts.actor import Actor
 
 

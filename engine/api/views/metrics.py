@@ -11,7 +11,7 @@ from engine.api.views.base import ApiView
 from engine.errors import NotFound
 from engine.services import health
 from workflowplatform.accounts.levels import Level
-from workflowplatform.forwarding import FORWARDED
+from workflowplatform.http.client_address import FORWARDED
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -8,15 +8,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api import filters
-from engine.api.inputs import Body, InstanceSignalBody, NoBody, ReasonBody, RetryBody, SkipBody, read_body
-from engine.api.once import once
-from engine.api.paging import answer_page
+from engine.api.idempotency import once
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import Body, InstanceSignalBody, NoBody, ReasonBody, RetryBody, SkipBody, read_body
 from engine.api.serializers import DeadLetterSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
-from engine.keyset import NEWEST
+from engine.db.keyset_pagination import NEWEST
 from engine.models import Instance
-from engine.services import operations, signals
+from engine.services.instances import repair as operations
+from engine.services.instances import signals
 
 
 class OperateView(ApiView):

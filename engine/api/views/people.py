@@ -6,9 +6,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
-from engine.api.answers import ErasedSerializer, NewTokenSerializer, PersonSerializer, RoleSerializer, TokenSerializer
+from engine.api.etags import EditedView, matched
 from engine.api.filters import narrowed
-from engine.api.inputs import (
+from engine.api.idempotency import once, refuse_key
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import (
     ErasureBody,
     NewPersonBody,
     NewRoleBody,
@@ -20,13 +22,19 @@ from engine.api.inputs import (
     naming,
     read_body,
 )
-from engine.api.matching import EditedView, matched
-from engine.api.once import once, refuse_key
-from engine.api.paging import answer_page
+from engine.api.response_shapes import (
+    ErasedSerializer,
+    NewTokenSerializer,
+    PersonSerializer,
+    RoleSerializer,
+    TokenSerializer,
+)
 from engine.api.views.base import ApiView
-from engine.keyset import BY_NAME, BY_TOKEN, BY_USERNAME
-from engine.services import directory, erasing, people, stats
-from workflowplatform.addresses import origin_for
+from engine.db.keyset_pagination import BY_NAME, BY_TOKEN, BY_USERNAME
+from engine.services.insights import stats
+from engine.services.people import accounts as people
+from engine.services.people import directory, erasure
+from workflowplatform.http.public_links import origin_for
 
 
 def shape_people(rows: list[Any]) -> list[Any]:
@@ -103,12 +111,12 @@ class ErasureView(ApiView):
         refuse_key(request, "An erasure")
         body = read_body(request, ErasureBody)
         person = directory.find_person(actor=self.actor, name=name)
-        done = erasing.seek_erasure(actor=self.actor, person=person, reason=body["reason"])
+        done = erasure.seek_erasure(actor=self.actor, person=person, reason=body["reason"])
         return Response(ErasedSerializer.write(done))
 
     def delete(self, request: Request, name: str) -> Response:
         """Take back that a person be erased."""
-        erasing.withdraw_erasure(actor=self.actor, person=directory.find_person(actor=self.actor, name=name))
+        erasure.withdraw_erasure(actor=self.actor, person=directory.find_person(actor=self.actor, name=name))
         return Response(status=204)
 
 
@@ -118,7 +126,7 @@ class PersonExportView(ApiView):
         refuse_key(request, "All that is kept of a person")
         read_body(request, NoBody)
         person = directory.find_person(actor=self.actor, name=name)
-        return Response(erasing.export_person(actor=self.actor, person=person))
+        return Response(erasure.export_person(actor=self.actor, person=person))
 
 
 class RolesView(ApiView):

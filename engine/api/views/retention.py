@@ -3,11 +3,11 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from engine.api.answers import RetentionSerializer
-from engine.api.inputs import RetentionBody, read_body
-from engine.api.once import once
+from engine.api.idempotency import once
+from engine.api.request_bodies import RetentionBody, read_body
+from engine.api.response_shapes import RetentionSerializer
 from engine.api.views.base import ApiView
-from engine.services import retention_runs
+from engine.services.retention import runs as retention_runs
 
 
 class RetentionView(ApiView):

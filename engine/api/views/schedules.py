@@ -8,15 +8,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api import filters
-from engine.api.inputs import NoBody, ScheduleBody, ScheduleChangeBody, naming, read_body
-from engine.api.matching import EditedView, matched
-from engine.api.once import once
-from engine.api.paging import answer_page, read_count
+from engine.api.etags import EditedView, matched
+from engine.api.idempotency import once
+from engine.api.pagination import answer_page, read_count
+from engine.api.request_bodies import NoBody, ScheduleBody, ScheduleChangeBody, naming, read_body
 from engine.api.serializers import ScheduleSerializer, SlotSerializer
 from engine.api.views.base import ApiView
-from engine.keyset import NEWEST
+from engine.db.keyset_pagination import NEWEST
 from engine.models import Schedule
-from engine.services import rescheduling, schedules
+from engine.services.schedules import changes as schedule_changes
+from engine.services.schedules import lifecycle as schedules
 
 USUAL_PREVIEW = 10
 
@@ -58,7 +59,9 @@ class ScheduleView(EditedView):
         """Change whatever is given: when it starts, and with what."""
         body = read_body(request, ScheduleChangeBody)
         return Response(
-            ScheduleSerializer.write(rescheduling.change_schedule(actor=self.actor, schedule_id=schedule_id, **body))
+            ScheduleSerializer.write(
+                schedule_changes.change_schedule(actor=self.actor, schedule_id=schedule_id, **body)
+            )
         )
 
     @matched

@@ -8,13 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api.views.base import ApiView
+from engine.audit.cursor import Position, horizon, read_position
 from engine.errors import Invalid
-from engine.horizon import Position, horizon, read_position
 from engine.kernel.forms import FieldError
-from engine.services.auditing import refuse_unreached
-from engine.services.hearing import Pass
+from engine.services.audit.verification import refuse_unreached
+from engine.services.stream_events import Pass
+from engine.streaming.asgi import TICKET
 from engine.streaming.hub import TooManyStreams, hub
-from engine.streaming.serving import TICKET
 from workflowplatform.accounts.models import Token
 
 WHERE = "Last-Event-ID"

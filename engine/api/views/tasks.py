@@ -8,19 +8,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
+from engine.access.task_filters import COLUMN, FILTERS
 from engine.api import filters
-from engine.api.inputs import CompleteBody, NoBody, read_body
-from engine.api.once import once
-from engine.api.paging import answer_page
+from engine.api.idempotency import once
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import CompleteBody, NoBody, read_body
 from engine.api.serializers import ReasonSerializer, TaskSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
 from engine.models import Task
-from engine.services import tasks
-from engine.services.task_lists import ORDERS, VIEWS, list_named
-from engine.task_filters import COLUMN, FILTERS
+from engine.services.tasks import lifecycle as tasks
+from engine.services.tasks.lists import ORDERS, VIEWS, list_named
 from workflowplatform.accounts.actor import Actor, actor_of
 
 

@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine import access
+from engine.api.etags import EditedView, matched
 from engine.api.filters import narrowed
-from engine.api.inputs import ActivateSetBody, DraftBody, NoBody, SimulationBody, SourceBody, read_body
-from engine.api.matching import EditedView, matched
-from engine.api.once import once
-from engine.api.paging import answer_page
+from engine.api.idempotency import once
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import ActivateSetBody, DraftBody, NoBody, SimulationBody, SourceBody, read_body
 from engine.api.serializers import (
     SavedVersionSerializer,
     TemplateSerializer,
@@ -22,15 +22,16 @@ from engine.api.serializers import (
     in_force,
 )
 from engine.api.views.base import ApiView
+from engine.db.keyset_pagination import BY_NAME
 from engine.errors import Invalid, NotFound
-from engine.kernel.document_set import cut_documents
 from engine.kernel.forms import FieldError
-from engine.kernel.normalizer import Normalized
-from engine.keyset import BY_NAME
+from engine.kernel.language.document_set import cut_documents
+from engine.kernel.language.normalizer import Normalized
 from engine.models import Template, TemplateVersion
-from engine.services import sets, simulation, templates
-from engine.services.differences import version_differences
-from engine.services.exports import export_version
+from engine.services.templates import document_sets, simulation
+from engine.services.templates import versions as templates
+from engine.services.templates.differences import version_differences
+from engine.services.templates.exports import export_version
 
 
 def with_version_in_force(rows: QuerySet[Template]) -> QuerySet[Template]:
@@ -53,7 +54,7 @@ class TemplatesView(ApiView):
         if len(cut_documents(source)) == 1:
             draft = templates.save_draft(actor=self.actor, source=source)
             return Response(SavedVersionSerializer.write(draft), status=201)
-        saved = SavedVersionSerializer.write_all(sets.save_set(actor=self.actor, source=source))
+        saved = SavedVersionSerializer.write_all(document_sets.save_set(actor=self.actor, source=source))
         return Response({**saved[0], "versions": saved}, status=201)
 
 
@@ -66,7 +67,7 @@ class ValidateView(ApiView):
             return Response(shape_checked(templates.check_source(actor=self.actor, source=source)))
         documents = [
             {"name": checked.name, **shape_checked(checked)}
-            for checked in sets.check_set(actor=self.actor, source=source)
+            for checked in document_sets.check_set(actor=self.actor, source=source)
         ]
         findings = [finding for document in documents for finding in document["findings"]]
         return Response({"findings": findings, "documents": documents})

@@ -8,19 +8,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api import filters
-from engine.api.answers import (
+from engine.api.etags import EditedView, matched
+from engine.api.idempotency import once, refuse_key
+from engine.api.pagination import answer_page
+from engine.api.request_bodies import NoBody, ReplayBody, RotateBody, WebhookBody, WebhookChangeBody, read_body
+from engine.api.response_shapes import (
     DeliveryDetailSerializer,
     DeliverySerializer,
     WebhookSerializer,
 )
-from engine.api.inputs import NoBody, ReplayBody, RotateBody, WebhookBody, WebhookChangeBody, read_body
-from engine.api.matching import EditedView, matched
-from engine.api.once import once, refuse_key
-from engine.api.paging import answer_page
 from engine.api.views.base import ApiView
-from engine.keyset import NEWEST
+from engine.db.keyset_pagination import NEWEST
 from engine.models import Webhook
-from engine.services import deliveries, webhooks
+from engine.services.webhooks import deliveries
+from engine.services.webhooks import subscriptions as webhooks
 
 
 def shape_webhooks(rows: list[Any]) -> list[Any]:

@@ -4,18 +4,18 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from engine.kernel.effects import OpenTask
-from engine.kernel.four_eyes import barred_from_passing
-from engine.kernel.periods import parse_period
+from engine.kernel.machine.four_eyes import barred_from_passing
 from engine.kernel.signals import Json, StepRetried, StepSkipped, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
-from engine.kernel.simulator.acting import refuse_act, refuse_given, refuse_unseen, somebody
-from engine.kernel.simulator.answering import attach_files, checked_answer
+from engine.kernel.simulator.answer_rules import attach_files, checked_answer
 from engine.kernel.simulator.instance import Instance, Task
 from engine.kernel.simulator.people import Person, Refused
+from engine.kernel.simulator.permissions import refuse_act, refuse_given, refuse_unseen, somebody
 from engine.kernel.simulator.world import World
+from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 
 if TYPE_CHECKING:
-    from engine.kernel.simulator.playing import Play
+    from engine.kernel.simulator.player import Play
 
 
 OPERATES = 4

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from engine.kernel.graphql import read_answer
 from engine.kernel.signals import CallFailed, CallSucceeded, Happening, Json
+from engine.kernel.steps.graphql_response import read_answer
 
 _RETRIED_STATUS = frozenset({408, 425, 429})
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engine.kernel.effects import Closing, MakeCall, OpenTask, Slice, StepRun, Wait, WaitKind
-from engine.kernel.interpreter import advance
+from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.program import Definition
 from engine.kernel.signals import Happening, InstanceFacts, Json
 from engine.kernel.simulator.naming import Place, names_at

@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.kernel.choosing import choose
 from engine.kernel.effects import OpenTask, Wait
-from engine.kernel.four_eyes import everybody
-from engine.kernel.periods import spell_moment
+from engine.kernel.machine.four_eyes import everybody
 from engine.kernel.signals import Json
+from engine.kernel.steps.assignment import choose
+from engine.kernel.timing.periods import spell_moment
 
 if TYPE_CHECKING:
     from engine.kernel.simulator.instance import Instance

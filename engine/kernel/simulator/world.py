@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from engine.kernel.calendars import Calendar
 from engine.kernel.effects import (
     BarPeople,
     CancelChild,
@@ -25,7 +24,6 @@ from engine.kernel.effects import (
     WaitKind,
 )
 from engine.kernel.errors import error_names
-from engine.kernel.periods import parse_moment, parse_period, spell_moment
 from engine.kernel.program import Definition
 from engine.kernel.signals import (
     CancelCase,
@@ -44,13 +42,15 @@ from engine.kernel.signals import (
     TaskSkipped,
     TimerDue,
 )
-from engine.kernel.simulator.births import Births
 from engine.kernel.simulator.calls import answered
+from engine.kernel.simulator.environment import Budget, Lending, OverBudget, Places, Turns, calendars_of
 from engine.kernel.simulator.instance import Instance
-from engine.kernel.simulator.lending import Budget, Lending, OverBudget, Places, Turns, calendars_of
 from engine.kernel.simulator.naming import most_exact
 from engine.kernel.simulator.people import Person, Refused, everybody_in, may_act, people_inside, read_people
+from engine.kernel.simulator.starts import Births
 from engine.kernel.snapshot import Snapshot
+from engine.kernel.timing.calendars import Calendar
+from engine.kernel.timing.periods import parse_moment, parse_period, spell_moment
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 
 MONDAY = "2030-01-07T09:00:00Z"

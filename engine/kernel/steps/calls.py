@@ -3,22 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from engine.kernel.editing import edited
 from engine.kernel.effects import Closing, ErrorRecord, MakeCall, WaitKind
 from engine.kernel.errors import ErrorClass
-from engine.kernel.finishing import time_out
-from engine.kernel.functions import as_text
-from engine.kernel.keys import key_at
-from engine.kernel.machine import COMPLETED, FAILED, Machine
-from engine.kernel.opening import later, period_of
-from engine.kernel.periods import parse_moment
+from engine.kernel.expressions.functions import as_text
+from engine.kernel.expressions.secret_marks import refuse_marks
+from engine.kernel.machine.edited_input import edited
+from engine.kernel.machine.expression_scope import With
+from engine.kernel.machine.idempotency_keys import key_at
+from engine.kernel.machine.machine import COMPLETED, FAILED, Machine
+from engine.kernel.machine.step_end import time_out
+from engine.kernel.machine.step_start import later, period_of
+from engine.kernel.machine.step_table import KINDS, Kind
+from engine.kernel.machine.step_timers import watch_named
 from engine.kernel.program import Step
-from engine.kernel.scope import With
-from engine.kernel.secrets import refuse_marks
 from engine.kernel.signals import CallFailed, CallSucceeded, Json
 from engine.kernel.snapshot import Frame, copied
-from engine.kernel.steps.table import KINDS, Kind
-from engine.kernel.watching import watch_named
+from engine.kernel.timing.periods import parse_moment
 
 PATIENCE = 30.0
 """Seconds that an attempt of a call has when nobody said more."""

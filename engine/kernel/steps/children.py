@@ -1,17 +1,17 @@
 """Other workflows: a child that is waited for, and one that lives its own life."""
 
-from engine.kernel.editing import edited
 from engine.kernel.effects import Closing, ErrorRecord, StartChild, WaitKind
 from engine.kernel.errors import ErrorClass, StepError
-from engine.kernel.four_eyes import remember_person
-from engine.kernel.machine import COMPLETED, FAILED, Machine
-from engine.kernel.operated import note_operated
+from engine.kernel.json_safety import FieldError
+from engine.kernel.machine.edited_input import edited
+from engine.kernel.machine.four_eyes import remember_person
+from engine.kernel.machine.machine import COMPLETED, FAILED, Machine
+from engine.kernel.machine.operator_marks import note_operated
+from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.program import Step
 from engine.kernel.signals import ChildEnded, Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.embedded import embedded_value, start_embedded, told_embedded
-from engine.kernel.steps.table import KINDS, Kind
-from engine.kernel.unsafe_json import FieldError
 
 
 def _workflow(machine: Machine, frame: Frame, step: Step) -> None:

@@ -2,11 +2,11 @@
 
 from engine.kernel.effects import ErrorRecord
 from engine.kernel.errors import ErrorClass, StepError
-from engine.kernel.machine import COMPLETED, FAILED, Machine
-from engine.kernel.messages import Ended
-from engine.kernel.opening import open_list
+from engine.kernel.machine.expression_scope import With
+from engine.kernel.machine.machine import COMPLETED, FAILED, Machine
+from engine.kernel.machine.messages import Ended
+from engine.kernel.machine.step_start import open_list
 from engine.kernel.program import Step
-from engine.kernel.scope import With
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
 

@@ -4,20 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.kernel.effects import StepRun
-from engine.kernel.finishing import case_output, complete_case
-from engine.kernel.functions import as_text
-from engine.kernel.jumping import way_on
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Machine
-from engine.kernel.messages import Ended
-from engine.kernel.opening import open_steps
+from engine.kernel.expressions.functions import as_text
+from engine.kernel.machine.jumps import way_on
+from engine.kernel.machine.lingering import is_scope
+from engine.kernel.machine.machine import CANCELLED, COMPLETED, FAILED, Machine
+from engine.kernel.machine.messages import Ended
+from engine.kernel.machine.step_end import case_output, complete_case
+from engine.kernel.machine.step_start import open_steps
+from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.program import Step
-from engine.kernel.scopes import is_scope
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.steps.embedded import cancel_embedded, complete_embedded, embedded_output, host_of
 from engine.kernel.steps.graphs import cancel_pending
 from engine.kernel.steps.nets import remove_tokens
-from engine.kernel.steps.table import KINDS, Kind
 from engine.kernel.transitions import StepStatus
 
 

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from engine.kernel.errors import error_names, error_record
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
-from engine.kernel.messages import Ended
-from engine.kernel.opening import open_step
+from engine.kernel.machine.frame_tree import Tree
+from engine.kernel.machine.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
+from engine.kernel.machine.messages import Ended
+from engine.kernel.machine.step_start import open_step
+from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.program import Step
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
-from engine.kernel.steps.table import KINDS, Kind
 from engine.kernel.transitions import StepStatus
-from engine.kernel.tree import Tree
 
 _SATISFIES = {
     "success": frozenset({COMPLETED}),

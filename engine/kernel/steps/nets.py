@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.kernel.errors import ErrorClass, StepError, business_error
-from engine.kernel.machine import CANCELLED, COMPLETED, FAILED, Machine
-from engine.kernel.messages import Ended
-from engine.kernel.opening import lingering, open_step
+from engine.kernel.machine.machine import CANCELLED, COMPLETED, FAILED, Machine
+from engine.kernel.machine.messages import Ended
+from engine.kernel.machine.step_start import lingering, open_step
+from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.program import Step
 from engine.kernel.snapshot import Frame
 from engine.kernel.steps.net_paths import can_still_come, reaches
-from engine.kernel.steps.table import KINDS, Kind
 
 ENTRY = ">"
 """The edge on which the net's first token lies: `>start`."""

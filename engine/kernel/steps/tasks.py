@@ -6,16 +6,16 @@ from typing import Any
 
 from engine.kernel.effects import Closing, OpenTask, Outcome, WaitKind
 from engine.kernel.errors import expression_error
-from engine.kernel.escalating import watch_task
-from engine.kernel.four_eyes import START, barred, children_named, remember_person
-from engine.kernel.machine import COMPLETED, Machine, moment_of
-from engine.kernel.opening import later_at_work
-from engine.kernel.periods import is_period, spell_moment
+from engine.kernel.machine.expression_scope import Names, With
+from engine.kernel.machine.four_eyes import START, barred, children_named, remember_person
+from engine.kernel.machine.machine import COMPLETED, Machine, moment_of
+from engine.kernel.machine.step_start import later_at_work
+from engine.kernel.machine.step_table import KINDS, Kind
+from engine.kernel.machine.task_timers import watch_task
 from engine.kernel.program import Step
-from engine.kernel.scope import Names, With
 from engine.kernel.signals import Json, TaskCompleted
 from engine.kernel.snapshot import Frame, copied
-from engine.kernel.steps.table import KINDS, Kind
+from engine.kernel.timing.periods import is_period, spell_moment
 
 
 def _task(machine: Machine, frame: Frame, step: Step) -> None:

@@ -1,14 +1,14 @@
 """Steps that wait: for a time, for a named signal."""
 
 from engine.kernel.effects import Closing, WaitKind
-from engine.kernel.machine import COMPLETED, Machine, moment_of
-from engine.kernel.opening import later_at_work, period_of
-from engine.kernel.periods import parse_moment
+from engine.kernel.machine.expression_scope import With
+from engine.kernel.machine.machine import COMPLETED, Machine, moment_of
+from engine.kernel.machine.step_start import later_at_work, period_of
+from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.program import Step
-from engine.kernel.scope import With
 from engine.kernel.signals import Json, TimerDue
 from engine.kernel.snapshot import Frame
-from engine.kernel.steps.table import KINDS, Kind
+from engine.kernel.timing.periods import parse_moment
 
 
 def _wait(machine: Machine, frame: Frame, step: Step) -> None:

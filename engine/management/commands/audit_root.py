@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from engine.audit_keys import UnusableKey
-from engine.services.audit_roots import BadRoot, make_root
+from engine.audit.keys import UnusableKey
+from engine.services.audit.roots import BadRoot, make_root
 
 
 class Command(BaseCommand):

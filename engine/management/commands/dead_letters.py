@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from engine import access
 from engine.errors import WorkflowError
 from engine.models import DeadLetter
-from engine.services.operations import discard_dead_letter, replay_dead_letter
+from engine.services.instances.repair import discard_dead_letter, replay_dead_letter
 from workflowplatform.accounts.actor import operator_actor
 from workflowplatform.accounts.models import Tenant
 

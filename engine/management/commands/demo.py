@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from engine.demo import furnish
 from engine.errors import WorkflowError
+from engine.management.demo import furnish
 
 
 class Command(BaseCommand):

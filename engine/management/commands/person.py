@@ -9,8 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from engine.errors import WorkflowError
 from engine.management.seeding import SeedingCommand, acting_in, add_acts, add_create
-from engine.services.erasing import erase_person, export_person, files_of_person, find_mentions, refuse_needed
-from engine.services.people import create_person, create_token, person_named, tenant_named
+from engine.services.people.accounts import create_person, create_token, person_named, tenant_named
+from engine.services.people.erasure import erase_person, export_person, files_of_person, find_mentions, refuse_needed
 from workflowplatform.accounts.models import Kind, User
 
 

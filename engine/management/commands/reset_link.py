@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from engine.management.seeding import SeedingCommand
-from engine.services.people import make_reset_link, person_named
+from engine.services.people.accounts import make_reset_link, person_named
 
 
 class Command(SeedingCommand):

@@ -10,7 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 from engine.errors import WorkflowError
-from engine.services.retention import WINDOWS, Purged, Swept, apply_retention, list_retention, set_retention
+from engine.services.retention.purge import WINDOWS, Purged, Swept, apply_retention, list_retention, set_retention
 from workflowplatform.accounts.actor import operator_actor
 from workflowplatform.accounts.models import Tenant
 

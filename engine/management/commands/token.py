@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from engine.management.seeding import SeedingCommand
-from engine.services.people import create_token, person_named
+from engine.services.people.accounts import create_token, person_named
 
 
 class Command(SeedingCommand):

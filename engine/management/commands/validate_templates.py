@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from engine.startup import validate_active_versions
+from engine.services.templates.startup_validation import validate_active_versions
 
 
 class Command(BaseCommand):

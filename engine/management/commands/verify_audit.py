@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from engine.audit_keys import UnusableKey, read_public_key
-from engine.services.auditing import verify_everything, verify_folds
+from engine.audit.keys import UnusableKey, read_public_key
+from engine.services.audit.verification import verify_everything, verify_folds
 
 
 class Command(BaseCommand):

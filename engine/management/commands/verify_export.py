@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from engine.audit_keys import UnusableKey, read_public_key
-from engine.services.audit_exports import BadExport, verify_export
+from engine.audit.keys import UnusableKey, read_public_key
+from engine.services.audit.exports import BadExport, verify_export
 
 
 class Command(BaseCommand):

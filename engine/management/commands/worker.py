@@ -16,13 +16,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from prometheus_client import start_http_server
 
-from engine.dispatch.board import Board, desk
-from engine.dispatch.poison import stand_in
+from engine.dispatch.dead_letters import stand_in
 from engine.dispatch.rq import make_worker
+from engine.dispatch.worker_board import Board, desk
 from engine.metrics import registry
-from engine.startup import Unfit, start_up
-from workflowplatform.database.refusing import UNKNOWN
-from workflowplatform.services.processes import STOPS, die_with
+from engine.services.templates.startup_validation import Unfit, start_up
+from workflowplatform.database.command_errors import UNKNOWN
+from workflowplatform.servers.processes import STOPS, die_with
 
 log = structlog.get_logger(__name__)
 

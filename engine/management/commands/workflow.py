@@ -10,20 +10,19 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from engine import access
-from engine.diagram.drawing import draw
-from engine.diagram.flow import flow_of
+from engine.diagram.graph import flow_of
 from engine.diagram.layout import LayoutFailed, lay_out
 from engine.diagram.outline import outline_text
+from engine.diagram.svg import draw
 from engine.errors import NotFound, Unprocessable, WorkflowError
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.definition import compile_definition
 from engine.kernel.findings import ERROR, Finding
-from engine.kernel.normalizer import Normalized, TenantFacts
-from engine.kernel.simulator.lending import OverBudget
-from engine.kernel.source import SourceRefused, read_documents
+from engine.kernel.language.normalizer import Normalized, TenantFacts
+from engine.kernel.language.source import SourceRefused, read_documents
+from engine.kernel.simulator.environment import OverBudget
 from engine.management.documents import Document, Unreadable, as_json, finding_line, read_file
-from engine.management.seeding import SeedingCommand, acting_in
-from engine.management.trying import (
+from engine.management.dry_runs import (
     Tried,
     case_json,
     case_lines,
@@ -32,10 +31,11 @@ from engine.management.trying import (
     read_workflows,
     try_files,
 )
+from engine.management.seeding import SeedingCommand, acting_in
 from engine.models import TemplateVersion
-from engine.services.people import tenant_named
-from engine.services.stored_tests import lending_of, play_tests, workflows_around
-from engine.services.templates import activate_versions, facts_beside, save_draft, tenant_facts
+from engine.services.people.accounts import tenant_named
+from engine.services.templates.stored_tests import lending_of, play_tests, workflows_around
+from engine.services.templates.versions import activate_versions, facts_beside, save_draft, tenant_facts
 from workflowplatform.accounts.actor import Actor, operator_actor
 
 FOUND = 1

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.core.management.commands import migrate
 from django.db import connections
 
-from workflowplatform.database.walls import raise_walls
-from workflowplatform.services.database_url import from_url
+from workflowplatform.database.row_security import raise_walls
+from workflowplatform.servers.database_url import from_url
 
 LOCK = 0x776F726B666C6F77
 """The number of the lock in PostgreSQL, of this database alone: the letters of `workflow`."""

@@ -5,17 +5,17 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from workflowplatform import wording
+from workflowplatform.i18n import catalogues
 
 
 class Command(BaseCommand):
     help = "Collect every text of the pages, write locale/*/LC_MESSAGES/django.po and compile it; say what is not translated."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        wanted = wording.texts()
+        wanted = catalogues.texts()
         for language, _name in settings.LANGUAGES:
             if language != settings.LANGUAGE_CODE:
-                missing = wording.renew(language, wanted)
+                missing = catalogues.renew(language, wanted)
                 self.stdout.write(f"{language}: {len(wanted)} texts, {len(missing)} not translated")
                 for text in missing:
                     self.stdout.write(f"  {text.one}")

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from django.core.management.base import BaseCommand
 
-from workflowplatform.services import up
+from workflowplatform.servers import up
 
 
 class Command(BaseCommand):

@@ -1,0 +1,156 @@
+"""Read who took part in an instance, for four eyes and for quorums: what the kernel is lent, and what its rows cannot say alone.
+
+A task's `excluded` names everybody in its own instance whom its rule bars, kept true by engine.kernel.machine.four_eyes under the
+instance's claim. Who acts in a child under way is asked of the database at the moment: the child is an instance of its own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import BooleanField, F, Func, JSONField, Q, Value
+
+from engine.models import RuntimeState, Task
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.models import Kind, User
+
+INSIDE = "not_inside"
+"""Under this name a task's extra lists the child workflows that its rule looks into."""
+
+
+COUNTING = ("four_eyes", INSIDE, "several")
+"""What a task's extra holds where the task counts people: then no service account does it."""
+
+
+def counts_people(task: Task) -> bool:
+    """Return whether a task asks for different people: four eyes, or several who answer."""
+    return any(name in task.extra for name in COUNTING)
+
+
+def is_one_of(actor: Actor, names: Iterable[str]) -> bool:
+    """Return whether the actor counts as one person with anybody named: a service account is one with who stands behind it."""
+    return not actor.eyes.isdisjoint(names)
+
+
+def free_to_act(actor: Actor) -> Q:
+    """Say in SQL which tasks bar neither the actor nor anybody who counts as one person with them."""
+    eyes = sorted(actor.eyes)
+    excluded = Q(excluded__has_any_keys=eyes) if len(eyes) > 1 else Q(excluded__contains=eyes)
+    free = ~excluded & free_of_children(eyes)
+    return free & ~Q(extra__has_any_keys=COUNTING) if actor.is_service else free
+
+
+def people_free(task: Task) -> Q:
+    """Say which people a task's rule does not bar: `free_to_act` the other way round."""
+    free = ~Q(username__in=task.excluded) & people_outside(task)
+    if task.excluded:
+        free &= ~Q(same_eyes__has_any_keys=task.excluded)
+    return free & ~Q(kind=Kind.SERVICE) if counts_people(task) else free
+
+
+class TookPartInside(Func):
+    """Whether a person took part in a child under way of an instance, at one of the steps given."""
+
+    function = "wf_took_part_inside"
+    output_field = BooleanField()
+    conditional = True
+
+
+class StandsForInside(TookPartInside):
+    """Whether a service account behind which a person stands took part in a child under way of an instance."""
+
+    template = (
+        "EXISTS (SELECT FROM jsonb_array_elements_text(%(eyes)s) eye WHERE wf_took_part_inside(%(expressions)s, eye))"
+    )
+
+    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> Any:  # type: ignore[override]
+        """Write the people's own column where the names are asked for."""
+        eyes, _none = compiler.compile(F("same_eyes").resolve_expression(compiler.query))
+        return super().as_sql(compiler, connection, eyes=eyes, **context)
+
+
+def free_of_children(names: Iterable[str]) -> Q:
+    """Say in SQL that none of these took part in a child under way that a task's rule looks into."""
+    free = Q()
+    for name in names:
+        free &= ~Q(TookPartInside(F("instance_id"), F(f"extra__{INSIDE}"), Value(name)))
+    return ~Q(extra__has_key=INSIDE) | free
+
+
+def took_part_inside(instance_id: UUID, steps: Sequence[str], name: str) -> bool:
+    """Tell whether a person took part in a child under way of an instance, at one of the steps given."""
+    if not steps:
+        return False
+    values: list[Any] = [instance_id, list(steps), name]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT wf_took_part_inside(%s, to_jsonb(%s::text[]), %s)", values)
+        return bool(cursor.fetchone()[0])
+
+
+def checked_from_outside(task: Task, name: str) -> bool:
+    """Tell whether a person did, while a child was under way, a task above it whose rule looks into the child."""
+    if task.instance.parent_token is None:
+        return False
+    with connection.cursor() as cursor:
+        values: list[Any] = [task.instance_id, name, task.instance.started_at]
+        cursor.execute("SELECT wf_checked_from_outside(%s, %s, %s)", values)
+        return bool(cursor.fetchone()[0])
+
+
+def people_outside(task: Task) -> Q:
+    """Say which people took no part in the children under way that a task's rule looks into."""
+    steps = task.extra.get(INSIDE)
+    if not steps:
+        return Q()
+    inside = (Value(task.instance_id), Value(steps, output_field=JSONField()))
+    return ~Q(TookPartInside(*inside, F("username"))) & ~Q(StandsForInside(*inside))
+
+
+def hold_turn(actor: Actor) -> None:
+    """Let one person's acts in a case and in its children come one after the other: each must see the one before."""
+    turns = [f"four_eyes|{name}" for name in sorted(actor.eyes)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(turn, 0)) FROM (SELECT unnest(%s::text[]) AS turn) turns",
+            [turns],
+        )
+
+
+def members_of(tenant_id: UUID, roles: Iterable[str], level: int) -> set[str]:
+    """Name the active people of a tenant who hold one of these roles and are of that level; service accounts are none."""
+    people = User.objects.filter(tenant_id=tenant_id, is_active=True, level__gte=level, kind=Kind.PERSON)
+    return set(people.filter(memberships__role__name__in=list(roles)).values_list("username", flat=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Participation:
+    """What somebody did that bars them from a task: in which step, and when. Without a step they started the case."""
+
+    step: str | None
+    title: str
+    at: datetime | None
+
+
+def participation_of(task: Task, name: str) -> Participation | None:
+    """Find what bars a person from a task: the last thing that they did of what its rule names."""
+    rule: dict[str, Any] = task.extra.get("four_eyes") or {}
+    kept = RuntimeState.objects.filter(pk=task.instance_id).values_list("snapshot__people", flat=True).first()
+    people: dict[str, dict[str, str]] = kept or {}
+    done = [(people[step][name], step) for step in rule.get("steps", ()) if name in people.get(step, {})]
+    if done:
+        at, step = max(done)
+        return Participation(step, _title(task, step), datetime.fromisoformat(at))
+    if rule.get("start") and name == task.instance.started_by_name:
+        return Participation(None, "", task.instance.started_at)
+    return None
+
+
+def _title(task: Task, step: str) -> str:
+    """Name a step as people saw it: by the title of its task."""
+    titles = (
+        Task.objects.filter(instance_id=task.instance_id, step=step).order_by("-id").values_list("title", flat=True)
+    )
+    return titles.first() or step.replace("_", " ").capitalize()

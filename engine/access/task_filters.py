@@ -1,0 +1,146 @@
+"""What can be asked of a list of tasks, in the inbox as over REST: each filter reads its text and says which rows fit."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+from django.db.models import DecimalField, Func, Q, TextField, Value
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Replace
+from django.db.models.lookups import GreaterThanOrEqual, IContains, LessThanOrEqual
+from django.utils import timezone
+
+from engine.db.keyset_pagination import moment, word
+from engine.kernel.effects import PRIORITIES
+from engine.kernel.transitions import TaskStatus
+
+MOST_WORDS = 8
+COLUMN = "column."
+COLUMN_NAME = re.compile(r"column\.(?P<key>[^.\0]{1,100})(?:\.(?P<bound>min|max))?")
+FIRST_NUMBER = r"-?\d+(?:\.\d+)?"
+
+Filter = Callable[[str], Any]
+
+
+def words_of(words: Iterable[str]) -> Filter:
+    """Read one or more of some words, parted by commas."""
+    known = set(map(str, words))
+
+    def read(text: str) -> list[str]:
+        asked = text.split(",")
+        if not known.issuperset(asked):
+            raise ValueError(f"Use {', '.join(sorted(known))}.")
+        return asked
+
+    return read
+
+
+def _names(text: str) -> list[str]:
+    return word(text).split(",")
+
+
+def _has_role(names: list[str]) -> Q:
+    return Q(*(Q(effective_roles__contains=[name]) for name in names), _connector=Q.OR)
+
+
+def search(text: str) -> Q:
+    """Say which tasks have every word in title, reference, workflow or a declared column."""
+    found = Q()
+    for one in text.split()[:MOST_WORDS]:
+        found &= (
+            Q(title__icontains=one)
+            | Q(business_reference__icontains=one)
+            | Q(version__template__title__icontains=one)
+            | Q(columns__icontains=one)
+        )
+    return found
+
+
+# Due dates, by the calendar of whoever asks
+
+
+def _midnight() -> datetime:
+    return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _month() -> Q:
+    first = (_midnight().replace(day=1) + timedelta(days=32)).replace(day=1)
+    return Q(due_at__lt=first)
+
+
+DUES: Mapping[str, Callable[[], Q]] = {
+    "late": lambda: Q(due_at__lt=timezone.now()),
+    "today": lambda: Q(due_at__lt=_midnight() + timedelta(days=1)),
+    "week": lambda: Q(due_at__lt=timezone.now() + timedelta(days=7)),
+    "month": _month,
+    "none": lambda: Q(due_at__isnull=True),
+}
+
+
+def _due(names: list[str]) -> Q:
+    return Q(*(DUES[name]() for name in names), _connector=Q.OR)
+
+
+FILTERS: Mapping[str, tuple[Filter, Callable[[Any], Q]]] = {
+    "instance": (UUID, lambda wanted: Q(instance_id=wanted)),
+    "template": (word, lambda name: Q(version__template__name=name)),
+    "reference": (word, lambda text: Q(business_reference=text)),
+    "reference_prefix": (word, lambda text: Q(business_reference__istartswith=text)),
+    "step": (word, lambda name: Q(step=name)),
+    "type": (word, lambda name: Q(type=name)),
+    "route": (word, lambda name: Q(route=name)),
+    "status": (words_of(TaskStatus), lambda names: Q(status__in=names)),
+    "role": (_names, _has_role),
+    "assignee": (word, lambda name: Q(assignee__username=name)),
+    "priority": (words_of(PRIORITIES), lambda names: Q(priority__in=[PRIORITIES.index(name) for name in names])),
+    "due": (words_of(DUES), _due),
+    "due_before": (moment, lambda at: Q(due_at__lt=at)),
+    "due_after": (moment, lambda at: Q(due_at__gt=at)),
+    "search": (word, search),
+}
+
+
+# The columns that authors declare
+
+
+def column_condition(name: str, text: str) -> Q:
+    """Say which tasks fit `column.KEY=words`, `column.KEY.min=number` or `column.KEY.max=number`; else ValueError."""
+    asked = COLUMN_NAME.fullmatch(name)
+    if asked is None:
+        raise ValueError("Use column.NAME, column.NAME.min or column.NAME.max.")
+    shown = KeyTextTransform(asked["key"], "columns")
+    if asked["bound"] is None:
+        return Q(IContains(shown, word(text)))
+    compare = GreaterThanOrEqual if asked["bound"] == "min" else LessThanOrEqual
+    return Q(compare(_number_in(shown), _number(text)))
+
+
+def columns_declared(canonical: Any) -> list[str]:
+    """List the columns of all tasks of a definition, each once, in the order written."""
+    if isinstance(canonical, list):
+        return list(dict.fromkeys(name for part in canonical for name in columns_declared(part)))
+    if not isinstance(canonical, dict):
+        return []
+    task = canonical.get("task")
+    own = list(task.get("columns") or ()) if isinstance(task, dict) else []
+    return list(dict.fromkeys([*own, *columns_declared(list(canonical.values()))]))
+
+
+def _number(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError("Use a number.") from error
+    if not number.is_finite() or abs(number) >= Decimal(10) ** 30:
+        raise ValueError("Use a number.")
+    return number
+
+
+def _number_in(shown: KeyTextTransform) -> Cast:
+    """Take the first number out of what people read, such as €1,264.50 or 3 days."""
+    plain = Replace(shown, Value(","), Value(""))
+    found = Func(plain, Value(FIRST_NUMBER), function="SUBSTRING", output_field=TextField())
+    return Cast(found, DecimalField(max_digits=60, decimal_places=20))

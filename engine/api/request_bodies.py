@@ -1,0 +1,420 @@
+"""What may be sent: one serializer a body. Unknown fields are refused by name; nothing is guessed from a wrong type."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from engine.db.keyset_pagination import moment
+from engine.errors import Invalid, NotFound
+from engine.kernel.expressions.secret_redaction import SHORTEST
+from engine.kernel.forms import FieldError
+from engine.kernel.timing.cron import Dst
+from engine.kernel.timing.periods import parse_period
+from engine.models.schedule import CATCH_UPS, OVERLAPS
+from engine.services.templates.document_sets import MOST_DOCUMENTS
+from engine.services.tenants.settings import MOST_ORIGINS
+from engine.services.webhooks.events import EVENTS
+from workflowplatform.accounts.models import Kind
+from workflowplatform.accounts.scopes import Scope
+
+LONGEST_SOURCE = 1_000_000
+LONGEST_SECRET = 10_000
+MOST_NAMED, LONGEST_NAME = 50, 200
+"""How many unknown fields an answer names, and how much of each name."""
+MOST_ENTRIES = 200
+"""How many acts or signals one simulation may name."""
+
+
+class Text(serializers.CharField):
+    """A text; a number is not one."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"trim_whitespace": False, **kwargs})
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class Whole(serializers.IntegerField):
+    """A whole number; a text with digits is not one."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return int(super().to_internal_value(data))
+
+
+class Flag(serializers.BooleanField):
+    """True or false; a word is neither."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+@extend_schema_field(OpenApiTypes.DATETIME)
+class MomentText(serializers.Field[datetime, Any, str, Any]):
+    """A moment that names its zone."""
+
+    default_error_messages = {"invalid": "Write a moment with its zone, such as 2030-01-07T09:00:00Z."}
+
+    def to_internal_value(self, data: Any) -> datetime:
+        try:
+            return moment(data)
+        except (ValueError, TypeError):
+            self.fail("invalid")
+
+
+class DurationText(Text):
+    """A span of time as ISO 8601 writes it."""
+
+    default_error_messages = {"duration": "Write a duration such as P30D or PT12H."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return parse_period(super().to_internal_value(data)).length
+        except (ValueError, OverflowError):
+            self.fail("duration")
+
+
+@extend_schema_field(OpenApiTypes.OBJECT)
+class Values(serializers.JSONField):
+    """An object with any JSON inside."""
+
+    default_error_messages = {"object": "This must be an object."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            self.fail("object")
+        return super().to_internal_value(data)
+
+
+class Word(serializers.ChoiceField):
+    """One of a few words; who sends another is told which there are."""
+
+    def __init__(self, choices: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(choices, error_messages={"invalid_choice": f"Use one of {', '.join(choices)}."}, **kwargs)
+
+
+class Body(serializers.Serializer[Any]):
+    """A body: an object with the declared fields and no others."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
+        if unknown:
+            raise Invalid(
+                f"There is no field {unknown[0][:LONGEST_NAME]} here.",
+                [
+                    FieldError(name[:LONGEST_NAME], "unknown", "There is no such field here.")
+                    for name in unknown[:MOST_NAMED]
+                ],
+            )
+        return super().to_internal_value(data)
+
+
+class NoBody(Body):
+    """Nothing need be said."""
+
+
+class SourceBody(Body):
+    source = Text(max_length=LONGEST_SOURCE, allow_blank=True)  # type: ignore[assignment]
+
+
+class ChosenVersionBody(Body):
+    name = Text(max_length=100)
+    version = Whole(min_value=1)
+
+
+class ActivateSetBody(Body):
+    versions = serializers.ListField(child=ChosenVersionBody(), min_length=1, max_length=MOST_DOCUMENTS)
+
+
+class DraftBody(SourceBody):
+    revision = Whole(
+        required=False, min_value=1, help_text="The one you began from; another author's save is then kept."
+    )
+
+
+class StartBody(Body):
+    template = Text(max_length=100)
+    version = Whole(required=False, allow_null=True, min_value=1, max_value=2**31 - 1)
+    input = serializers.JSONField(required=False, default=dict)
+    reference = Text(required=False, allow_null=True, max_length=200)
+
+
+class CompleteBody(Body):
+    outcome = Text(required=False, allow_null=True, max_length=100)
+    values = Values(required=False, default=dict)
+    comment = Text(required=False, allow_blank=True, default="", max_length=10_000)
+    ticked = serializers.ListField(child=Text(max_length=100), required=False, default=list, max_length=200)
+
+
+class TickBody(Body):
+    """One point of a checklist."""
+
+    point = Text(max_length=100)
+    done = Flag(required=False, default=True)
+
+
+class ReasonBody(Body):
+    reason = Text(required=False, allow_blank=True, default="", max_length=1_000)
+
+
+class AssignBody(ReasonBody):
+    """Who is to do a task; null offers it to everybody again."""
+
+    user = Text(allow_null=True, max_length=100, source="person")
+
+
+class TaskDraftBody(Body):
+    """An answer begun; nothing of it need be right."""
+
+    values = Values(required=False, default=dict)
+    outcome = Text(required=False, allow_blank=True, default="", max_length=100)
+    comment = Text(required=False, allow_blank=True, default="", max_length=10_000)
+
+
+class FileBody(Body):
+    """A form with one file."""
+
+    file = serializers.FileField()
+
+
+class CommentBody(Body):
+    text = Text(max_length=10_000)
+
+
+class SnoozeBody(Body):
+    until = MomentText(allow_null=True)
+
+
+class NextBody(Body):
+    template = Text(required=False, allow_null=True, max_length=100)
+    role = Text(required=False, allow_null=True, max_length=100)
+
+
+class BulkBody(ReasonBody):
+    """One act and the tasks that it is done to."""
+
+    action = Word(["claim", "release", "assign", "complete"])
+    ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=200, source="task_ids")
+    user = Text(required=False, allow_null=True, max_length=100, source="person")
+    outcome = Text(required=False, allow_blank=True, default="", max_length=100, help_text="For `complete`.")
+    comment = Text(required=False, allow_blank=True, default="", max_length=10_000, help_text="For `complete`.")
+
+
+class InstanceSignalBody(Body):
+    """A named signal to one instance; its `id` is the sender's own."""
+
+    name = Text(max_length=200)
+    payload = serializers.JSONField(required=False, allow_null=True, default=None)
+    id = Text(required=False, allow_null=True, max_length=200, source="signal_id")
+    require = Flag(
+        required=False, default=False, help_text="Refuse it (409 `nobody_waits`) unless a wait takes it now."
+    )
+
+
+class SignalBody(Body):
+    """A named signal to whoever waits for its key."""
+
+    name = Text(max_length=200)
+    key = Text(max_length=200)
+    payload = serializers.JSONField(required=False, allow_null=True, default=None)
+    id = Text(required=False, allow_null=True, max_length=200, source="external_id")
+    ttl = Text(required=False, allow_null=True, max_length=40)
+    all = Flag(required=False, default=False, source="everybody")
+    require = Flag(
+        required=False, default=False, help_text="Refuse it (409 `nobody_waits`) unless somebody waits for it."
+    )
+
+
+class EventBody(Body):
+    name = Text(max_length=200)
+    id = Text(max_length=200, source="external_id")
+    payload = serializers.JSONField(required=False, allow_null=True, default=None)
+    key = Text(required=False, allow_null=True, max_length=200)
+
+
+class RetryBody(ReasonBody):
+    step = Text(required=False, allow_null=True, max_length=100)
+    input = serializers.DictField(required=False, allow_null=True)
+
+
+class SkipBody(ReasonBody):
+    step = Text(required=False, allow_null=True, max_length=100)
+    output = serializers.JSONField(required=False, allow_null=True, default=None)
+
+
+class ScheduleChangeBody(Body):
+    """When a schedule starts and with what; what is left out stays."""
+
+    cron = Text(required=False, allow_blank=True, max_length=200)
+    once_at = MomentText(required=False, allow_null=True)
+    timezone = Text(required=False, max_length=64, source="time_zone")
+    dst = Word(list(Dst), required=False)
+    calendar = Text(required=False, max_length=63)
+    overlap = Word(OVERLAPS, required=False)
+    catch_up = Word(CATCH_UPS, required=False)
+    window = Text(required=False, max_length=40)
+    input = Values(required=False)
+
+
+class ScheduleBody(ScheduleChangeBody):
+    """When a template starts by the clock: `cron` or `once_at`, and the words of a template's own schedule."""
+
+    template = Text(max_length=100)
+    cron = Text(required=False, max_length=200)
+    once_at = MomentText(required=False)
+
+
+class NewPersonBody(Body):
+    """Somebody new."""
+
+    name = Text(max_length=100)
+    level = Whole(min_value=1, max_value=6)
+    roles = serializers.ListField(child=Text(max_length=63), required=False, max_length=200)
+    email = Text(required=False, allow_blank=True, max_length=254)
+    full_name = Text(required=False, allow_blank=True, max_length=200)
+    kind = Word(list(Kind.values), required=False, help_text="`service`: a program's own account, with tokens only.")
+
+
+class PersonBody(Body):
+    """What is to change of a person; what is left out stays."""
+
+    full_name = Text(required=False, allow_blank=True, max_length=200)
+    email = Text(required=False, allow_blank=True, max_length=254)
+    level = Whole(required=False, min_value=1, max_value=6)
+    roles = serializers.ListField(child=Text(max_length=63), required=False, max_length=200)
+    active = Flag(required=False)
+
+
+class ResetBody(Body):
+    """Whether the person's tokens end too."""
+
+    end_tokens = Flag(required=False)
+
+
+class RoleBody(Body):
+    title = Text(allow_blank=True, max_length=200)
+
+
+class ErasureBody(Body):
+    reason = Text(
+        required=False, allow_blank=True, default="", max_length=2000, help_text="Needed by whoever asks first."
+    )
+
+
+class NewRoleBody(Body):
+    name = Text(max_length=63)
+    title = Text(required=False, allow_blank=True, max_length=200)
+
+
+class NewTokenBody(Body):
+    """A token for oneself, or for a service account that one manages."""
+
+    name = Text(required=False, allow_blank=True, max_length=100)
+    person = Text(required=False, allow_null=True, max_length=100)
+    scopes = serializers.ListField(child=Word(list(Scope)), required=False, max_length=len(Scope))
+    expires_in = DurationText(required=False, allow_null=True)
+
+
+class WebhookChangeBody(Body):
+    """Whom a webhook tells about what; what is left out stays."""
+
+    title = Text(required=False, allow_blank=True, max_length=200)
+    url = Text(required=False, max_length=2000)
+    events = serializers.ListField(child=Word(list(EVENTS)), required=False, min_length=1, max_length=len(EVENTS))
+    templates = serializers.ListField(
+        child=Text(max_length=100), required=False, max_length=200, help_text="Names; none of them means all."
+    )
+
+
+class WebhookBody(WebhookChangeBody):
+    """Whom to tell about what."""
+
+    url = Text(max_length=2000)
+    events = serializers.ListField(child=Word(list(EVENTS)), min_length=1, max_length=len(EVENTS))
+
+
+class RotateBody(ReasonBody):
+    """How long the secret before signs beside the new one."""
+
+    keep_for = DurationText(required=False)
+
+
+class ReplayBody(Body):
+    """From when on what failed is sent again; without it all of it."""
+
+    since = MomentText(required=False, allow_null=True)
+
+
+class RetentionBody(Body):
+    dry_run = Flag(required=False, default=False, help_text="Only show what would go.")
+
+
+class SecretBody(Body):
+    value = Text(required=False, min_length=SHORTEST, max_length=LONGEST_SECRET)
+    origins = serializers.ListField(
+        child=Text(max_length=300), required=False, max_length=MOST_ORIGINS,
+        help_text="Where it may be sent, as `https://api.example.com`; none: anywhere. Without `value` only narrower.",
+    )  # fmt: skip
+
+
+class CalendarBody(Body):
+    """A calendar as authors write it; what stands inside is checked by the calendar itself."""
+
+    title = Text(required=False, allow_blank=True, max_length=200)
+    timezone = serializers.JSONField(required=False)
+    hours = serializers.JSONField(required=False)
+    holidays = serializers.JSONField(required=False)
+    half_days = serializers.JSONField(required=False)
+
+
+class SimulationBody(Body):
+    """A test as a template carries it."""
+
+    name = Text(required=False, max_length=200)
+    description = Text(required=False, allow_blank=True, max_length=10_000)
+    people = Values(required=False)
+    at = Text(required=False, max_length=40)
+    start = serializers.JSONField(required=False, allow_null=True)
+    answers = Values(required=False)
+    calls = Values(required=False)
+    calendars = Values(required=False)
+    signals = serializers.ListField(child=Values(), required=False, max_length=MOST_ENTRIES)
+    do = serializers.ListField(child=Values(), required=False, max_length=MOST_ENTRIES)
+    expect = Values(required=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Add `as`, which Python keeps for itself."""
+        return {**super().get_fields(), "as": Text(required=False, max_length=100)}
+
+
+def read_body(request: Request, shape: type[Body]) -> dict[str, Any]:
+    """Return what was sent, checked, or refuse it field by field."""
+    if not isinstance(request.data, Mapping):
+        message = "The body must be a JSON object."
+        raise Invalid(message, [FieldError("", "object", message)])
+    body = shape(data=request.data)
+    body.is_valid(raise_exception=True)
+    return dict(body.validated_data)
+
+
+@contextmanager
+def naming(*fields: str) -> Iterator[None]:
+    """Say which field, or which together, name what is not there, so that nobody looks for the mistake in the address."""
+    try:
+        yield
+    except NotFound as nothing:
+        listed = " and ".join(f"`{field}`" for field in fields)
+        message = f"There is nothing for you under what {listed} {'name' if len(fields) > 1 else 'names'}."
+        raise NotFound(message, [FieldError(field, "not_found", message) for field in fields]) from nothing

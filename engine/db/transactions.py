@@ -1,0 +1,126 @@
+"""Do an act in one transaction, and again when the database asks for that.
+
+Two transactions that wait for each other, or that could not have run one after the other, are no fault of anybody: PostgreSQL
+ends one of them and keeps nothing of it. Whoever opened the outermost transaction does the whole act again, a little later; an
+act inside another's transaction leaves that to it.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial, wraps
+from typing import ParamSpec, TypeVar
+
+import psycopg
+import structlog
+from django.db import Error, InterfaceError, OperationalError, connection, transaction
+
+from engine.metrics import tell_conflict
+from workflowplatform.database.error_causes import is_servers_own
+
+log = structlog.get_logger(__name__)
+
+_fails_whole: ContextVar[bool] = ContextVar("fails_whole", default=False)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_TRIES = 5
+FIRST_PAUSE = 0.02
+"""Seconds; each pause is up to twice the one before."""
+
+BY_CHANCE = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+"""What goes away by itself when the same is done again."""
+
+
+def is_by_chance(error: BaseException) -> bool:
+    """Tell whether the database ended a transaction only because of others that ran beside it."""
+    return isinstance(error.__cause__, BY_CHANCE)
+
+
+def _lost_the_race(error: BaseException) -> bool:
+    """Tell whether another slice of the same instance was committed first."""
+    cause = error.__cause__
+    return isinstance(cause, psycopg.Error) and cause.diag.constraint_name == "runtime_version"
+
+
+def is_waited_out(error: BaseException) -> bool:
+    """Tell whether somebody else held a lock for too long."""
+    return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
+
+
+def is_server_unable(error: BaseException) -> bool:
+    """Tell whether the server can write nothing for now: read-only after a failover, out of room, about to stop."""
+    return isinstance(error.__cause__, psycopg.Error) and is_servers_own(error.__cause__)
+
+
+def is_database_away(error: BaseException) -> bool:
+    """Tell whether the database, and nobody's act, is to blame: it does not answer, the line is cut, or it cannot write."""
+    return isinstance(error, OperationalError | InterfaceError) or is_server_unable(error)
+
+
+def is_connection_lost() -> bool:
+    """Tell whether the server is gone, rather than one statement refused."""
+    return connection.connection is None or bool(connection.connection.closed)
+
+
+def in_one_transaction(act: Callable[P, T]) -> Callable[P, T]:
+    """Make each call of a verb one transaction, done again after a deadlock or a serialization failure."""
+
+    @wraps(act)
+    def done(*args: P.args, **kwargs: P.kwargs) -> T:
+        return do_in_one_transaction(partial(act, *args, **kwargs))
+
+    return done
+
+
+def do_in_one_transaction(act: Callable[[], T]) -> T:
+    """Do it in one transaction; inside another's it is part of that, with a savepoint where that may go on without it."""
+    if connection.in_atomic_block:
+        with transaction.atomic(savepoint=not _fails_whole.get()):
+            return act()
+    for number in range(1, MOST_TRIES):
+        committed: list[bool] = []
+        try:
+            return _try(act, committed)
+        except OperationalError as error:
+            if committed or not is_by_chance(error):
+                raise
+            if _lost_the_race(error):
+                tell_conflict()
+            log.info("the database ended a transaction, doing it again", error=_name(error), number=number)
+            time.sleep(random.uniform(0, FIRST_PAUSE * 2**number))  # noqa: S311  spreads twins, keeps no secret
+    return _try(act, [])
+
+
+def do_whole(act: Callable[[], T]) -> T:
+    """Do it in one transaction in which nobody goes on after a refusal: its verbs need no savepoints, two journeys each.
+
+    Whoever inside does go on, as with many rows of which some are refused, says so by an `atomic` of their own.
+    """
+
+    def fail_whole() -> T:
+        before = _fails_whole.set(True)
+        try:
+            return act()
+        finally:
+            _fails_whole.reset(before)
+
+    return do_in_one_transaction(fail_whole)
+
+
+def _try(act: Callable[[], T], committed: list[bool]) -> T:
+    """Do it once, and note when it is committed: what fails after that must not be taken for the act."""
+    try:
+        with transaction.atomic():
+            transaction.on_commit(lambda: committed.append(True))
+            return act()
+    except Error as error:
+        if is_server_unable(error):
+            connection.close()  # nobody's act is to blame, and the next connection may find the server that took over
+        raise
+
+
+def _name(error: Error) -> str:
+    return type(error.__cause__).__name__

@@ -1,0 +1,158 @@
+"""Share a worker's time between tenants: a tenant that has had much of it lately takes turns of its own, and short ones.
+
+A drain measures what each transaction costs and charges the tenants in it by the steps that they ran. What was charged fades
+within seconds. A tenant above `BUSY_SECONDS` is busy: the drain first takes what is due for everybody else, then gives one turn
+to the busy tenant that has had least. So a signal of a quiet tenant waits for one turn at most and never shares its commit with a
+runaway. How many steps and instances fit into a turn is learnt from the turns before: most of a step's cost is its rows.
+
+An instance can be so large that a single slice of it is longer than a turn. Only `WORKFLOW_LONG_TURNS` workers at a time work on
+tenants with such instances; the others stay free for everybody else.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.conf import settings
+
+from engine.dispatch.calls import Intent
+from engine.runtime.coordinator import Advanced
+from engine.runtime.projection import Loaded
+from engine.runtime.transaction_budget import Allowance
+
+HALF_LIFE = 3.0
+"""Seconds in which half of what was charged to a tenant fades."""
+BUSY_SECONDS = 0.15
+LONG_TURNS = 2.0
+"""A turn that lasted so many times its length, for one instance, makes its tenant one with long turns for a while."""
+FEWEST_STEPS = 10
+STEPS_A_SLICE, STEPS_A_CALL = 2, 2
+"""What a slice and a call count for besides their steps."""
+QUIET_TURNS = 4
+"""How many turns long the batch is that all quiet tenants share."""
+FIRST_COST = 0.0002
+"""Seconds that a step costs before any was measured."""
+LARGEST_LOAD = 256 * 1024
+"""Bytes of snapshots, as the database keeps them, that one transaction loads; the first is loaded whatever its size."""
+LOCK_CLASS = 0x7475726E
+"""The first key of the advisory locks of long turns."""
+
+
+@dataclass(slots=True)
+class Account:
+    """What one tenant has had of this worker."""
+
+    seconds: float = 0.0
+    at: float = field(default_factory=time.monotonic)
+    cost: float = FIRST_COST
+    """Seconds that one of its steps costs, rows and all."""
+    fixed: float = 0.0
+    """Seconds that its turns cost before the first step: a large snapshot is read and written whole."""
+    fits: int = 0
+    """How many of its instances fit into one turn; 0 where that is not known."""
+    lasted: float = 0.0
+    """How long turns of one instance lasted lately, the longest counting most."""
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether single slices of this tenant take longer than a turn."""
+        return bool(self.lasted > LONG_TURNS * settings.WORKFLOW_TURN_SECONDS)
+
+    def now(self) -> float:
+        """Return what is left of its seconds."""
+        return float(self.seconds * 0.5 ** ((time.monotonic() - self.at) / HALF_LIFE))
+
+    def charge(self, seconds: float) -> None:
+        """Add what it has just had."""
+        self.seconds, self.at = self.now() + seconds, time.monotonic()
+
+    def learn(self, seconds: float, loading: float, steps: int, instances: int) -> None:
+        """Learn from one turn how much fits into the next. What was read has been written too."""
+        self.fixed = (self.fixed + 2 * loading) / 2
+        self.cost = (self.cost + max(seconds - 2 * loading, seconds / 4) / steps) / 2
+        self.fits = max(1, instances)
+        self.lasted = max(0.8 * self.lasted, seconds if instances <= 1 else 0.0)
+
+
+@dataclass(slots=True)
+class Turn:
+    """One transaction of a drain: whose, how much it may do, and what it did."""
+
+    instances: int
+    tenant_id: UUID | None = None
+    """The busy tenant whose turn it is; None: everybody else."""
+    busy: list[UUID] = field(default_factory=list)
+    """The tenants that are left out."""
+    steps: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_STEPS)
+    seconds: float = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_SECONDS)
+    is_long: bool = False
+    began_at: float = field(default_factory=time.monotonic)
+    ran: Counter[UUID] = field(default_factory=Counter)
+    """Steps by tenant, with what else costs as much as a step."""
+    moved: int = 0
+    loading: float = 0.0
+    """Seconds until its instances were loaded."""
+
+    def allowance(self, slices: int) -> Allowance:
+        """Return what its slices may do together."""
+        return Allowance.for_turn(max(slices, 1), self.steps, self.seconds)
+
+    def note(self, loaded: Mapping[UUID, Loaded], moved: Sequence[Advanced], intents: Sequence[Intent]) -> None:
+        """Count what was done, by tenant; what was born belongs to the tenant of its parent."""
+        for one in moved:
+            known = loaded.get(one.instance_id)
+            tenant_id = known.tenant_id if known else UUID(str(one.written["tenant_id"]))
+            self.ran[tenant_id] += len(one.began) + STEPS_A_SLICE
+        for intent in intents:
+            self.ran[intent.tenant_id] += STEPS_A_CALL
+        self.moved = sum(one.instance_id in loaded for one in moved) + len(intents)
+
+
+@dataclass(slots=True)
+class Turns:
+    """Whose turn it is in one worker."""
+
+    accounts: dict[UUID, Account] = field(default_factory=dict)
+
+    def busy(self) -> list[UUID]:
+        """Return the tenants that take turns of their own, the one that has had least first."""
+        spent = {tenant_id: account.now() for tenant_id, account in self.accounts.items()}
+        for tenant_id in [one for one, seconds in spent.items() if seconds < BUSY_SECONDS / 100]:
+            del self.accounts[tenant_id]
+        return sorted((one for one, seconds in spent.items() if seconds > BUSY_SECONDS), key=lambda one: spent[one])
+
+    def for_quiet(self, busy: list[UUID]) -> Turn:
+        """Return the batch of all tenants but the busy ones."""
+        seconds = QUIET_TURNS * settings.WORKFLOW_TURN_SECONDS
+        steps = max(FEWEST_STEPS, int(seconds / FIRST_COST))
+        return Turn(settings.WORKFLOW_DRAIN_BATCH, busy=busy, steps=steps, seconds=seconds)
+
+    def for_busy(self, tenant_id: UUID) -> Turn:
+        """Return a busy tenant's turn: as much as is known to fit."""
+        account = self.accounts[tenant_id]
+        seconds = max(settings.WORKFLOW_TURN_SECONDS, account.fixed)
+        most: int = settings.WORKFLOW_DRAIN_BATCH
+        instances = min(most, 2 * account.fits) if account.fits else most
+        steps = max(FEWEST_STEPS, int(seconds / account.cost))
+        return Turn(instances, tenant_id, steps=steps, seconds=seconds + account.fixed / 2, is_long=account.is_long)
+
+    def charge(self, turn: Turn) -> None:
+        """Charge a turn to the tenants in it, by what each ran; learn from a busy tenant's how much fits into the next."""
+        seconds, total = time.monotonic() - turn.began_at, turn.ran.total()
+        for tenant_id, count in turn.ran.items():
+            self.accounts.setdefault(tenant_id, Account()).charge(seconds * count / total)
+        if turn.tenant_id and total:
+            self.accounts[turn.tenant_id].learn(seconds, turn.loading, total, turn.moved)
+
+
+def cut_to_load(sizes: Iterable[tuple[UUID, int]]) -> list[UUID]:
+    """Return as many claimed instances as are not too large to be loaded together."""
+    chosen, total = list[UUID](), 0
+    for instance_id, size in sizes:
+        total += size
+        if chosen and total > LARGEST_LOAD:
+            break
+        chosen.append(instance_id)
+    return chosen

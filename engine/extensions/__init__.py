@@ -1,0 +1,1 @@
+"""What a project registers by name: functions, decorators and step kinds."""

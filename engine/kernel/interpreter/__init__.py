@@ -1,0 +1,1 @@
+"""Run an instance until every live branch waits: the entry points of the kernel."""

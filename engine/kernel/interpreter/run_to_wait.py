@@ -1,0 +1,385 @@
+"""Run a case until every live branch waits, or the case ends.
+
+`advance` is a function: definition, snapshot, happenings → a slice. It applies one happening after the other; after
+each it tells parents of their ended children, first in first out, until nobody is left to tell, then tries the late
+rules, until nothing moves. Everything a kind or an attribute means stands in tables; this loop knows none of them by
+name. What an author or a person can cause never raises here: it becomes the error of a step.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import engine.kernel.steps.calls
+import engine.kernel.steps.children
+import engine.kernel.steps.ends
+import engine.kernel.steps.sequences
+import engine.kernel.steps.tasks  # noqa: F401
+from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
+from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
+from engine.kernel.interpreter.cleanup import leave
+from engine.kernel.interpreter.deferred_rules import LATE_RULES
+from engine.kernel.interpreter.repair import error_of_stuck, let_go_on, skip_step, stuck
+from engine.kernel.interpreter.signal_delivery import deliver
+from engine.kernel.interpreter.timers_fired import DUE, ROLES, ring
+from engine.kernel.machine.edited_input import edit
+from engine.kernel.machine.four_eyes import bar_people, remember_person, watch_tasks
+from engine.kernel.machine.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
+from engine.kernel.machine.messages import Checkpoint, Ended
+from engine.kernel.machine.operator_marks import note_operated
+from engine.kernel.machine.step_end import error_of_retrying, finish, is_counted, mend, uncaught_end
+from engine.kernel.machine.step_start import begin, told_line
+from engine.kernel.machine.step_table import KINDS
+from engine.kernel.program import ROOT, Definition
+from engine.kernel.signals import (
+    CallFailed,
+    CallSucceeded,
+    CancelCase,
+    ChildEnded,
+    Continue,
+    Happening,
+    InstanceFacts,
+    Json,
+    Lent,
+    NamedSignal,
+    RetryDue,
+    Started,
+    StepRetried,
+    StepSkipped,
+    TaskClaimed,
+    TaskCompleted,
+    TaskReleased,
+    TaskSkipped,
+    TimerDue,
+)
+from engine.kernel.snapshot import Frame, Snapshot, copied
+from engine.kernel.steps.choices import claimed, happened, released
+from engine.kernel.steps.immediate import begin_reference
+from engine.kernel.timing.periods import parse_moment, spell_moment
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, StepStatus
+
+
+class _Rules:
+    """The attributes' rules, as the machine calls them."""
+
+    finish = staticmethod(finish)
+    leave = staticmethod(leave)
+    happened = staticmethod(happened)
+
+
+RULES = _Rules()
+
+
+def advance(
+    definition: Definition,
+    snapshot: Snapshot | None,
+    facts: InstanceFacts,
+    happenings: Sequence[Happening],
+    lent: Lent,
+) -> Slice:
+    """Apply happenings to a case and run it to its next waits."""
+    snapshot = snapshot or _before_the_first(facts, lent)
+    machine = Machine(definition, snapshot, facts, lent, RULES)
+    if machine.status is InstanceStatus.INCIDENT:
+        machine.error = error_of_stuck(machine)
+    if machine.queue:
+        machine.now = parse_moment(snapshot.now)
+    pending = bool(machine.queue or machine.emits)
+    more = _run(machine) if pending else False
+    applied: list[bool] = []
+    kept: list[bool] = []
+    for happening in happenings:
+        if not more:
+            machine.now = machine.now if isinstance(happening, Continue) else lent.now
+        early = len(machine.early)
+        told = len(machine.trace)
+        watch = watch_tasks(machine, happening)
+        machine.made_before = machine.made
+        applied.append(pending if isinstance(happening, Continue) else _apply(machine, happening))
+        kept.append(len(machine.early) > early)
+        more = _run(machine) or more
+        if watch is not None and watch.undo(machine):
+            applied[-1] = kept[-1] = False
+        if isinstance(happening, Continue):  # somebody may have been let in
+            applied[-1] = pending or len(machine.trace) > told
+    bar_people(machine)
+    machine.forget_names()  # names and machine hold each other: let go, or every slice waits for the garbage collector
+    return _slice(machine, tuple(applied), tuple(kept), more and machine.status not in TERMINAL_INSTANCE)
+
+
+def _was_awaited(happening: Happening) -> bool:
+    """Tell whether a happening came from outside: from a person, the clock, a signal, a call, or a child that waited."""
+    return happening.waited if isinstance(happening, ChildEnded) else not isinstance(happening, (Started, Continue))
+
+
+def _before_the_first(facts: InstanceFacts, lent: Lent) -> Snapshot:
+    return Snapshot(status=InstanceStatus.RUNNING.value, now=spell_moment(lent.now), reference=facts.reference)
+
+
+def _run(machine: Machine) -> bool:
+    """Tell parents until nobody is left to tell; answer whether the slice stopped early."""
+    while True:
+        while machine.queue:
+            if _must_stop(machine):
+                return True
+            machine.made_before = machine.made
+            _tell(machine, machine.queue.popleft())
+        if not any(rule(machine) for rule in LATE_RULES):
+            break
+    _look_if_stuck(machine)
+    return False
+
+
+def _must_stop(machine: Machine) -> bool:
+    """Stop early when enough was done, but never while an error is on its way up that may become an incident.
+
+    Nor while the case itself ends: a cancel that somebody waits for is over when it is answered.
+    """
+    if not machine.is_spent:
+        return False
+    on_its_way = (one for one in machine.queue if one.outcome == FAILED and not is_counted(machine, one.parent))
+    return next(on_its_way, None) is None and not any(one.parent == 0 for one in machine.queue)
+
+
+def _tell(machine: Machine, message: Ended) -> None:
+    if message.parent == 0:
+        _case_ended(machine, message)
+        return
+    parent = machine.frames.get(message.parent)
+    if parent is None:
+        return
+    if message.role in ROLES:
+        machine.attempt(parent, lambda: ROLES[str(message.role)](machine, parent, message))
+    elif parent.list is not None:
+        told_line(machine, parent, message)
+    else:
+        step = machine.step_of(parent)
+        told = KINDS[step.kind].told
+        assert told is not None
+        machine.attempt(parent, lambda: told(machine, parent, step, message))
+
+
+def _case_ended(machine: Machine, message: Ended) -> None:
+    """Give the case its last status, or make it an incident."""
+    if message.outcome == FAILED:
+        assert message.error is not None
+        _case_failed(machine, message.error)
+    elif message.outcome == CANCELLED:
+        machine.status = InstanceStatus.CANCELLED
+    else:
+        machine.status = InstanceStatus.COMPLETED
+    if machine.status in TERMINAL_INSTANCE:
+        machine.queue.clear()
+        machine.early.clear()
+        machine.emits.clear()
+
+
+def _case_failed(machine: Machine, error: ErrorRecord) -> None:
+    machine.error = error
+    status = uncaught_end(machine, error)
+    if status is not None:
+        machine.status = status
+        return
+    found = machine.origins.get(id(error))
+    if found is None:
+        raise KernelError(f"an error of class {error.error_class} has no origin")
+    _go_back(machine, found[1], error)
+
+
+def _go_back(machine: Machine, origin: Checkpoint, error: ErrorRecord) -> None:
+    """Stand again where the step failed, and stop there until somebody helps."""
+    machine.restore(origin)
+    frame = machine.frames[origin.frame]
+    frame.phase, frame.place = "stuck", None
+    frame.more = {**(frame.more or {}), "error": error_names(error)}
+    machine.status = InstanceStatus.INCIDENT
+    machine.error = error
+    machine.note(frame, StepStatus.FAILED, error=error)
+
+
+def _look_if_stuck(machine: Machine) -> None:
+    """Make a running case that has no wait but watches an incident: nothing is silently stuck."""
+    if machine.status is not InstanceStatus.RUNNING or not machine.frames:
+        return
+    if any(frame.wait is not None and not frame.side for frame in machine.frames.values()):
+        return
+    error = ErrorRecord(ErrorClass.CONSISTENCY.value, "stuck", "nothing is left that could move this case")
+    root = machine.root
+    root.phase, root.more = "stuck", {**(root.more or {}), "error": error_names(error)}
+    machine.status, machine.error = InstanceStatus.INCIDENT, error
+
+
+def _apply(machine: Machine, happening: Happening) -> bool:
+    """Apply one happening; answer false when it is stale."""
+    act = HAPPENINGS.get(type(happening))
+    if act is None:
+        raise KernelError(f"unknown happening {type(happening).__name__}")
+    if machine.status in TERMINAL_INSTANCE:
+        return False
+    before, machine.waited = machine.waited, machine.waited or _was_awaited(happening)
+    applied = act(machine, happening)
+    machine.waited = machine.waited if applied else before
+    return applied
+
+
+def _start(machine: Machine, happening: Started) -> bool:
+    if machine.next != 1:
+        return False
+    root = machine.new(0)
+    root.step = ROOT
+    machine.start = copied(happening.input)
+    machine.attempt(root, lambda: _begin_case(machine, root))
+    return True
+
+
+def _begin_case(machine: Machine, root: Frame) -> None:
+    _read_head(machine, root)
+    begin(machine, root, machine.definition.root)
+
+
+def _read_head(machine: Machine, root: Frame) -> None:
+    head = machine.definition.head
+    names = machine.names(root)
+    if "state" in head:
+        machine.state = head["state"].of(names)
+        machine.touch()
+    if "reference" in head:
+        begin_reference(machine, head["reference"], machine.names(root))
+
+
+def reference_at_start(definition: Definition, facts: InstanceFacts, values: Json, lent: Lent) -> str | None:
+    """Say under which reference a case would begin; None where it would have none, or fail before."""
+    machine = Machine(definition, _before_the_first(facts, lent), facts, lent, RULES)
+    root = machine.new(0)
+    root.step = ROOT
+    machine.start = copied(values)
+    with suppress(StepError):
+        _read_head(machine, root)
+    machine.forget_names()
+    return machine.reference
+
+
+def _leaf(machine: Machine, token: int, kind: WaitKind) -> Frame | None:
+    leaf = machine.frames.get(token)
+    return leaf if leaf is not None and leaf.wait == kind else None
+
+
+def _answer(kind: WaitKind) -> Callable[[Machine, Any], bool]:
+    """Make the rule that hands a happening to the step whose wait it names."""
+
+    def act(machine: Machine, happening: Any) -> bool:
+        leaf = _leaf(machine, happening.token, kind)
+        return leaf is not None and _hand_over(machine, machine.frames[leaf.p], leaf, happening)
+
+    return act
+
+
+def _hand_over(machine: Machine, frame: Frame, leaf: Frame, happening: Any) -> bool:
+    """Let a leaf ring if it watches, else let its step take the answer; false when the step will not have it."""
+    if leaf.role is not None:
+        machine.attempt(frame, lambda: DUE.get(str(leaf.role), ring)(machine, frame, leaf))
+        return True
+    answered = KINDS[machine.step_of(frame).kind].answered
+    assert answered is not None
+    taken: list[Any] = []
+    machine.attempt(frame, lambda: taken.append(answered(machine, frame, leaf, happening)))
+    return taken != [False]
+
+
+def _signal(machine: Machine, happening: NamedSignal) -> bool:
+    return deliver(machine, happening.name, happening.key, happening.payload, everyone=happening.all)
+
+
+def _claim(machine: Machine, happening: TaskClaimed) -> bool:
+    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+    return leaf is not None and claimed(machine, leaf)
+
+
+def _release(machine: Machine, happening: TaskReleased) -> bool:
+    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+    return leaf is not None and released(machine, leaf)
+
+
+def _skip_task(machine: Machine, happening: TaskSkipped) -> bool:
+    leaf = _leaf(machine, happening.token, WaitKind.TASK)
+    if leaf is None or "skip" not in machine.step_of(machine.frames[leaf.p]).body.get("allow", ()):
+        return False
+    remember_person(machine, machine.frames[leaf.p].step, happening.by)
+    machine.end(machine.frames[leaf.p], SKIPPED, reason=happening.reason, how=Closing.SKIPPED)
+    return True
+
+
+def _cancel_case(machine: Machine, happening: CancelCase) -> bool:
+    root = machine.root if machine.frames else machine.new(0)
+    root.step = ROOT
+    machine.status, machine.error = InstanceStatus.RUNNING, None
+    machine.outcome = happening.outcome
+    machine.end(root, CANCELLED, reason=happening.reason)
+    return True
+
+
+def _retry_step(machine: Machine, happening: StepRetried) -> bool:
+    frame = stuck(machine, happening.run)
+    if frame is None:
+        return False
+    let_go_on(machine, frame)
+    if happening.input is not None:
+        remember_person(machine, frame.step, happening.by)
+        note_operated(machine, frame)
+        edit(machine, frame, happening.input)
+    if frame.step == ROOT:
+        machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
+    else:
+        mend(machine, frame)
+    return True
+
+
+def _go_on_with_case(machine: Machine, root: Frame) -> None:
+    """Begin a case that never began, or complete one whose steps are all done."""
+    if root.attempt == 0:
+        _begin_case(machine, root)
+    elif not machine.children[root.n]:
+        machine.finish(root, COMPLETED)
+
+
+HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
+    Started: _start,
+    TaskCompleted: _answer(WaitKind.TASK),
+    TimerDue: _answer(WaitKind.TIMER),
+    RetryDue: _answer(WaitKind.RETRY),
+    CallSucceeded: _answer(WaitKind.CALL),
+    CallFailed: _answer(WaitKind.CALL),
+    ChildEnded: _answer(WaitKind.CHILD),
+    TaskClaimed: _claim,
+    TaskReleased: _release,
+    TaskSkipped: _skip_task,
+    NamedSignal: _signal,
+    CancelCase: _cancel_case,
+    StepRetried: _retry_step,
+    StepSkipped: skip_step,
+    Continue: lambda machine, happening: False,
+}
+"""What each happening does; it answers whether it was applied or stale."""
+
+
+def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], more: bool) -> Slice:
+    return Slice(
+        snapshot=machine.snapshot(),
+        status=machine.status,
+        applied=applied,
+        opened=tuple([machine.opened[token] for token in sorted(machine.opened)]),
+        closed=tuple(machine.closed),
+        effects=tuple(machine.effects),
+        trace=tuple(machine.trace),
+        changes=tuple(machine.changes),
+        reference=machine.reference,
+        reference_parts=machine.reference_parts,
+        outcome=machine.outcome,
+        output=machine.output,
+        error=machine.error,
+        last_error=machine.error or error_of_retrying(machine),
+        kept=kept,
+        more=more,
+        barred=tuple(machine.barred),
+        made=machine.made,
+    )

@@ -1,0 +1,1 @@
+"""Read the nodes of a document into canonical values, collecting every finding."""

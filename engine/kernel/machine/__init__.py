@@ -1,0 +1,1 @@
+"""The working copy of one slice and the rules that all step kinds share."""

@@ -1,0 +1,244 @@
+"""Tell what happened, newest first, from the audit (of an instance) or from the events (of a task).
+
+What only the machine does on its way (a step begins, a branch is taken) is left out of the short telling and kept in the
+whole one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from engine.diagram.step_names import label_of, outcome_text
+from engine.kernel.signals import Json
+from engine.models import Audit, Task, TaskEvent
+from engine.presentation.forms.values import NOTHING, shown, shown_as
+from engine.presentation.narrative.audit_messages import EVENTS, OPERATORS, SAYINGS, Saying
+from engine.presentation.narrative.step_outline import Step
+from engine.presentation.narrative.task_changes import Diff, changes_of
+
+ENGINE = frozenset({"", "engine"})
+SHORT = 50
+WHOLE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a timeline. `who` is empty for the engine; `what` continues the sentence after the name."""
+
+    at: datetime
+    who: str
+    what: str
+    note: str = ""
+    comment: str = ""
+    diffs: tuple[Diff, ...] = ()
+    tone: str = ""
+    icon: str = "player-play"
+    act: str = ""
+    """What was done, as the audit names it."""
+
+
+def of_instance(
+    audit: Iterable[Audit], steps: Mapping[str, Step], tasks: Iterable[Task], *, whole: bool
+) -> list[Entry]:
+    """Tell an instance's audit, newest first as it is given; a claim in the act of answering is told with the answer."""
+    done = {(task.step, task.completed_at): task for task in tasks if task.completed_at}
+    told = [row for row in audit if whole or (_matters(row, steps) and not _is_claim_of_answer(row, done))]
+    return [_entry(row, steps, _answered(row, done), whole) for row in told]
+
+
+def _is_claim_of_answer(row: Audit, done: Mapping[tuple[str, datetime], Task]) -> bool:
+    return row.action == "task_claimed" and (row.step or "", row.at) in done
+
+
+def _answered(row: Audit, done: Mapping[tuple[str, datetime], Task]) -> Task | None:
+    """Find the task whose answer an act is; a claim in the same instant is none."""
+    return done.get((row.step or "", row.at)) if row.action == "task_completed" else None
+
+
+def _matters(row: Audit, steps: Mapping[str, Step]) -> bool:
+    saying, step = _saying_of(row.action), steps.get(row.step or "")
+    if row.action == "fail_step":  # what holds a failed step fails with it, and `fail` only says how the case ends
+        return step is None or not (step.branches or step.kind == "fail")
+    if row.action == "cancel_step":  # so it is with what is withdrawn; of a task its own act is told
+        return step is None or not (step.branches or step.kind == "task")
+    if saying is None or saying.always:
+        return True
+    if row.action == "complete_step":
+        return bool(row.new or row.old) or (step is not None and step.kind in {"call", "wait", "signal", "workflow"})
+    return row.action == "skip_step" and bool(row.reason)
+
+
+def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool) -> Entry:
+    saying = _saying_of(row.action) or _unknown(row.action)
+    step = steps.get(row.step or "")
+    name = step.name if step else label_of(row.step or "")
+    who = "" if row.actor_name in ENGINE or _is_machine(row.action) else row.actor_name
+    return Entry(
+        at=row.at,
+        who=who,
+        what=_completed_words(task, row, name, who)
+        or str(saying.by_person if who else saying.by_engine) % {"step": name},
+        note=str(CAUSES.get(_note(row), _note(row))) if whole or row.action != "skip_step" else "",
+        comment=task.comment if task and row.action == "task_completed" else "",
+        diffs=_diffs(row),
+        tone=saying.tone,
+        icon=saying.icon,
+        act=row.action,
+    )
+
+
+def _saying_of(action: str) -> Saying | None:
+    return SAYINGS.get(action) or OPERATORS.get(action)
+
+
+def is_told(action: str) -> bool:
+    """Tell whether an act belongs to a case's own story."""
+    return _saying_of(action) is not None
+
+
+def _unknown(action: str) -> Saying:
+    words = action.replace("_", " ")
+    return Saying(words, words.capitalize(), "info-circle")
+
+
+def _is_machine(action: str) -> bool:
+    """Tell acts that the machine does in somebody's slice: nobody is named for those."""
+    return action.endswith("_step") or action in {
+        "task_created",
+        "task_cancelled",
+        "task_expired",
+        "complete_workflow",
+        "fail_workflow",
+        "expire_workflow",
+        "raise_incident",
+        "refuse_start",
+    }
+
+
+def of_act(row: Audit) -> Entry:
+    """Tell one act by itself, without the definition it belongs to."""
+    return _entry(row, {}, None, whole=True)
+
+
+def _completed_words(task: Task | None, row: Audit | None, step: str, who: str) -> str:
+    outcome = _outcome(task, row)
+    if not outcome or not who:
+        return ""
+    return _("answered %(step)s: %(outcome)s") % {"step": step, "outcome": outcome}
+
+
+def _outcome(task: Task | None, row: Audit | None) -> str:
+    """Name the outcome of an answer: by its title where the task is at hand."""
+    if task is not None and task.outcome is not None:
+        chosen = task.outcome_named(task.outcome)
+        return str(chosen["title"] if chosen else task.outcome)
+    if row is not None and row.action in ("task_completed", "task_answered") and isinstance(row.new, dict):
+        return outcome_text(str(row.new.get("outcome") or ""))
+    return ""
+
+
+def _note(row: Audit) -> str:
+    if isinstance(row.new, dict) and isinstance(row.new.get("message"), str):
+        return row.new["message"]
+    if row.action.endswith("_workflow") and isinstance(row.new, dict) and row.new.get("outcome"):
+        return _("Outcome: %(outcome)s") % {"outcome": outcome_text(str(row.new["outcome"]))}
+    return row.reason
+
+
+def _diffs(row: Audit) -> tuple[Diff, ...]:
+    """Give the values that an act changed: a step's writes, an answer's values."""
+    reader = _DIFFS.get(row.action)
+    return reader(row.old, row.new) if reader else ()
+
+
+def _state_diffs(old: Json, new: Json) -> tuple[Diff, ...]:
+    if not isinstance(new, dict) or "message" in new:
+        return ()
+    before = old if isinstance(old, dict) else {}
+    changed = ((key, before.get(key), value) for key, value in new.items() if key not in before or before[key] != value)
+    return tuple(Diff(key, _old(earlier), shown(value)) for key, earlier, value in changed)
+
+
+def _old(value: Json) -> str:
+    text = shown(value)
+    return "" if text == NOTHING else text
+
+
+def _inner_diffs(key: str) -> Callable[[Json, Json], tuple[Diff, ...]]:
+    return lambda _old_values, new: _state_diffs(None, new.get(key)) if isinstance(new, dict) else ()
+
+
+CAUSES: Mapping[str, Any] = {
+    "round_robin": gettext_lazy("Everybody in turn."),
+    "random": gettext_lazy("By lot."),
+    "least_loaded": gettext_lazy("To who has the fewest tasks."),
+    "remind": "",
+    "withdrawn": "",
+    "escalate": gettext_lazy("Because it was escalated."),
+}
+"""What the engine notes as a cause, in words."""
+
+_DIFFS: Mapping[str, Callable[[Json, Json], tuple[Diff, ...]]] = {
+    "complete_step": _state_diffs,
+    "task_completed": _inner_diffs("values"),
+    **dict.fromkeys(
+        (
+            "task_assigned",
+            "task_reassigned",
+            "task_released",
+            "task_escalated",
+            "task_attached",
+            "task_detached",
+            "task_snoozed",
+        ),
+        changes_of,
+    ),
+}
+
+
+def of_task(events: Iterable[TaskEvent], task: Task) -> list[Entry]:
+    """Tell a task's events, newest first as they are given; a claim in the act of answering is told with the answer."""
+    told = list(events)
+    ends = {event.at for event in told if event.kind == "completed"}
+    return [_event_entry(event, task) for event in told if event.kind != "claimed" or event.at not in ends]
+
+
+def _event_entry(event: TaskEvent, task: Task) -> Entry:
+    saying = EVENTS.get(event.kind) or _unknown(event.kind)
+    who = "" if event.actor_name in ENGINE or event.kind == "created" else event.actor_name
+    completed = event.kind == "completed"
+    words = _completed_words(task, None, _("it"), who) if completed else ""
+    return Entry(
+        at=event.at,
+        who=who,
+        what=words or str(saying.by_person if who else saying.by_engine),
+        note=str(CAUSES.get(event.cause, event.cause)),
+        comment=task.comment if completed else "",
+        diffs=_event_diffs(event, task),
+        tone=saying.tone,
+        icon=saying.icon,
+        act=event.kind,
+    )
+
+
+def _event_diffs(event: TaskEvent, task: Task) -> tuple[Diff, ...]:
+    """Tell what an event changed; that a claim made it the claimer's is said by its sentence."""
+    if event.kind == "completed":
+        return _answer_diffs(task)
+    return () if event.kind == "claimed" else changes_of(event.old, event.new)
+
+
+def _answer_diffs(task: Task) -> tuple[Diff, ...]:
+    """Tell what an answer filled in, and what it changed of the values that the task brought."""
+    answer = task.answer if isinstance(task.answer, dict) else {}
+    brought = task.payload if isinstance(task.payload, dict) else {}
+    asked = (task.form or {}).get("properties") or {}
+    return tuple(
+        Diff(label_of(key, asked.get(key)), _old(brought.get(key)), shown_as(value, asked.get(key)))
+        for key, value in answer.items()
+        if key in asked and value != brought.get(key) and value is not False
+    )

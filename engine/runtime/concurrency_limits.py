@@ -1,0 +1,167 @@
+"""Admit instances up to a limit: the tenant's, and the template's over all its versions.
+
+Who starts or ends an instance under a limit takes the lock of the limited rows (the tenant's, then the template's, after every
+other lock), counts, and decides. A slot is held from admission to the end, standing still included; a child runs in its parent's
+slot. At a limit a start is queued and later admitted, first come first served, by whoever frees the slot or raises the limit; or
+it is refused where the author says so. The database counts once more at the commit.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from engine.audit.chain import Act, database_now, record
+from engine.db.outbox import announce_on_commit
+from engine.kernel.signals import SignalType
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
+from engine.metrics import tell_queued
+from engine.models import Instance, RuntimeState, Template, TemplateVersion
+from engine.runtime.projection import Loaded
+from engine.runtime.signal_routing import queue_signal
+from engine.runtime.unique_references import hold_reference
+from workflowplatform.accounts.actor import Actor, engine_actor
+from workflowplatform.accounts.models import Tenant
+
+ADMITTED = frozenset(InstanceStatus) - TERMINAL_INSTANCE - {InstanceStatus.QUEUED}
+ADMITTED_AT_ONCE = 20
+"""How many one transaction admits, where a limit was raised or taken away: it holds the limit's lock meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many more instances may be admitted; None: any number."""
+
+    tenant: int | None
+    template: int | None
+
+    @property
+    def has_room(self) -> bool:
+        return (self.tenant is None or self.tenant > 0) and (self.template is None or self.template > 0)
+
+
+def is_limited(version: TemplateVersion) -> bool:
+    """Tell whether any limit counts instances of this version."""
+    return version.template.concurrent_limit is not None or version.tenant.concurrent_limit is not None
+
+
+def hold_limits(tenant_id: UUID, template_id: UUID) -> Limits:
+    """Lock the limits that apply and return the room that is left under each."""
+    tenant = Tenant.objects.filter(pk=tenant_id, concurrent_limit__isnull=False)
+    template = Template.objects.filter(pk=template_id, concurrent_limit__isnull=False)
+    in_tenant = Instance.objects.filter(tenant_id=tenant_id)
+    return Limits(
+        _room(tenant.select_for_update(no_key=True).first(), in_tenant),
+        _room(template.select_for_update(no_key=True).first(), in_tenant.filter(template_id=template_id)),
+    )
+
+
+def _room(limited: Tenant | Template | None, instances: QuerySet[Instance]) -> int | None:
+    if limited is None or limited.concurrent_limit is None:
+        return None
+    return limited.concurrent_limit - instances.filter(status__in=ADMITTED, parent_token__isnull=True).count()
+
+
+def has_place(version: TemplateVersion) -> bool:
+    """Tell whether an instance may begin at once: there is room, and nobody of its template waits for it already.
+
+    Where starts are refused at the limit nobody has a place in a line that could be taken.
+    """
+    if not hold_limits(version.tenant_id, version.template_id).has_room:
+        return False
+    return refuses_at_limit(version) or not _line(version.tenant_id).filter(template_id=version.template_id).exists()
+
+
+def refuses_at_limit(version: TemplateVersion) -> bool:
+    """Tell whether its author lets nobody wait."""
+    return ((version.canonical or {}).get("limits") or {}).get("at_limit") == "refuse"
+
+
+def admit_next(tenant_id: UUID, template_id: UUID, now: datetime) -> int:
+    """Admit whoever waits longest and now has room, up to a number; return how many were admitted.
+
+    Under a tenant's limit that may be an instance of any template. Without one a template's room concerns only its own, and
+    nobody else's lock is taken. Whoever is admitted looks for the next when it begins, so that a long line moves on.
+    """
+    limits = hold_limits(tenant_id, template_id)
+    line, admitted = _line(tenant_id), 0
+    if limits.tenant is None:
+        line = line.filter(template_id=template_id)
+    while admitted < ADMITTED_AT_ONCE and (first := _first(line)) is not None:
+        limits = hold_limits(tenant_id, first.template_id)
+        if limits.has_room:
+            _admit(first, now)
+            admitted += 1
+        elif limits.tenant is None or limits.tenant > 0:
+            line = line.exclude(template_id=first.template_id)
+        else:
+            break
+    return admitted
+
+
+def admit_waiting(tenant_id: UUID, *templates: UUID) -> None:
+    """Admit whoever of these templates has room, where a limit or a line was changed beside the slices; none named: of all.
+
+    Call inside the transaction that changed it.
+    """
+    now = database_now()
+    if sum(admit_next(tenant_id, template_id, now) for template_id in templates or _templates_in_line(tenant_id)):
+        announce_on_commit([now], now)
+
+
+def _templates_in_line(tenant_id: UUID) -> list[UUID]:
+    return sorted(set(_line(tenant_id).values_list("template_id", flat=True)))
+
+
+def _line(tenant_id: UUID) -> QuerySet[Instance]:
+    return Instance.objects.filter(tenant_id=tenant_id, status=InstanceStatus.QUEUED).order_by("started_at", "id")
+
+
+def _first(line: QuerySet[Instance]) -> Instance | None:
+    """Lock the first in line. One that somebody has in hand, mostly to end it, is waited for only where nobody else waits."""
+    free = line.select_for_update(no_key=True, skip_locked=True).first()
+    return free or line.select_for_update(no_key=True).first()
+
+
+def _admit(instance: Instance, now: datetime) -> None:
+    record(instance, Act("admit_workflow", old=instance.status, new="running"), actor=engine_actor(instance.tenant_id))
+    Instance.objects.filter(pk=instance.pk).update(status=InstanceStatus.RUNNING, updated_at=now)
+    queue_signal(instance.tenant_id, instance.pk, SignalType.INTERNAL_CONTINUE, now)
+
+
+def queue_newborn(born: Loaded, *, actor: Actor) -> Instance:
+    """Let an instance wait for its turn: nothing of it has run yet."""
+    instance = Instance(
+        id=born.instance_id,
+        tenant_id=born.tenant_id,
+        template_id=born.template_id,
+        version_id=born.version_id,
+        reference=born.facts.reference,
+        result=Result.IN_PROGRESS,
+        input=born.input,
+        started_by_id=born.started_by_id,
+        started_by_name=born.facts.started_by or "",
+        started_at=born.now,
+        updated_at=born.now,
+        parent_id=born.parent_id,
+        depth=born.depth,
+        root_id=born.root_id,
+        hops=born.hops,
+    )
+    instance.status = InstanceStatus.QUEUED
+    instance.save(force_insert=True)
+    RuntimeState.objects.create(
+        instance=instance,
+        tenant_id=instance.tenant_id,
+        snapshot_schema_version=0,
+        snapshot={},
+        runtime_instance_id=instance.pk,
+        runtime_status=instance.status,
+        created_at=instance.started_at,
+        updated_at=instance.started_at,
+    )
+    record(instance, Act("start_workflow", new={"input": instance.input, "queued": True}), actor=actor)
+    hold_reference(born, instance.reference)
+    tell_queued()
+    return instance

@@ -1,0 +1,251 @@
+"""Hold what an act needs, in one statement each: who asks by a token, a template to start from, a task to claim or to complete.
+
+These are the reads that people wait for. The statement takes the locks, reads the actor's level and roles as they are at this
+moment, and loads the instance. Locks come in the platform's one order: the person (so that nobody leaves in the middle of an
+act), the instance's runtime row, then its own row. Rows that are not locked are read as they were when the statement began; if
+somebody changed the instance while this act waited for the claim, the statement is run once more under the locks it now holds.
+The rules themselves stand in engine.access.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from django.db import models
+from django.utils.translation import gettext as _
+
+from engine import access
+from engine.access.task_rules import principals
+from engine.db.hydration import link, make
+from engine.errors import NotFound, Refused
+from engine.kernel.json_text import read_json
+from engine.kernel.machine.four_eyes import barred_from
+from engine.kernel.transitions import VersionStatus
+from engine.models import Instance, Task, Template, TemplateVersion
+from engine.models.base import OrderedJSONField
+from engine.runtime.commit import run_hot
+from engine.runtime.coordinator import BESIDE_RUNTIME, LOADED, loaded_of
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import Loaded
+from workflowplatform.accounts.actor import Actor, actor_by, actor_of
+from workflowplatform.accounts.levels import TO_SEE_TENANT
+from workflowplatform.accounts.models import Tenant, Token, User
+from workflowplatform.ids import keep_time
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a model that a hot statement reads, and how a row of them becomes an object; the rest is deferred."""
+
+    model: type[models.Model]
+    listed: str
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    """The columns whose JSON the driver leaves as text."""
+
+    def read(self, reader: Iterator[Any]) -> Any:
+        """Take as many values as there are columns and make the object."""
+        values = dict(zip(self.names, reader, strict=False))
+        for name in self.texts:
+            if values[name] is not None:
+                values[name] = read_json(values[name])
+        return make(self.model, values)
+
+
+def _is_jsonb(field: "models.Field[Any, Any]") -> bool:
+    return isinstance(field, models.JSONField) and not isinstance(field, OrderedJSONField)
+
+
+def _columns(model: type[models.Model], alias: str, *names: str, without: Iterable[str] = ()) -> Columns:
+    fields = model._meta.concrete_fields
+    chosen = [field for field in fields if field.attname not in without and (not names or field.attname in names)]
+    return Columns(
+        model,
+        listed=", ".join(f'{alias}."{field.column}"' for field in chosen),
+        names=tuple(field.attname for field in chosen),
+        texts=tuple(field.attname for field in chosen if _is_jsonb(field)),
+    )
+
+
+TASK = _columns(Task, "k")
+INSTANCE = _columns(Instance, "i", without=("state", "output", "error"))
+TEMPLATE = _columns(Template, "t", "id", "tenant_id", "name", "title", "concurrent_limit")
+VERSION = _columns(TemplateVersion, "v", "id", "tenant_id", "template_id", "number", "status", "unavailable")
+TENANT = _columns(Tenant, "n", "id", "name", "concurrent_limit")
+ASSIGNEE = _columns(User, "a", "id", "tenant_id", "username", "full_name")
+PERSON = _columns(User, "p", "id", "tenant_id", "username", "full_name", "level", "is_active", "same_eyes")
+
+TOKEN = _columns(Token, "k")
+HOLDER = _columns(User, "p")
+
+PASS = f"""
+SELECT {TOKEN.listed}, {HOLDER.listed}, ARRAY(SELECT m.role_id FROM wf_memberships m WHERE m.user_id = p.id)
+FROM wf_tokens k JOIN wf_people p ON p.id = k.user_id
+WHERE k.digest = %(digest)s AND p.is_active AND (k.expiry IS NULL OR k.expiry > clock_timestamp())
+"""
+
+STARTABLE = f"""
+SELECT {VERSION.listed}, {TEMPLATE.listed}, {TENANT.listed}, p.is_active, p.level,
+  ARRAY(SELECT held.name FROM wf_memberships m JOIN wf_roles held ON held.id = m.role_id
+        WHERE m.user_id = p.id AND held.id = ANY(%(roles)s::uuid[])),
+  clock_timestamp()
+FROM wf_templates t
+JOIN wf_template_versions v ON v.template_id = t.id
+JOIN wf_tenants n ON n.id = t.tenant_id
+LEFT JOIN wf_people p ON p.id = %(person)s::uuid
+WHERE t.tenant_id = %(tenant)s::uuid AND t.name = %(name)s
+  AND CASE WHEN %(number)s::int IS NULL THEN v.status IN ('active', 'paused') ELSE v.number = %(number)s::int END
+"""
+
+HELD_TASK = f"""
+WITH person AS MATERIALIZED (
+  SELECT * FROM wf_people WHERE id = %(person)s::uuid FOR SHARE),
+claimed AS MATERIALIZED (
+  SELECT * FROM wf_runtime_states WHERE instance_id = (
+    SELECT instance_id FROM person CROSS JOIN wf_tasks
+    WHERE wf_tasks.id = %(task)s::uuid AND wf_tasks.tenant_id = %(tenant)s::uuid) FOR NO KEY UPDATE)
+SELECT {LOADED}, {TASK.listed}, {INSTANCE.listed}, {VERSION.listed}, {TEMPLATE.listed}, {ASSIGNEE.listed},
+  {PERSON.listed},
+  EXISTS (SELECT FROM wf_task_candidates c WHERE c.task_id = k.id AND c.principal = ANY(%(principals)s::uuid[])
+    AND (c.principal <> ALL(%(roles)s::uuid[])
+         OR EXISTS (SELECT FROM wf_memberships m WHERE m.user_id = p.id AND m.role_id = c.principal))),
+  {{seen}}, i.xmin = before.xmin
+FROM claimed r {BESIDE_RUNTIME}
+JOIN wf_instances before ON before.id = i.id
+JOIN wf_tasks k ON k.id = %(task)s::uuid
+LEFT JOIN wf_people a ON a.id = k.assignee_id
+CROSS JOIN person p
+FOR NO KEY UPDATE OF i
+"""
+LOADED_WIDTH = 23
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """A version that the actor may start, who they are now, and when that is."""
+
+    actor: Actor
+    version: TemplateVersion
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTask:
+    """A task whose instance is claimed, and who acts, as they are now."""
+
+    actor: Actor
+    person: User
+    task: Task
+    loaded: Loaded
+    offered: bool
+    """Whether the task is offered to the actor."""
+
+
+def token_with(digest: str) -> tuple[Token, Actor] | None:
+    """Return a token that lets somebody in now, and whom, as they are now; every request of a program begins with this."""
+    rows = run_hot(PASS, {"digest": digest})
+    if not rows:
+        return None
+    reader = iter(rows[0])
+    token, person = TOKEN.read(reader), HOLDER.read(reader)
+    return link(token, user=person), actor_by(token, actor_of(person, roles=next(reader)))
+
+
+def version_to_start(actor: Actor, name: str, number: int | None = None, *, way: access.Way = "manual") -> Startable:
+    """Return the version that a start by this actor runs, else raise the rule that forbids it."""
+    values = {"tenant": actor.tenant_id, "name": name, "number": number or None, **_who(actor)}
+    rows = run_hot(STARTABLE, values)
+    if not rows:
+        raise NotFound if number else access.refuse_out_of_force(actor, name)
+    reader = iter(rows[0])
+    version, template, tenant = (columns.read(reader) for columns in (VERSION, TEMPLATE, TENANT))
+    is_active, level, held, now = reader
+    keep_time(now)
+    link(version, template=template, tenant=tenant)
+    if version.status == VersionStatus.ACTIVE:
+        version.canonical = definition_of(version.pk).canonical
+    actor = _as_now(actor, is_active, level) if actor.person_id else actor
+    access.require_startable(actor, version, set(held), way)
+    return Startable(actor, version, now)
+
+
+def hold_task(actor: Actor, task_id: UUID) -> HeldTask:
+    """Take a task's instance, and read the task as it then is, for somebody who sees it. Call inside a transaction.
+
+    Who saw it when they asked, and no longer does when their turn comes, is told why.
+    """
+    held, seen, fresh = _read_task(actor, task_id)
+    if held.actor is not actor:
+        return hold_task(held.actor, task_id)
+    if fresh:
+        return _require(held, seen)
+    held, still_seen, _granted = _read_task(actor, task_id)
+    if seen and not still_seen:
+        raise access.refuse_act(held.actor, held.task) or NotFound()
+    return _require(held, still_seen)
+
+
+def _require(held: HeldTask, seen: bool) -> HeldTask:
+    if not seen:
+        raise NotFound
+    return held
+
+
+def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
+    """Read a task under its claim; also whether the actor sees it, and whether all of it is as it is now."""
+    seen, values = _seen(actor, task_id)
+    values |= {"tenant": actor.tenant_id, "task": task_id, "principals": principals(actor), **_who(actor)}
+    rows = run_hot(_held_task(seen), values)
+    if not rows:
+        raise _refuse_absent(actor)
+    reader = iter(rows[0])
+    loaded = loaded_of(tuple(islice(reader, LOADED_WIDTH)))
+    task, instance, version, template, assignee, person = (
+        columns.read(reader) for columns in (TASK, INSTANCE, VERSION, TEMPLATE, ASSIGNEE, PERSON)
+    )
+    offered, sees, fresh = reader
+    link(version, template=template)
+    link(instance, template=template, version=version)
+    link(task, instance=instance, version=version, assignee=assignee if task.assignee_id else None)
+    if loaded.snapshot is not None and not task.is_over:
+        definition = definition_of(version.pk)
+        task.excluded = list(barred_from(definition, loaded.snapshot, loaded.facts.started_by, task.token))
+    actor = _as_now(actor, person.is_active, person.level, person.same_eyes)
+    return HeldTask(actor, person, task, loaded, offered), sees, fresh
+
+
+@cache
+def _held_task(seen: str) -> str:
+    return HELD_TASK.format(seen=seen)
+
+
+def _who(actor: Actor) -> dict[str, Any]:
+    return {"person": actor.person_id, "roles": list(actor.roles)}
+
+
+def _seen(actor: Actor, task_id: UUID) -> tuple[str, dict[str, Any]]:
+    """Say in SQL whether the actor sees the task: from level 4 on all of the tenant, else by the rule of engine.access."""
+    if actor.level >= TO_SEE_TENANT:
+        return "true", {}
+    rule, given = access.visible_tasks(actor).filter(pk=task_id).order_by().values("pk").query.sql_with_params()
+    names = [f"seen{number}" for number in range(len(given))]
+    return f"EXISTS ({rule % tuple(f'%({name})s' for name in names)})", dict(zip(names, given, strict=True))
+
+
+def _as_now(actor: Actor, is_active: bool | None, level: int | None, same_eyes: Iterable[str] = ()) -> Actor:
+    """Take from the actor what was taken from the person since they came in; refuse one who is not active any more."""
+    if not is_active or level is None:
+        raise Refused(_("Your account is not active any more."), code="level")
+    if not actor.same_eyes.issuperset(same_eyes):
+        actor = replace(actor, same_eyes=actor.same_eyes.union(same_eyes))
+    return actor if level >= actor.level else replace(actor, level=level)
+
+
+def _refuse_absent(actor: Actor) -> Exception:
+    """Tell a task that is not there from a person who is not."""
+    found = User.objects.filter(pk=actor.person_id, is_active=True).exists() if actor.person_id else False
+    return NotFound() if found else Refused(_("Your account is not active any more."), code="level")

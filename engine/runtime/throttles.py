@@ -1,0 +1,100 @@
+"""Let so many steps run at once under a key: `throttle`, over all instances of a tenant.
+
+A row says that a step run asked for a slot, and when it got one. A slice writes and deletes the rows of its own instance with
+all its others, as its snapshot says (engine.kernel.machine.throttle_slots), so that no slot leaks, whatever ends the step or the
+worker. A slice that asked for a slot or left one takes the key's lock when its rows are written, last of all locks (a start holds
+its limits' by then), counts the running steps, and gives the free slot to the oldest one waiting: a mark in the row and a signal
+to the instance, whose next slice finds the mark. No instance is claimed here.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from engine.audit.chain import database_now
+from engine.db.outbox import announce_on_commit
+from engine.kernel.machine.throttle_slots import places_of
+from engine.kernel.signals import SignalType
+from engine.models import Place
+from engine.runtime.projection import STANDING_STILL, Stage
+from engine.runtime.signal_routing import queue_signal
+
+Key = tuple[UUID, str]
+
+LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+RUNNING = """
+SELECT count(*) FROM wf_places p JOIN wf_instances i ON i.id = p.instance_id
+WHERE p.tenant_id = %(tenant)s AND p.key = %(key)s AND p.let_in_at IS NOT NULL AND i.status <> ALL(%(still)s)
+"""
+LINE = """
+SELECT p.instance_id, p.run, p.most FROM wf_places p JOIN wf_instances i ON i.id = p.instance_id
+WHERE p.tenant_id = %(tenant)s AND p.key = %(key)s AND p.let_in_at IS NULL AND i.status <> ALL(%(still)s)
+ORDER BY p.asked_at, p.instance_id, p.run LIMIT %(many)s FOR UPDATE OF p SKIP LOCKED
+"""
+"""A row that somebody has in hand is on its way out: who takes it away looks at the line too."""
+LET_IN = "UPDATE wf_places SET let_in_at = %s WHERE instance_id = %s AND run = %s"
+LOOKED_AT = 50
+
+
+def entered(instance_id: UUID) -> Callable[[int], bool]:
+    """Return the function that the kernel asks whether a run of this instance was let in. It looks once, and only if asked."""
+
+    @cache
+    def runs() -> frozenset[int]:
+        let_in = Place.objects.filter(instance_id=instance_id, let_in_at__isnull=False)
+        return frozenset(let_in.values_list("run", flat=True))
+
+    return lambda run: run in runs()
+
+
+def let_in_next(stages: Sequence[Stage]) -> int:
+    """Let in who has room now that these slices asked for places or left them; return how many. Call after they are written."""
+    keys = {(stage.loaded.tenant_id, key) for stage in stages for key in _concerned(stage)}
+    return _let_in(keys, stages[0].now) if keys else 0
+
+
+def _concerned(stage: Stage) -> set[str]:
+    """Return the keys of places that a slice waits for or leaves; of all it has where it stands still or goes on."""
+    before, after = places_of(stage.loaded.snapshot), places_of(stage.result.snapshot)
+    if not before and not after:
+        return set()
+    if stage.is_held != (stage.loaded.status in STANDING_STILL):
+        return {place.key for places in (before, after) for place in places.values()}
+    left = {place.key for run, place in before.items() if run not in after}
+    return left | {place.key for place in after.values() if place.waits}
+
+
+def look_after(tenant_id: UUID, instance_id: UUID) -> None:
+    """Let in who has room now that an instance stands still, or goes on, by an act beside the slices."""
+    own = Place.objects.filter(instance_id=instance_id)
+    now = database_now()
+    if _let_in({(tenant_id, key) for key in own.values_list("key", flat=True)}, now):
+        announce_on_commit([now], now)
+
+
+def _let_in(keys: Iterable[Key], now: datetime) -> int:
+    """Look at each line under its lock, in one order."""
+    return sum(_let_in_under(key, now) for key in sorted(keys))
+
+
+def _let_in_under(key: Key, now: datetime) -> int:
+    names: dict[str, Any] = {"tenant": key[0], "key": key[1], "still": sorted(STANDING_STILL), "many": LOOKED_AT}
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK, [f"{key[0]}\nthrottle\n{key[1]}"])
+        cursor.execute(RUNNING, names)
+        running, let_in = cursor.fetchone()[0], 0
+        while True:
+            cursor.execute(LINE, names)
+            line = cursor.fetchall()
+            for instance_id, run, most in line:
+                if running + let_in >= most:
+                    return let_in
+                cursor.execute(LET_IN, [now, instance_id, run])
+                queue_signal(key[0], instance_id, SignalType.INTERNAL_CONTINUE, now)
+                let_in += 1
+            if len(line) < LOOKED_AT:
+                return let_in

@@ -1,0 +1,108 @@
+"""What one transaction may do in all, however many instances it moves or brings to life.
+
+A slice has its own bound. What follows from it in the same transaction, children that run at once and parents that go on after
+them, is taken from one allowance; what goes beyond that is queued, and a worker takes it later, tenants in turn. So nobody holds
+a worker, a lock or memory for longer than an allowance lasts.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.conf import settings
+
+from engine.kernel.effects import Slice
+from engine.models import Instance
+from engine.runtime.projection import Loaded
+
+LEAST_SECONDS, LEAST_STEPS = 0.005, 10
+"""What a slice has in any case, however many there are in its transaction."""
+STEPS_A_BIRTH = 5
+"""How many steps the rows of a new instance are worth."""
+
+Refusal = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Allowance:
+    """How much is left of what a transaction may do."""
+
+    slices: int = 1
+    """How many instances it was asked to move."""
+    births: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_BIRTHS)
+    lined_up: int = 0
+    """How many instances were asked for so far: what cannot run here is written nevertheless."""
+    steps: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_STEPS)
+    seconds: float = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_SECONDS)
+    began_at: float = field(default_factory=time.monotonic)
+    families: dict[UUID, int] = field(default_factory=dict)
+    """How many descendants each family has that was asked after."""
+    _most_births: int = 0
+
+    def __post_init__(self) -> None:
+        self._most_births = self.births
+
+    @classmethod
+    def for_turn(cls, slices: int, steps: int, seconds: float) -> "Allowance":
+        """Return the allowance of a worker's turn: shorter than that of a transaction for which somebody waits."""
+        births = max(2, min(settings.WORKFLOW_TRANSACTION_BIRTHS, steps // STEPS_A_BIRTH))
+        seconds = min(seconds, settings.WORKFLOW_TRANSACTION_SECONDS)
+        return cls(slices=slices, births=births, steps=min(steps, settings.WORKFLOW_TRANSACTION_STEPS), seconds=seconds)
+
+    @property
+    def is_left(self) -> bool:
+        return self.steps > 0 and time.monotonic() < self.began_at + self.seconds
+
+    @property
+    def slice_seconds(self) -> float:
+        """Say how long one slice may take: a share of the whole where there are many."""
+        share = self.seconds / self.slices
+        return min(settings.WORKFLOW_SLICE_SECONDS, max(share, LEAST_SECONDS))
+
+    @property
+    def slice_steps(self) -> int:
+        """Say how many steps one slice may begin: no more than are left, but some in any case."""
+        return min(settings.WORKFLOW_SLICE_STEPS, max(self.steps, LEAST_STEPS))
+
+    def spend(self, result: Slice) -> None:
+        """Count the steps that a slice began."""
+        self.steps -= sum(entry.began for entry in result.trace)
+
+    def take_birth(self) -> bool:
+        """Take the place of one instance that begins to run here, if any is left."""
+        crowded = self.lined_up >= 2 * self._most_births
+        self.births -= 1
+        return self.births >= 0 and self.is_left and not crowded
+
+    def refusing(self, loaded: Loaded) -> Callable[[bool, bool], Refusal | None]:
+        """Make what the kernel asks before a step starts one more instance."""
+
+        def refuse(own_life: bool, waited: bool) -> Refusal | None:
+            if own_life and waited:
+                return None
+            if own_life and loaded.hops >= settings.WORKFLOW_LONGEST_CHAIN:
+                return "endless_chain", _TOO_LONG.format(most=settings.WORKFLOW_LONGEST_CHAIN)
+            return self._count(loaded)
+
+        return refuse
+
+    def _count(self, loaded: Loaded) -> Refusal | None:
+        """Count one more descendant of a family, up to the most it may have."""
+        most = settings.WORKFLOW_MOST_DESCENDANTS
+        root = loaded.root_id or loaded.instance_id
+        if root not in self.families:
+            born_now = loaded.root_id is None and loaded.state_version == 0
+            self.families[root] = 0 if born_now else Instance.objects.filter(root_id=root)[:most].count()
+        self.families[root] += 1
+        return None if self.families[root] <= most else ("too_many_descendants", _TOO_MANY.format(most=most))
+
+
+_TOO_LONG = (
+    "{most} instances started one another without a wait in between, which is the most (WORKFLOW_LONGEST_CHAIN). "
+    "Let one of them wait, or end the chain by a condition."
+)
+_TOO_MANY = (
+    "One instance has at most {most} descendants (WORKFLOW_MOST_DESCENDANTS). "
+    "Start fewer, or let what is started wait before it starts more."
+)

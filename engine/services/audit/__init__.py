@@ -1,0 +1,1 @@
+"""Verify, sign and export the audit."""

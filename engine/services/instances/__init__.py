@@ -1,0 +1,1 @@
+"""Start, signal, repair and end instances."""

@@ -1,0 +1,1 @@
+"""People, their roles and tokens, sign-ins, and erasure."""

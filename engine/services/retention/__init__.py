@@ -1,0 +1,1 @@
+"""Delete ended work after its time."""

@@ -1,0 +1,1 @@
+"""Start instances by the clock."""

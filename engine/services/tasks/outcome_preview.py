@@ -1,0 +1,136 @@
+"""Say what would follow: from each answer to an open task, and from each of its timers.
+
+Nobody guesses here: the kernel, which knows no clock and no outside, carries the answer out on a copy of the case, and what comes
+of it is thrown away. Calls are not made, functions of the host are not run, nothing is written or locked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engine import access
+from engine.kernel.effects import ChangeTask, OpenTask, Slice, TellPeople, WaitKind
+from engine.kernel.forms import fill_defaults
+from engine.kernel.interpreter.run_to_wait import advance
+from engine.kernel.signals import Happening, Json, Lent, TaskCompleted, TimerDue
+from engine.kernel.snapshot import copied
+from engine.kernel.transitions import InstanceStatus
+from engine.models import Task, Wait
+from engine.runtime import coordinator
+from engine.runtime.calendars import calendar_named
+from engine.runtime.definition_cache import definition_of
+from engine.runtime.projection import Loaded
+from workflowplatform.accounts.actor import Actor
+
+SHOWN = frozenset(
+    {"task", "call", "wait", "signal", "first", "workflow", "continue_with", "emit", "complete", "fail", "cancel"}
+)
+"""Kinds of steps that people notice; the others only lead there."""
+MOST_TIMERS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What would follow. `steps` are the paths of the steps that people notice, in the order begun."""
+
+    steps: tuple[str, ...] = ()
+    who: Mapping[str, str] | None = None
+    status: str = InstanceStatus.RUNNING
+    outcome: str | None = None
+    stays: bool = False
+    """Whether the task stays open, as where others have to answer too."""
+    known: bool = True
+    """False where it depends on what is filled in."""
+    change: ChangeTask | None = None
+    letters: TellPeople | None = None
+
+    @property
+    def ends(self) -> bool:
+        return self.status != InstanceStatus.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """What a timer of a task would bring, and when."""
+
+    at: datetime
+    ahead: Ahead
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """All that may follow from an open task as it is now."""
+
+    outcomes: Mapping[str, Ahead] = field(default_factory=dict)
+    timers: tuple[AtTime, ...] = ()
+
+
+def foresee(*, actor: Actor, task: Task) -> Foresight:
+    """Say what each outcome of an open task and each of its timers would bring, to who sees the case."""
+    loaded = _case(actor, task)
+    if loaded is None:
+        return Foresight()
+    answers = {
+        outcome["name"]: TaskCompleted(task.token, outcome["name"], actor.name, _prefilled(task), "")
+        for outcome in task.outcomes
+    }
+    return Foresight(
+        {name: _ahead(loaded, task, answer, loaded.now) for name, answer in answers.items()},
+        tuple(AtTime(due, _ahead(loaded, task, TimerDue(token), due)) for token, due in _timers(task)),
+    )
+
+
+def _prefilled(task: Task) -> dict[str, Json]:
+    """Give the answer that one would send without filling anything in."""
+    values = fill_defaults(task.form or {}, copied(task.payload if isinstance(task.payload, dict) else {}))
+    asked = (task.form or {}).get("properties") or {}
+    return {key: value for key, value in values.items() if key in asked}
+
+
+def _case(actor: Actor, task: Task) -> Loaded | None:
+    """Read the case as it is now, without holding it; only one that runs can go on."""
+    if task.is_over or not access.visible_instances(actor).filter(pk=task.instance_id).exists():
+        return None
+    loaded = coordinator.load([task.instance_id]).get(task.instance_id)
+    return loaded if loaded and loaded.snapshot and loaded.status is InstanceStatus.RUNNING else None
+
+
+def _timers(task: Task) -> Sequence[tuple[int, datetime]]:
+    waits = Wait.objects.filter(instance_id=task.instance_id, tenant_id=task.tenant_id)
+    run = waits.filter(token=task.token).values("run")[:1]
+    beside = waits.filter(side=True, kind=WaitKind.TIMER, due_at__isnull=False, run=run)
+    timers = beside.order_by("due_at").values_list("token", "due_at")[:MOST_TIMERS]
+    return [(token, due) for token, due in timers if due is not None]
+
+
+def _ahead(loaded: Loaded, task: Task, happening: Happening, now: datetime) -> Ahead:
+    lent = Lent(now=now, calendar=lambda name: calendar_named(loaded.tenant_id, name))
+    result = advance(definition_of(loaded.version_id), loaded.snapshot, loaded.facts, [happening], lent)
+    if not any(result.applied) or result.status is InstanceStatus.INCIDENT:
+        return Ahead(known=False)
+    return Ahead(
+        steps=tuple(dict.fromkeys(entry.path for entry in result.trace if entry.began and entry.kind in SHOWN)),
+        who={wait.path: _who(wait.task) for wait in result.opened if wait.task},
+        status=result.status,
+        outcome=result.outcome,
+        stays=_stays(result, task.token),
+        change=_change(result, task.token),
+        letters=_letters(result, task.token),
+    )
+
+
+def _stays(result: Slice, token: int) -> bool:
+    return any(wait["token"] == token for wait in result.snapshot.waits)
+
+
+def _change(result: Slice, token: int) -> ChangeTask | None:
+    return next((one for one in result.effects if isinstance(one, ChangeTask) and one.token == token), None)
+
+
+def _letters(result: Slice, token: int) -> TellPeople | None:
+    return next((one for one in result.effects if isinstance(one, TellPeople) and one.token == token), None)
+
+
+def _who(task: OpenTask) -> str:
+    """Name whom a task would be offered to."""
+    return task.assignee or ", ".join((*task.roles, *task.users))

@@ -1,0 +1,1 @@
+"""Author templates: drafts, tests, trials, versions."""

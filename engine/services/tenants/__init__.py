@@ -1,0 +1,1 @@
+"""A tenant's secrets and calendars, and visits from other tenants."""

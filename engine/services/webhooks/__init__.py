@@ -1,0 +1,1 @@
+"""Subscribe addresses outside to events, and deliver to them."""

@@ -1,0 +1,1 @@
+"""What is kept outside plain rows: files of tasks, and encrypted values."""

@@ -1,0 +1,1 @@
+"""What pages show, prepared: each presenter turns rows and rules into what a template draws."""

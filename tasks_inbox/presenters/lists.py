@@ -1,0 +1,65 @@
+"""The lists of the inbox in words: what each is called, what it says of itself, how it is counted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from engine.services.tasks.lists import MOST_COUNTED, ORDERS
+from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_SEE_TENANT
+
+PAGE = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One list: its name in addresses, its words, its icon, and the view of the services that it shows."""
+
+    name: str
+    word: Any
+    sentence: Any
+    icon: str
+    view: str
+    order: Any = None
+    """The one order of a list that cannot be sorted otherwise."""
+    lowest_level: int = 0
+    counted: bool = True
+
+
+LISTS: Mapping[str, Words] = {
+    each.name: each
+    for each in (
+        Words("mine", _("Mine"), _("Tasks you claimed or were given."), "user-check", "mine"),
+        Words("available", _("Available"), _("You may claim any of these."), "inbox", "available"),
+        Words("team", _("Team"), _("Everything open in your organisation."), "users", "team", None, TO_SEE_TENANT),
+        Words("overdue", _("Overdue"), _("Yours, or open to you, and late."), "clock-exclamation", "overdue"),
+        Words("later", _("Put off"), _("Yours, but not now."), "clock", "snoozed", _("Next first"), counted=False),
+        Words("done", _("Done"), _("What you completed."), "checks", "done", _("Newest first"), counted=False),
+    )
+}
+
+ORDER_WORDS: Mapping[str, Any] = {
+    "urgent": _("Priority, then due"),
+    "due": _("Due first"),
+    "newest": _("Newest first"),
+    "oldest": _("Oldest first"),
+}
+assert ORDER_WORDS.keys() == ORDERS.keys()
+
+
+def lists_for(actor: Actor) -> list[Words]:
+    """Return the lists that make sense at this level."""
+    return [each for each in LISTS.values() if actor.level >= each.lowest_level]
+
+
+def list_named(name: str, actor: Actor) -> Words:
+    """Return a list by its name in the address; an unknown one is Mine."""
+    wanted = LISTS.get(name, LISTS["mine"])
+    return wanted if actor.level >= wanted.lowest_level else LISTS["mine"]
+
+
+def count_words(count: int) -> str:
+    """Write a capped count."""
+    return f"{MOST_COUNTED}+" if count > MOST_COUNTED else str(count)

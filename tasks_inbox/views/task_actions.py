@@ -1,0 +1,123 @@
+"""What people do with a task beside answering it: talk about it, give it away, put it off, hold it back, pass it over."""
+
+from datetime import datetime
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from engine import access
+from engine.errors import Invalid
+from engine.kernel.forms import FieldError
+from engine.presentation.narrative.relative_times import moment_words
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.comments import comment_task
+from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
+from tasks_inbox.decorators import InboxRequest, said
+from tasks_inbox.toasts import toast
+from tasks_inbox.views.task_page import task_act
+
+NEVER = 9000
+"""A year that nobody means; near the last one of the calendar no zone can be applied any more."""
+
+
+@task_act
+def comment(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Say something about a task."""
+    comment_task(actor=request.actor, task_id=task_id, text=request.POST.get("text", ""))
+    toast(request, "task.commented", _("Comment added."))
+    return _back(task_id)
+
+
+@task_act
+def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Give a task to somebody, or offer it to all again where nobody is chosen."""
+    before = access.task_of(request.actor, task_id).assignee
+    sent = _sent(request, "person")
+    if "person" not in sent:
+        raise _wrong("user", _("Say to whom."))
+    task = assign_task(
+        actor=request.actor, task_id=task_id, person=str(sent["person"]) or None, reason=said(request, "reason")
+    )
+    undo = _undo("inbox:assign", task_id, person=before.username if before else "")
+    if task.assignee:
+        toast(request, "task.assigned", _("Given to %(name)s.") % {"name": task.assignee.display_name}, undo=undo)
+    else:
+        toast(request, "task.offered", _("Offered to everybody who may take it."), undo=undo)
+    return _back(task_id)
+
+
+@task_act
+def suspend(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Hold a task back."""
+    suspend_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
+    toast(request, "task.suspended", _("Suspended. Nobody can act on it until it is resumed."))
+    return _back(task_id)
+
+
+@task_act
+def resume(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Let a task go on."""
+    resume_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
+    toast(request, "task.resumed", _("Resumed."))
+    return _back(task_id)
+
+
+@task_act
+def snooze(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Put a task off until a moment, or bring it back now."""
+    before = access.task_of(request.actor, task_id).follow_up_at
+    sent = _sent(request, "until", "back")
+    until = None if "back" in sent else _until(sent.get("until") or sent.get("moment", ""))
+    snooze_task(actor=request.actor, task_id=task_id, until=until)
+    if until is None:
+        toast(request, "task.returned", _("It is back in your list."))
+        return _back(task_id)
+    undo = _undo("inbox:snooze", task_id, **({"until": before.isoformat()} if before else {"back": "1"}))
+    words = _("Put off until %(when)s.") % {"when": moment_words(until, timezone.now())}
+    toast(request, "task.snoozed", words, undo=undo)
+    return redirect("inbox:mine")
+
+
+def _sent(request: InboxRequest, *names: str) -> QueryDict:
+    """Read what was sent by a form's fields, or by the address of an Undo."""
+    in_address = any(name in request.GET for name in names) and not any(name in request.POST for name in names)
+    return request.GET if in_address else request.POST
+
+
+def _undo(name: str, task_id: UUID, **fields: str) -> str:
+    return f"{reverse(name, args=[task_id])}?{urlencode(fields)}"
+
+
+def _until(text: str) -> datetime:
+    """Read a moment in the person's zone."""
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None or found.year >= NEVER:
+        raise _wrong("until", _("Choose until when."))
+    return found if timezone.is_aware(found) else timezone.make_aware(found)
+
+
+def _wrong(field: str, message: str) -> Invalid:
+    return Invalid(message, [FieldError(field, "invalid", message)])
+
+
+@task_act
+def skip(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Pass a task over."""
+    done = skip_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
+    what = done.task.business_reference or done.task.title
+    toast(request, "task.skipped", _("%(what)s: skipped.") % {"what": what})
+    following = [task for task in done.next_tasks if task.assignee_id == request.actor.person_id]
+    return _back(following[0].pk) if following else redirect("inbox:mine")
+
+
+def _back(task_id: UUID) -> HttpResponse:
+    return redirect("inbox:task", task_id=task_id)

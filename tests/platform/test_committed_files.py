@@ -1,0 +1,99 @@
+"""What no committed file may hold, and what the committed pins must hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from workflowplatform.servers.paths import PROJECT
+
+# Assembled, so that this file does not name what it forbids.
+HOSTS = [
+    "py" + "pi.org",
+    "python" + "hosted.org",
+    "registry." + "npmjs",
+    "docker" + ".io",
+    "ghcr" + ".io",
+    "quay" + ".io",
+]
+HOSTS += ["unpkg" + ".com", "jsdelivr" + ".net", "astral" + ".sh", "deb.debian" + ".org"]
+PLACES = [
+    r"(?<![\w.~-])/" + "work" + r"/(?:main|shared)\b",
+    r"(?<![\w.~-])/" + "root" + r"/",
+    "/opt/" + "pypi",
+    "/opt/" + "wheels",
+]
+PLACES += ["/tmp/" + "plan", "/tmp/" + "lead"]
+
+
+def committed_texts() -> list[tuple[str, str]]:
+    """Read every file git knows, as it lies in the tree."""
+    if not (PROJECT / ".git").exists():
+        pytest.skip("this is no clone")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    files = [PROJECT / name for name in listed.split("\0") if name]
+    return [(str(file.relative_to(PROJECT)), file.read_text(errors="ignore")) for file in files if file.is_file()]
+
+
+@pytest.mark.parametrize("pattern", [*map(re.escape, HOSTS), *PLACES])
+def test_no_committed_file_names(pattern: str) -> None:
+    found = [name for name, text in committed_texts() if re.search(pattern, text, re.IGNORECASE)]
+    assert found == []
+
+
+def test_lock_file_and_environment_stay_out() -> None:
+    names = [name for name, _ in committed_texts()]
+    assert [name for name in names if name == "uv.lock" or name.startswith((".venv", "var/"))] == []
+
+
+def pinned(file: str) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9][\w.-]*)==([^ ]+)", (PROJECT / file).read_text(), re.MULTILINE))
+
+
+def plain_name(requirement: str) -> str:
+    return re.split(r"[\[<>=!~ ;]", requirement, maxsplit=1)[0].lower().replace(".", "-").replace("_", "-")
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, dict[str, dict[str, list[str]]]]:
+    """Give pyproject.toml as read."""
+    return tomllib.loads((PROJECT / "pyproject.toml").read_text())
+
+
+def test_every_dependency_is_pinned(project: dict) -> None:
+    runtime = {plain_name(word) for word in project["project"]["dependencies"]}
+    everything = runtime | {plain_name(word) for word in project["dependency-groups"]["dev"]}
+    assert runtime - pinned("requirements.txt").keys() == set(), "run bin/pin"
+    assert everything - pinned("requirements-dev.txt").keys() == set(), "run bin/pin"
+
+
+def test_constraints_and_requirements_agree(project: dict) -> None:
+    constraints = dict(word.split(" ;")[0].split("==") for word in project["tool"]["uv"]["constraint-dependencies"])
+    assert constraints == pinned("requirements-dev.txt"), "run bin/pin"
+    assert pinned("requirements.txt").items() <= constraints.items(), "run bin/pin"
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt", "requirements-uv.txt"])
+def test_every_pin_has_hashes_and_no_place(file: str) -> None:
+    text = (PROJECT / file).read_text()
+    blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
+    assert blocks
+    assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
+    assert not re.search(r"^-|://", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("script", ["bin/up", "bin/test", "bin/pin", ".ci/run"])
+def test_commands_are_plain_executable_sh(script: str) -> None:
+    file = PROJECT / script
+    assert file.stat().st_mode & 0o111
+    assert file.read_text().startswith("#!/bin/sh\n")
+    subprocess.run(["sh", "-n", str(file)], check=True)
+
+
+def test_ci_calls_bin_test_and_nothing_else_decides() -> None:
+    lines = [line for line in Path(PROJECT / ".ci/run").read_text().splitlines() if line and not line.startswith("#")]
+    assert lines == ["set -eu", 'exec "$(dirname -- "$0")/../bin/test" "$@"']

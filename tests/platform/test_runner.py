@@ -1,0 +1,191 @@
+"""The runner behind bin/test: what it counts, passes on and closes with."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests import run, seating, security_table
+from workflowplatform.servers.chromium import find_chromium
+from workflowplatform.servers.paths import PROJECT
+
+
+def bin_test(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.run", *words]
+    return subprocess.run(
+        command, cwd=PROJECT, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_words_are_passed_on_and_counts_close_the_output() -> None:
+    done = bin_test("tests/platform/test_addresses_and_keys.py", "-k", "socket_url")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
+    assert re.search(r"^── house: 1 passed.* in [\d.]+ s$", done.stdout, re.MULTILINE)
+    assert "── static" not in done.stdout
+
+
+MARKED = """
+import pytest
+@pytest.mark.security("walls hold")
+def test_kept(record_property):
+    record_property("figure", "12 routes")
+@pytest.mark.security("walls hold")
+def test_broken():
+    assert False
+@pytest.mark.security("secrets stay secret")
+@pytest.mark.slow
+def test_long():
+    pass
+def test_of_something_else():
+    pass
+"""
+
+
+def test_security_tests_are_added_up_by_promise_with_their_figures(tmp_path: Path) -> None:
+    (tmp_path / "test_marked.py").write_text(MARKED)
+    lent = run.Run({}, tmp_path, everything=True, extra=(), folders=(), security=True)
+    command = run._pytest(
+        lent, run.Family("platform", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml"
+    )
+    subprocess.run(command, cwd=PROJECT, capture_output=True, timeout=60, check=False)
+    assert security_table.table([tmp_path / "report.xml"]).splitlines() == [
+        "promise              passed  failed  skipped  figures",
+        "secrets stay secret       1       0        0",
+        "walls hold                1       1        0  12 routes",
+    ]
+
+
+def test_security_runs_marked_tests_of_every_family_and_nothing_else(tmp_path: Path) -> None:
+    checks = list(run._plan(run.Run({}, tmp_path, everything=True, extra=(), folders=(), security=True), None))
+    assert {check.name for check in checks} == {family.name for family in run.FAMILIES}
+
+
+def test_red_run_counts_and_ends_with_a_code(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text('<testsuites><testsuite tests="6" failures="1" errors="2" skipped="1"/></testsuites>')
+    assert str(run._read_report(report)) == "2 passed, 3 failed, 1 skipped"
+
+
+@pytest.mark.parametrize(
+    ("ci", "counts"), [("true", "0 passed, 1 failed, 0 skipped"), ("", "0 passed, 0 failed, 1 skipped")]
+)
+def test_missing_chromium_is_skipped_by_hand_and_red_in_ci(ci: str, counts: str, tmp_path: Path) -> None:
+    lent = run.Run({"CI": ci}, tmp_path, everything=False, extra=(), folders=())
+    assert str(run._without_chromium(lent, None)) == counts
+
+
+def test_named_chromium_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKFLOW_CHROMIUM", "/nonexistent/chromium")
+    assert find_chromium() is None
+    monkeypatch.setenv("WORKFLOW_CHROMIUM", sys.executable)
+    assert find_chromium() == sys.executable
+
+
+def test_every_folder_of_tests_belongs_to_one_family() -> None:
+    known = [folder for family in run.FAMILIES for folder in family.folders]
+    folders = [f"tests/{place.name}" for place in (PROJECT / "tests").iterdir() if any(place.glob("**/test_*.py"))]
+    assert [folder for folder in folders if known.count(folder) != 1] == []
+
+
+def test_all_goes_over_other_grounds_in_short_form_and_every_check_has_a_name_of_its_own(tmp_path: Path) -> None:
+    checks = list(run._plan(run.Run({}, tmp_path, everything=True, extra=(), folders=()), None))
+    names = [check.name for check in checks]
+    assert len(set(names)) == len(names)  # reports are kept by name
+    grounds = {check.name: check.show for check in checks if check.name in {*run.OTHER_MAJORS, "pgbouncer"}}
+    assert len(grounds) == len(run.OTHER_MAJORS) + 1
+    assert not [name for name, show in grounds.items() if show.args[0].everything]  # type: ignore[attr-defined]
+    assert len(list(run._plan(run.Run({}, tmp_path, everything=False, extra=(), folders=()), None))) < len(checks)
+
+
+def test_kernel_family_runs_without_django() -> None:
+    code = "import sys, pytest; pytest.main(['-q', '--co', '-c', 'tests/kernel/pytest.ini', 'tests/kernel']); "
+    code += "sys.exit('django' in sys.modules)"
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "DATABASE", "REDIS"))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, env=bare, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+SLEEPER = "import time\ndef test_sleeps():\n    time.sleep(120)\n"
+
+
+def test_test_that_hangs_is_ended_and_says_where_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "test_sleeper.py").write_text(SLEEPER)
+    lent = run.Run({}, tmp_path, everything=False, extra=("-o", "faulthandler_timeout=1"), folders=())
+    command = run._pytest(
+        lent, run.Family("platform", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml"
+    )
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1, done.stdout
+    assert "in test_sleeps" in done.stderr
+
+
+def test_family_that_hangs_is_ended_and_red(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "test_sleeper.py").write_text(SLEEPER)
+    monkeypatch.setattr(run, "FAMILY_SECONDS", 1)
+    lent = run.Run(dict(os.environ), tmp_path, everything=False, extra=(), folders=())
+    family = run.Family("platform", (), wants_django=False)
+    counts = run._run_family(lent, family, [str(tmp_path)], tmp_path / "words")
+    assert str(counts) == "0 passed, 1 failed, 0 skipped"
+    assert "not over after 1 s" in (tmp_path / "words").read_text()
+
+
+def showing(name: str, seats: int, seen: list[str]) -> seating.Check:
+    """Make a check that says when it begins and ends."""
+
+    def show(output: Path | None) -> seating.Counts:
+        seen.append(f"{name} begins")
+        time.sleep(0.05)
+        seen.append(f"{name} ends")
+        assert output is not None
+        output.write_text(f"words of {name}\n")
+        return seating.Counts(passed=1)
+
+    return seating.Check(name, seats, show)
+
+
+def test_checks_share_the_seats_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(seating, "SEATS", 3)
+    seen: list[str] = []
+    checks = [showing("two", 2, seen), showing("one", 1, seen), showing("four", 4, seen), showing("last", 1, seen)]
+    assert str(seating.run_together(checks, tmp_path, lambda: None)) == "4 passed, 0 failed, 0 skipped"
+    assert set(seen[:2]) == {"two begins", "one begins"}
+    assert seen[4:] == ["four begins", "four ends", "last begins", "last ends"]
+    assert re.findall(r"^words of (\w+)\n── \1: 1 passed.* s$", capsys.readouterr().out, re.MULTILINE)[2:] == [
+        "four",
+        "last",
+    ]
+
+
+def test_who_is_told_to_end_stops_those_who_sit_and_begins_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seating, "SEATS", 1)
+    seen: list[str] = []
+    stopped = Event()
+
+    def told_to_end(output: Path | None) -> seating.Counts:
+        time.sleep(0.2)  # until the other one waits for its seat
+        os.kill(os.getpid(), signal.SIGALRM)
+        seen.append("stopped" if stopped.wait(30) else "left alone")
+        return seating.Counts()
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            seating.run_together([seating.Check("one", 1, told_to_end), showing("two", 1, seen)], tmp_path, stopped.set)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert seen == ["stopped"]

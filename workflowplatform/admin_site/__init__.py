@@ -1,0 +1,1 @@
+"""The admin's site: access, look and navigation."""

@@ -1,0 +1,1 @@
+"""Middleware and helpers of HTTP: bodies, caches, client addresses, threads."""

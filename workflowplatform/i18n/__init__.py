@@ -1,0 +1,1 @@
+"""Catalogues of texts in other languages."""
