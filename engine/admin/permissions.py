@@ -45,7 +45,7 @@ RIGHTS: dict[str, Rights] = {
     "engine.signal": READ_ONLY,
     "engine.deadletter": READ_ONLY,
     "engine.bulkact": READ_ONLY,
-    "engine.audit.chain": READ_ONLY,
+    "engine.audit": READ_ONLY,
     "engine.schedule": Rights(view=TO_OPERATE, add=TO_OPERATE),
     "engine.webhook": Rights(view=TO_OPERATE, add=TO_MANAGE_WEBHOOKS),
     "engine.webhookdelivery": READ_ONLY,

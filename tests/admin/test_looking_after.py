@@ -132,10 +132,10 @@ def test_a_dead_letter_is_told_with_all_that_it_carried(sign_in: SignIn, case: I
 
 def test_the_audit_is_exported_as_the_list_is_narrowed(sign_in: SignIn, case: Instance) -> None:
     browser = sign_in("ada")
-    rows = list(csv.DictReader(io.StringIO(streamed(browser, "/admin/engine/audit/chain/export/?on=instance"))))
+    rows = list(csv.DictReader(io.StringIO(streamed(browser, "/admin/engine/audit/export/?on=instance"))))
     assert {row["subject_kind"] for row in rows} == {"instance"}
     assert len(rows) == Audit.objects.filter(subject_id=case.pk).count()
-    lines = streamed(browser, "/admin/engine/audit/chain/export/?format=json&q=ada").splitlines()
+    lines = streamed(browser, "/admin/engine/audit/export/?format=json&q=ada").splitlines()
     told = [json.loads(line) for line in lines]
     assert {act["actor_name"] for act in told} == {"ada", "operator"}
     assert all("ada" in f"{act['actor_name']} {act['subject_name']}" for act in told)
@@ -143,7 +143,7 @@ def test_the_audit_is_exported_as_the_list_is_narrowed(sign_in: SignIn, case: In
 
 def test_an_exported_cell_is_never_a_formula(sign_in: SignIn, gwen: Actor, case: Instance) -> None:
     cancel_instance(actor=gwen, instance_id=case.pk, reason='=HYPERLINK("http://evil.example")')
-    told = streamed(sign_in("ada"), "/admin/engine/audit/chain/export/")
+    told = streamed(sign_in("ada"), "/admin/engine/audit/export/")
     causes = [row["cause"] for row in csv.DictReader(io.StringIO(told))]
     assert any(cause.startswith("'=HYPERLINK") for cause in causes)
     assert not any(cause.startswith("=") for cause in causes)
@@ -151,7 +151,7 @@ def test_an_exported_cell_is_never_a_formula(sign_in: SignIn, gwen: Actor, case:
 
 def test_another_tenants_export_holds_nothing_of_ours(sign_in: SignIn, case: Instance) -> None:
     for form in ("csv", "json"):
-        told = streamed(sign_in("sam"), f"/admin/engine/audit/chain/export/?format={form}")
+        told = streamed(sign_in("sam"), f"/admin/engine/audit/export/?format={form}")
         assert "EXP-1200" not in told
         assert str(case.pk) not in told
 
@@ -160,16 +160,16 @@ def test_verifying_says_that_chains_hold_or_which_does_not(
     sign_in: SignIn, case: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser = sign_in("ada")
-    assert "Nothing was changed or taken away" in words_of(browser.post("/admin/engine/audit/chain/verify/"))
-    assert browser.get("/admin/engine/audit/chain/verify/").status_code == 405
+    assert "Nothing was changed or taken away" in words_of(browser.post("/admin/engine/audit/verify/"))
+    assert browser.get("/admin/engine/audit/verify/").status_code == 405
     Instance.objects.filter(pk=case.pk).update(audit_hash="changed")
-    assert "EXP-1200" in words_of(browser.post("/admin/engine/audit/chain/verify/"))
-    assert "EXP-1200" not in words_of(sign_in("sam").post("/admin/engine/audit/chain/verify/"))
+    assert "EXP-1200" in words_of(browser.post("/admin/engine/audit/verify/"))
+    assert "EXP-1200" not in words_of(sign_in("sam").post("/admin/engine/audit/verify/"))
 
 
 @pytest.mark.parametrize("kind", ["people", "templates", "repairs", "tasks", "set-up"])
 def test_the_audit_is_narrowed_by_kind_of_act(sign_in: SignIn, case: Instance, kind: str) -> None:
-    assert sign_in("ada").get(f"/admin/engine/audit/chain/?did={kind}").status_code == 200
+    assert sign_in("ada").get(f"/admin/engine/audit/?did={kind}").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -241,12 +241,12 @@ def test_the_page_of_workers_says_that_nobody_works(sign_in: SignIn, cast: Cast)
 
 
 def test_the_audit_of_a_case_is_found_by_its_reference_and_by_nobody_else(sign_in: SignIn, case: Instance) -> None:
-    address = f"/admin/engine/audit/chain/?q={case.reference}"
+    address = f"/admin/engine/audit/?q={case.reference}"
     found = sign_in("ada").get(address).context["cl"]
     assert found.result_count == Audit.objects.filter(subject_id=case.pk).count() > 0
     assert {act.subject_id for act in found.result_list} == {case.pk}
     rows = list(
-        csv.DictReader(io.StringIO(streamed(sign_in("ada"), f"/admin/engine/audit/chain/export/?q={case.reference}")))
+        csv.DictReader(io.StringIO(streamed(sign_in("ada"), f"/admin/engine/audit/export/?q={case.reference}")))
     )
     assert {row["subject_id"] for row in rows} == {str(case.pk)}
     assert sign_in("sam").get(address).context["cl"].result_count == 0

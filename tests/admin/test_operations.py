@@ -154,6 +154,6 @@ def test_first_page_counts_what_runs_and_waits(sign_in: SignIn, case: Instance) 
 
 
 def test_audit_names_what_each_act_was_done_to(sign_in: SignIn, case: Instance) -> None:
-    shown = words_of(sign_in("ada").get("/admin/engine/audit/chain/"))
+    shown = words_of(sign_in("ada").get("/admin/engine/audit/"))
     for words in ("instance EXP-1200", "template Expense approval", "person uri", "activated version 1"):
         assert words in shown

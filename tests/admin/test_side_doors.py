@@ -252,7 +252,7 @@ def test_the_audit_names_nothing_of_another_tenant(
     )  # fmt: skip
     browser = sign_in("sam")
     shown = (
-        words_of(browser.get(address_of(Audit))) + browser.get("/admin/engine/audit/chain/export/").getvalue().decode()
+        words_of(browser.get(address_of(Audit))) + browser.get("/admin/engine/audit/export/").getvalue().decode()
     )
     shown = shown.partition("#signed")[0]  # a signature may hold any letters
     assert "odd_act" in shown

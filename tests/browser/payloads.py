@@ -114,7 +114,7 @@ LEFT: dict[str, str] = {
         "a structure that the platform wrote and computes with; its texts are the template's, which is written with payloads",
     ),
     **dict.fromkeys(
-        ("engine.bulkact.action", "engine.audit.chain.action", "engine.audit.chain.subject_kind", "engine.taskevent.kind",
+        ("engine.bulkact.action", "engine.audit.action", "engine.audit.subject_kind", "engine.taskevent.kind",
          "engine.steprun.kind",
          "engine.runtimestate.runtime_provider", "engine.runtimestate.runtime_status", "engine.runtimestate.waiting_kind",
          "engine.signal.runtime_provider", "engine.signalreceipt.type", "engine.effect.transport",
@@ -123,7 +123,7 @@ LEFT: dict[str, str] = {
         "a word of the platform's own that nobody sends",
     ),
     **dict.fromkeys(
-        ("engine.audit.chain.hash", "engine.auditanchor.hash", "engine.templateversion.sha256", "engine.template.audit_hash",
+        ("engine.audit.hash", "engine.auditanchor.hash", "engine.templateversion.sha256", "engine.template.audit_hash",
          "engine.instance.audit_hash", "accounts.tenant.audit_hash", "accounts.user.audit_hash", "engine.diagram.sha256",
          "engine.taskattachment.sha256", "engine.event.content", "engine.signalreceipt.content",
          "engine.idempotencykey.body_sha256"),

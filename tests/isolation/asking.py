@@ -133,7 +133,7 @@ def _row_of_page(rows: Rows, address: str) -> Any:
 
 def _nobodys(route: Route) -> dict[str, Any]:
     known = _Nobody()
-    if route.address.startswith("admin/engine/audit/chain/"):
+    if route.address.startswith("admin/engine/audit/"):
         known["object_id"] = 999_999_999
     if route.address.startswith("admin/accounts/token/"):
         known["object_id"] = "f" * 128

@@ -214,7 +214,7 @@ def _pages_of(
         "engine.signal": signal.pk,
         "engine.deadletter": _letter(tenant, broken).pk,
         "engine.bulkact": act.pk,
-        "engine.audit.chain": Audit.objects.filter(tenant=tenant, subject_id=case.pk)[0].pk,
+        "engine.audit": Audit.objects.filter(tenant=tenant, subject_id=case.pk)[0].pk,
         "engine.schedule": schedule.pk,
         "engine.retentionrule": set_retention(actor=god, completed_for="P9Y").pk,
     }

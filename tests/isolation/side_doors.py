@@ -219,4 +219,4 @@ def _value(rows: Rows | None, name: str) -> str:
         return word if name == "word" else word.upper()
     if rows is not None:
         return str(rows.pk[name])
-    return {"engine.audit.chain": "999999999", "accounts.token": "f" * 128}.get(name, str(NOBODYS))
+    return {"engine.audit": "999999999", "accounts.token": "f" * 128}.get(name, str(NOBODYS))
