@@ -56,6 +56,11 @@ class Invalid(WorkflowError):
         super().__init__(message, code=code)
         self.errors = tuple(errors)
 
+    @property
+    def first_code(self) -> str:
+        """Return what is wrong at the first field, or the refusal's own code where no field is named."""
+        return self.errors[0].code if self.errors else self.code
+
 
 class IdReused(WorkflowError):
     """A sender's id came again with other content: one of the two would be lost."""

@@ -1,7 +1,7 @@
 """One table: what the inbox says when a service refuses. Code → what happened, what is kept, what to do."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.utils import timezone
@@ -27,6 +27,8 @@ class Notice:
     """Whether it adds that nothing was sent, and where what was typed is."""
     next_task: bool = False
     """Whether it offers to take another task instead."""
+    code: str = ""
+    """What it says, whatever the language."""
 
 
 FEW_SECONDS = timedelta(seconds=30)
@@ -117,20 +119,21 @@ SENTENCES: Mapping[str, Callable[[WorkflowError, Task | None], Notice]] = {
 def notice_of(error: WorkflowError, task: Task | None = None) -> Notice:
     """Say a refusal in the inbox's words; an unlisted code speaks with its own message. `task` is as it is now."""
     known = SENTENCES.get(error.code)
-    return known(error, task) if known else Notice(_("This was not done"), error.message)
+    said = known(error, task) if known else Notice(_("This was not done"), error.message)
+    return replace(said, code=error.first_code if isinstance(error, Invalid) else error.code)
 
 
 def back_again() -> Notice:
     """Greet who was signed out in the middle of an answer."""
     text = _("What you typed before you were signed out is here again. Nothing was sent yet.")
-    return Notice(_("You are back"), text, "accent", "info-circle")
+    return Notice(_("You are back"), text, "accent", "info-circle", code="back_again")
 
 
 def changed_by(draft: TaskDraft) -> Notice:
     """Tell that somebody else worked on the same answer."""
     facts = {"who": draft.saved_by_name.capitalize(), "at": clock_words(draft.saved_at)}
     title = _("%(who)s changed this at %(at)s") % facts
-    return Notice(title, _("Compare, then send again. Nothing was sent yet."), icon="users")
+    return Notice(title, _("Compare, then send again. Nothing was sent yet."), icon="users", code="changed")
 
 
 def http_status_of(error: WorkflowError) -> int:

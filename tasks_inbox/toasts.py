@@ -1,11 +1,9 @@
-"""Toasts that can be undone: the message carries the address to which its Undo is sent."""
+"""Toasts: what was done, a code for tests and programs, and the address to which its Undo is sent."""
 
 from django.contrib import messages
 from django.http import HttpRequest
 
-UNDO = "undo:"
 
-
-def undoable(request: HttpRequest, text: str, address: str) -> None:
-    """Say what was done, with an Undo beside it that posts to an address."""
-    messages.success(request, text, extra_tags=UNDO + address)
+def toast(request: HttpRequest, code: str, text: str, *, undo: str = "", level: int = messages.SUCCESS) -> None:
+    """Say what was done. The code names it whatever the language; `undo` is the address that takes it back."""
+    messages.add_message(request, level, text, extra_tags=f"{code} {undo}".strip())

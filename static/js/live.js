@@ -38,7 +38,7 @@ async function look() {
   count(news.counts);
   if (list() && "fresh" in news) {
     offer(news);
-    for (const [id, words] of Object.entries(news.gone)) dim(rowOf(id), words);
+    for (const [id, became] of Object.entries(news.gone)) dim(rowOf(id), became);
   }
 }
 
@@ -69,9 +69,9 @@ function offer({ fresh, words }) {
   }
 }
 
-function dim(row, words) {
+function dim(row, { code, words }) {
   if (!row || row.hasAttribute("data-gone")) return;
-  row.setAttribute("data-gone", "");
+  row.setAttribute("data-gone", code);
   row.classList.add("wf-row--gone");
   for (const box of row.querySelectorAll("[data-choose]")) {
     box.checked = false;

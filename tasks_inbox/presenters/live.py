@@ -66,32 +66,34 @@ def fresh_words(count: int) -> str:
     return ngettext("%(count)d new task", "%(count)d new tasks", count) % {"count": count}
 
 
-def gone_from(actor: Actor, found: TaskList, shown: Shown) -> dict[str, str]:
+def gone_from(actor: Actor, found: TaskList, shown: Shown) -> dict[str, dict[str, str]]:
     """Say of each shown task that left its list what became of it."""
     rows = found.view.rows(actor).filter(*found.conditions, pk__in=shown.tasks)
     there = set(rows.order_by().values_list("pk", flat=True))
     left = [pk for pk in shown.tasks if pk not in there]
     known = {task.pk: task for task in access.tasks_heard(actor).filter(pk__in=left).select_related("assignee")}
-    return {str(pk): _became(actor, known.get(pk)) for pk in left}
+    became = {str(pk): _became(actor, known.get(pk)) for pk in left}
+    return {pk: {"code": code, "words": words} for pk, (code, words) in became.items()}
 
 
-def _became(actor: Actor, task: Task | None) -> str:
+def _became(actor: Actor, task: Task | None) -> tuple[str, str]:
+    """Return what became of a task, as a code and in words."""
     if task is None:
-        return _("No longer in this list")
+        return "unlisted", _("No longer in this list")
     if task.status in ENDED:
-        return str(ENDED[task.status])
+        return task.status, str(ENDED[task.status])
     if task.status == TaskStatus.COMPLETED:
-        return _("You did it") if task.completed_by_id == actor.person_id else _did(task)
+        return ("completed_by_you", _("You did it")) if task.completed_by_id == actor.person_id else _did(task)
     if task.assignee is None:
-        return _("Open to others again")
+        return "open", _("Open to others again")
     if task.assignee_id == actor.person_id:
-        return _("You took it")
+        return "yours", _("You took it")
     words = _("%(name)s took it") if task.status == TaskStatus.CLAIMED else _("Given to %(name)s")
-    return words % {"name": task.assignee.display_name}
+    return task.status, words % {"name": task.assignee.display_name}
 
 
-def _did(task: Task) -> str:
-    return _("%(name)s did it") % {"name": task.completed_by_name.capitalize() or _("Somebody")}
+def _did(task: Task) -> tuple[str, str]:
+    return "completed", _("%(name)s did it") % {"name": task.completed_by_name.capitalize() or _("Somebody")}
 
 
 def state_of(task: Task) -> str:
@@ -109,19 +111,24 @@ def notice_about(actor: Actor, task: Task, was: str) -> Notice | None:
     facts = {"name": name, "time": time, "by": task.completed_by_name.capitalize()}
     if task.status == TaskStatus.COMPLETED:
         if task.completed_by_id == actor.person_id:
-            return Notice(_("Already sent"), _("You answered this task at %(time)s.") % facts, "accent", "info-circle")
-        return Notice(_("%(by)s was faster") % facts, _("%(by)s answered this task at %(time)s.") % facts + " " + kept)
+            words = _("You answered this task at %(time)s.") % facts
+            return Notice(_("Already sent"), words, "accent", "info-circle", code="answered")
+        words = _("%(by)s answered this task at %(time)s.") % facts + " " + kept
+        return Notice(_("%(by)s was faster") % facts, words, code="completed")
     if task.is_over:
         title = _("This task is no longer needed")
-        return Notice(title, _("It ended at %(time)s.") % facts + " " + kept, icon="info-circle")
+        return Notice(title, _("It ended at %(time)s.") % facts + " " + kept, icon="info-circle", code="closed")
     if task.status == TaskStatus.SUSPENDED:
-        return Notice(_("This task is held back"), _("Nobody can act on it until it is resumed.") + " " + kept)
+        words = _("Nobody can act on it until it is resumed.") + " " + kept
+        return Notice(_("This task is held back"), words, code="suspended")
     if task.assignee_id == actor.person_id:
-        return Notice(_("This task is yours now"), _("Load the page again to answer it."), "accent", "info-circle")
+        words = _("Load the page again to answer it.")
+        return Notice(_("This task is yours now"), words, "accent", "info-circle", code="yours")
     if task.assignee is None:
-        return Notice(_("This task is open again"), _("Whoever may do it can claim it."), "accent", "info-circle")
+        words = _("Whoever may do it can claim it.")
+        return Notice(_("This task is open again"), words, "accent", "info-circle", code="open")
     words = _("%(name)s claimed this task at %(time)s.") if task.claimed_at else _("This task was given to %(name)s.")
-    return Notice(_("%(name)s has this task now") % facts, words % facts + " " + kept, icon="hand-stop")
+    return Notice(_("%(name)s has this task now") % facts, words % facts + " " + kept, icon="hand-stop", code="taken")
 
 
 def _moment_of(task: Task) -> datetime:

@@ -26,6 +26,7 @@ MORNING = 8
 class Later:
     """A moment until which a task can be put off by one press."""
 
+    name: str
     word: str
     at: datetime
 
@@ -71,9 +72,9 @@ def moments_to_put_off() -> list[Later]:
     today = timezone.localtime().replace(hour=MORNING, minute=0, second=0, microsecond=0)
     monday = timedelta(days=7 - today.weekday())
     return [
-        Later(_("Tomorrow"), today + timedelta(days=1)),
-        Later(_("In 3 days"), today + timedelta(days=3)),
-        Later(_("Monday"), today + monday),
+        Later("tomorrow", _("Tomorrow"), today + timedelta(days=1)),
+        Later("in_3_days", _("In 3 days"), today + timedelta(days=3)),
+        Later("monday", _("Monday"), today + monday),
     ]
 
 

@@ -114,7 +114,8 @@ def priority(name: str, word: bool = False) -> SafeString | str:
         if word
         else format_html('<span class="wf-hidden">{}</span>', _("%(priority)s priority") % {"priority": mark.word})
     )
-    return format_html('<span class="wf-priority wf-priority--{}">{}{}</span>', name, icon(mark.icon, "bold"), said)
+    drawn = '<span class="wf-priority wf-priority--{}" data-priority="{}">{}{}</span>'
+    return format_html(drawn, name, name, icon(mark.icon, "bold"), said)
 
 
 @register.simple_tag
@@ -131,7 +132,8 @@ def status(word: str) -> SafeString:
     tone = TONE_OF_STATUS[word]
     mark = icon(ICON_OF_STATUS[word], "small") if word in ICON_OF_STATUS else ""
     classes = "wf-tag" + (f" wf-tag--{tone}" if tone else "")
-    return format_html('<span class="{}">{}{}</span>', classes, mark, WORD_OF_STATUS.get(word, word))
+    said = WORD_OF_STATUS.get(word, word)
+    return format_html('<span class="{}" data-status="{}">{}{}</span>', classes, word, mark, said)
 
 
 @register.filter
@@ -163,3 +165,9 @@ def outcome(name: str) -> str:
 def label(key: str) -> str:
     """Write a key or a role's name in words."""
     return step_names.label_of(key)
+
+
+@register.filter
+def codes(errors: Any) -> str:
+    """Return the codes of a field's errors, parted by spaces: what tests and programs go by."""
+    return " ".join(error.code or "invalid" for error in errors.as_data())

@@ -4,13 +4,20 @@ from typing import Any
 
 from django import template
 
-from tasks_inbox.toasts import UNDO
-
 register = template.Library()
 
 
 @register.filter
+def code_of(message: Any) -> str:
+    """Return the code of what a message says, or nothing."""
+    return _tags_of(message)[0]
+
+
+@register.filter
 def undo_of(message: Any) -> str:
-    """Give the address to which Undo is sent, or nothing."""
-    tags = str(message.extra_tags or "")
-    return tags.removeprefix(UNDO) if tags.startswith(UNDO) else ""
+    """Return the address to which Undo is sent, or nothing."""
+    return _tags_of(message)[2]
+
+
+def _tags_of(message: Any) -> tuple[str, str, str]:
+    return str(message.extra_tags or "").partition(" ")

@@ -20,7 +20,7 @@ from engine.services.tasks.assignment import take_next_task
 from engine.services.tasks.bulk import BulkResult, act_on_tasks
 from engine.services.tasks.bulk_complete import look_together
 from tasks_inbox.decorators import InboxRequest, inbox_page, said
-from tasks_inbox.toasts import undoable
+from tasks_inbox.toasts import toast
 
 ALL_DONE = {
     "claim": gettext_lazy("%(done)d claimed."),
@@ -47,10 +47,10 @@ def act(request: InboxRequest) -> HttpResponse:
     try:
         results = act_on_tasks(actor=request.actor, task_ids=_chosen(sent), action=action, **_words(request, sent))
     except Invalid as refusal:
-        messages.error(request, refusal.message)
+        toast(request, refusal.first_code, refusal.message, level=messages.ERROR)
         return redirect(_list_address(sent))
     if results[0].code == "comment_required":
-        return _together_page(request, sent, wrong=results[0].message, status=400)
+        return _together_page(request, sent, wrong=results[0].message, wrong_code=results[0].code, status=400)
     if not all(result.ok for result in results):
         return _results_page(request, sent, action, results)
     _say_all_done(request, sent, action, results)
@@ -77,9 +77,10 @@ def _say_all_done(request: InboxRequest, sent: QueryDict, action: str, results: 
     elif action in ("release", "assign"):
         undo |= {"action": "give_back", "holder": [result.holder for result in results]}
     else:
-        messages.success(request, words)
+        toast(request, f"tasks.{action}", words)
         return
-    undoable(request, words, f"{reverse('inbox:bulk')}?{urlencode(undo, doseq=True)}")
+    address = f"{reverse('inbox:bulk')}?{urlencode(undo, doseq=True)}"
+    toast(request, f"tasks.{action}", words, undo=address)
 
 
 @require_POST
@@ -89,11 +90,13 @@ def together(request: InboxRequest) -> HttpResponse:
     try:
         return _together_page(request, request.POST)
     except Invalid as refusal:
-        messages.error(request, refusal.message)
+        toast(request, refusal.first_code, refusal.message, level=messages.ERROR)
         return redirect(_list_address(request.POST))
 
 
-def _together_page(request: InboxRequest, sent: QueryDict, *, wrong: str = "", status: int = 200) -> HttpResponse:
+def _together_page(
+    request: InboxRequest, sent: QueryDict, *, wrong: str = "", wrong_code: str = "", status: int = 200
+) -> HttpResponse:
     found = look_together(actor=request.actor, task_ids=_chosen(sent))
     ready = [one.task for one in found if one.refusal is None]
     context = {
@@ -106,6 +109,7 @@ def _together_page(request: InboxRequest, sent: QueryDict, *, wrong: str = "", s
         "comment": comment_rule(_common_outcomes(ready), ready[0].comment_rule) if ready else None,
         "typed": request.POST.get("comment", ""),
         "wrong": wrong,
+        "wrong_code": wrong_code,
     }
     return render(request, "inbox/together.html", context, status=status)
 
@@ -136,6 +140,8 @@ def _results_page(request: InboxRequest, sent: QueryDict, action: str, results: 
     context = {
         "place": QueryDict(sent.get("back", "")).get("view", "mine"),
         "rows": [(result, seen.get(result.task_id)) for result in results],
+        "done": done,
+        "left": len(results) - done,
         "heading": str(SOME_DONE[action]) % {"done": done, "left": len(results) - done},
         "back": _list_address(sent),
     }
@@ -149,7 +155,7 @@ def take_next(request: InboxRequest) -> HttpResponse:
     wanted = {name: said(request, name) or None for name in ("template", "role")}
     task = take_next_task(actor=request.actor, template=wanted["template"], role=wanted["role"])
     if task is None:
-        messages.info(request, _("Nothing is open to you right now."))
+        toast(request, "next.none", _("Nothing is open to you right now."), level=messages.INFO)
         return redirect(_list_address(request.POST))
-    undoable(request, _("Claimed. It is yours now."), reverse("inbox:release", args=[task.pk]))
+    toast(request, "task.claimed", _("Claimed. It is yours now."), undo=reverse("inbox:release", args=[task.pk]))
     return redirect("inbox:task", task_id=task.pk)

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -14,6 +13,7 @@ from engine.models import Task, TaskDraft
 from engine.services.tasks.checklists import tick_point
 from engine.services.tasks.drafts import discard_task_draft, save_task_draft
 from tasks_inbox.decorators import BY_ITSELF, InboxRequest
+from tasks_inbox.toasts import toast
 from tasks_inbox.views.task_page import form_of, task_act
 
 
@@ -44,7 +44,7 @@ def save(request: InboxRequest, task_id: UUID) -> HttpResponse:
     draft = keep_answer(request, access.task_of(request.actor, task_id))
     if request.headers.get("X-Requested-With") == BY_ITSELF:
         return JsonResponse({"words": _saved_words(draft)})
-    messages.success(request, _("Draft saved. Nothing was sent yet."))
+    toast(request, "draft.saved", _("Draft saved. Nothing was sent yet."))
     return redirect("inbox:task", task_id=task_id)
 
 
@@ -57,5 +57,5 @@ def _saved_words(draft: TaskDraft | None) -> str:
 def discard(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Begin the answer anew."""
     discard_task_draft(actor=request.actor, task_id=task_id)
-    messages.success(request, _("Draft discarded."))
+    toast(request, "draft.discarded", _("Draft discarded."))
     return redirect("inbox:task", task_id=task_id)

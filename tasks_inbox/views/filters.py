@@ -15,7 +15,7 @@ from engine.services.tasks.saved_filters import delete_filter, restore_filter, s
 from tasks_inbox.decorators import InboxRequest, inbox_page, said
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import list_named
-from tasks_inbox.toasts import undoable
+from tasks_inbox.toasts import toast
 
 
 def address_of(saved: SavedFilter) -> str:
@@ -34,9 +34,9 @@ def save(request: InboxRequest) -> HttpResponse:
             actor=request.actor, name=said(request, "name"), query=query, shared=request.POST.get("shared") == "yes"
         )
     except Invalid as refusal:
-        messages.error(request, refusal.message)
+        toast(request, refusal.first_code, refusal.message, level=messages.ERROR)
         return redirect(f"{reverse('inbox:mine')}?{query}")
-    messages.success(request, _("Filter “%(name)s” saved.") % {"name": saved.name})
+    toast(request, "filter.saved", _("Filter “%(name)s” saved.") % {"name": saved.name})
     return redirect(address_of(saved))
 
 
@@ -46,7 +46,7 @@ def remove(request: InboxRequest, filter_id: UUID) -> HttpResponse:
     """Take a saved filter away; the toast brings it back."""
     saved = delete_filter(actor=request.actor, filter_id=filter_id)
     text = _("Filter “%(name)s” deleted.") % {"name": saved.name}
-    undoable(request, text, reverse("inbox:restore_filter", args=[saved.pk]))
+    toast(request, "filter.deleted", text, undo=reverse("inbox:restore_filter", args=[saved.pk]))
     return redirect(address_of(saved))
 
 
@@ -55,5 +55,5 @@ def remove(request: InboxRequest, filter_id: UUID) -> HttpResponse:
 def restore(request: InboxRequest, filter_id: UUID) -> HttpResponse:
     """Bring a deleted filter back."""
     saved = restore_filter(actor=request.actor, filter_id=filter_id)
-    messages.success(request, _("Filter “%(name)s” is back.") % {"name": saved.name})
+    toast(request, "filter.restored", _("Filter “%(name)s” is back.") % {"name": saved.name})
     return redirect(address_of(saved))

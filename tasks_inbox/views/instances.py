@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -29,6 +28,7 @@ from tasks_inbox.messages import http_status_of
 from tasks_inbox.presenters.field_labels import began_with, state_of
 from tasks_inbox.presenters.outcome_preview import coming_of, sentences_of, ways_of
 from tasks_inbox.templatetags.look import WORD_OF_STATUS
+from tasks_inbox.toasts import toast
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -43,7 +43,9 @@ def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
     return _page(request, access.instance_of(request.actor, instance_id))
 
 
-def _page(request: InboxRequest, instance: Instance, *, status: int = 200, wrong: str = "") -> HttpResponse:
+def _page(
+    request: InboxRequest, instance: Instance, *, status: int = 200, wrong: WorkflowError | None = None
+) -> HttpResponse:
     actor = request.actor
     outline = outline_of(instance.version.canonical, access.step_runs_of(actor, instance.pk))
     steps = steps_by_id(outline)
@@ -73,7 +75,8 @@ def _page(request: InboxRequest, instance: Instance, *, status: int = 200, wrong
         "input": began_with(instance, instance.version),
         "output": facts_of(instance.output),
         "acts": acts_on(actor, instance),
-        "wrong": wrong,
+        "wrong": _wrong(wrong) if wrong else "",
+        "wrong_code": wrong.code if wrong else "",
     } | _next(actor, tasks, outline)
     return render(request, "inbox/instance.html", context, status=status)
 
@@ -157,6 +160,6 @@ def act(request: InboxRequest, instance_id: UUID, name: str) -> HttpResponse:
     except NotFound:
         raise
     except WorkflowError as refusal:
-        return _page(request, instance, status=http_status_of(refusal), wrong=_wrong(refusal))
-    messages.success(request, str(words))
+        return _page(request, instance, status=http_status_of(refusal), wrong=refusal)
+    toast(request, f"instance.{name}", str(words))
     return redirect("inbox:instance", instance_id=instance_id)

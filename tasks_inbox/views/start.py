@@ -19,6 +19,7 @@ from tasks_inbox.idempotency import Begun, begin_once, fresh_number
 from tasks_inbox.messages import notice_of
 from tasks_inbox.presenters.field_labels import input_schema_of
 from tasks_inbox.presenters.start_gallery import cards_for, sections_of, tags_of
+from tasks_inbox.toasts import toast
 
 
 @require_GET
@@ -75,10 +76,11 @@ def _start(request: InboxRequest, version: TemplateVersion, shown: SchemaForm) -
 def _go_on(request: InboxRequest, begun: Begun) -> HttpResponse:
     """Open the first task that is the starter's own, else the instance."""
     if begun.started is None:
-        messages.info(request, _("This was started already. Here it is."))
+        toast(request, "instance.started_before", _("This was started already. Here it is."), level=messages.INFO)
         return redirect("inbox:instance", instance_id=begun.instance_id)
     instance = begun.started.instance
-    messages.success(request, _("%(what)s started.") % {"what": instance.reference or instance.template})
+    words = _("%(what)s started.") % {"what": instance.reference or instance.template}
+    toast(request, "instance.started", words)
     own = [task for task in begun.started.tasks if task.assignee_id == request.actor.person_id]
     if own:
         return redirect("inbox:task", task_id=own[0].pk)

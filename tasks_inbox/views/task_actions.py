@@ -4,7 +4,6 @@ from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -20,7 +19,7 @@ from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.comments import comment_task
 from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
 from tasks_inbox.decorators import InboxRequest, said
-from tasks_inbox.toasts import undoable
+from tasks_inbox.toasts import toast
 from tasks_inbox.views.task_page import task_act
 
 NEVER = 9000
@@ -31,7 +30,7 @@ NEVER = 9000
 def comment(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Say something about a task."""
     comment_task(actor=request.actor, task_id=task_id, text=request.POST.get("text", ""))
-    messages.success(request, _("Comment added."))
+    toast(request, "task.commented", _("Comment added."))
     return _back(task_id)
 
 
@@ -47,9 +46,9 @@ def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
     )
     undo = _undo("inbox:assign", task_id, person=before.username if before else "")
     if task.assignee:
-        undoable(request, _("Given to %(name)s.") % {"name": task.assignee.display_name}, undo)
+        toast(request, "task.assigned", _("Given to %(name)s.") % {"name": task.assignee.display_name}, undo=undo)
     else:
-        undoable(request, _("Offered to everybody who may take it."), undo)
+        toast(request, "task.offered", _("Offered to everybody who may take it."), undo=undo)
     return _back(task_id)
 
 
@@ -57,7 +56,7 @@ def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
 def suspend(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Hold a task back."""
     suspend_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
-    messages.success(request, _("Suspended. Nobody can act on it until it is resumed."))
+    toast(request, "task.suspended", _("Suspended. Nobody can act on it until it is resumed."))
     return _back(task_id)
 
 
@@ -65,7 +64,7 @@ def suspend(request: InboxRequest, task_id: UUID) -> HttpResponse:
 def resume(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Let a task go on."""
     resume_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
-    messages.success(request, _("Resumed."))
+    toast(request, "task.resumed", _("Resumed."))
     return _back(task_id)
 
 
@@ -77,10 +76,11 @@ def snooze(request: InboxRequest, task_id: UUID) -> HttpResponse:
     until = None if "back" in sent else _until(sent.get("until") or sent.get("moment", ""))
     snooze_task(actor=request.actor, task_id=task_id, until=until)
     if until is None:
-        messages.success(request, _("It is back in your list."))
+        toast(request, "task.returned", _("It is back in your list."))
         return _back(task_id)
     undo = _undo("inbox:snooze", task_id, **({"until": before.isoformat()} if before else {"back": "1"}))
-    undoable(request, _("Put off until %(when)s.") % {"when": moment_words(until, timezone.now())}, undo)
+    words = _("Put off until %(when)s.") % {"when": moment_words(until, timezone.now())}
+    toast(request, "task.snoozed", words, undo=undo)
     return redirect("inbox:mine")
 
 
@@ -114,7 +114,7 @@ def skip(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Pass a task over."""
     done = skip_task(actor=request.actor, task_id=task_id, reason=said(request, "reason"))
     what = done.task.business_reference or done.task.title
-    messages.success(request, _("%(what)s: skipped.") % {"what": what})
+    toast(request, "task.skipped", _("%(what)s: skipped.") % {"what": what})
     following = [task for task in done.next_tasks if task.assignee_id == request.actor.person_id]
     return _back(following[0].pk) if following else redirect("inbox:mine")
 

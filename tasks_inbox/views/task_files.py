@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -16,6 +16,7 @@ from engine.presentation.forms.form import TaskForm
 from engine.services.tasks.attachments import attach_file, detach_file, open_attachment
 from engine.storage.attachments import download
 from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.toasts import toast
 from tasks_inbox.views.drafts import keep_answer
 from tasks_inbox.views.task_page import form_of, task_act, task_page
 
@@ -41,10 +42,10 @@ def read_answer(request: InboxRequest, task: Task) -> TaskForm:
                 added = attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
                 data.appendlist(name, added.name)
             except Invalid as refusal:
-                wrong[name] = refusal.message
+                wrong[name] = refusal
     form = form_of(task, data)
-    for name, words in wrong.items():
-        form.add_error(name, words)
+    for name, error in wrong.items():
+        form.add_error(name, ValidationError(error.message, code=error.first_code))
     return form
 
 
@@ -56,21 +57,21 @@ def add(request: InboxRequest, task_id: UUID) -> HttpResponse:
     try:
         added = add_sent_files(request, task)
     except Invalid as refusal:
-        return _told(request, task, refusal.message, status=400)
+        return _told(request, task, refusal.message, refusal.first_code, status=400)
     except Conflict as refusal:
         if refusal.code != "limit":
             raise
-        return _told(request, task, refusal.message, status=409)
+        return _told(request, task, refusal.message, refusal.code, status=409)
     if not added:
-        return _told(request, task, _("Choose a file first."), status=400)
-    messages.success(request, _("File added."))
+        return _told(request, task, _("Choose a file first."), "required", status=400)
+    toast(request, "file.added", _("File added."))
     return redirect("inbox:task", task_id=task_id)
 
 
-def _told(request: InboxRequest, task: Task, words: str, *, status: int) -> HttpResponse:
+def _told(request: InboxRequest, task: Task, words: str, code: str, *, status: int) -> HttpResponse:
     """Show the form as it was sent, with what is wrong about the file on top of it."""
     form = form_of(task, request.POST)
-    form.add_error(None, words)
+    form.add_error(None, ValidationError(words, code=code))
     return task_page(request, task, form, status=status)
 
 
@@ -80,7 +81,7 @@ def take_away(request: InboxRequest, task_id: UUID, attachment_id: UUID) -> Http
     task = access.task_of(request.actor, task_id)
     detach_file(actor=request.actor, task_id=task_id, attachment_id=attachment_id)
     keep_answer(request, task)
-    messages.success(request, _("File taken away."))
+    toast(request, "file.removed", _("File taken away."))
     return redirect("inbox:task", task_id=task_id)
 
 

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,7 +16,7 @@ from engine.presentation.forms.form import TaskForm
 from engine.services.tasks import lifecycle as services
 from tasks_inbox.decorators import InboxRequest, inbox_page
 from tasks_inbox.messages import back_again, changed_by
-from tasks_inbox.toasts import undoable
+from tasks_inbox.toasts import toast
 from tasks_inbox.unsent_answers import take_kept
 from tasks_inbox.views.task_files import add_sent_files, read_answer
 from tasks_inbox.views.task_page import form_of, refused, task_act, task_page
@@ -39,7 +38,7 @@ def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
 def claim(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Take a task, or say who was faster."""
     task = services.claim_task(actor=request.actor, task_id=task_id)
-    undoable(request, _("Claimed. It is yours now."), reverse("inbox:release", args=[task.pk]))
+    toast(request, "task.claimed", _("Claimed. It is yours now."), undo=reverse("inbox:release", args=[task.pk]))
     return redirect("inbox:task", task_id=task.pk)
 
 
@@ -47,7 +46,8 @@ def claim(request: InboxRequest, task_id: UUID) -> HttpResponse:
 def release(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Give a task back."""
     services.release_task(actor=request.actor, task_id=task_id)
-    undoable(request, _("Released. Others may take it now."), reverse("inbox:claim", args=[task_id]))
+    undo = reverse("inbox:claim", args=[task_id])
+    toast(request, "task.released", _("Released. Others may take it now."), undo=undo)
     return redirect("inbox:task", task_id=task_id)
 
 
@@ -102,7 +102,7 @@ def _send(request: InboxRequest, task: Task, form: TaskForm) -> services.Complet
 
 def _go_on(request: InboxRequest, done: services.CompletedTask) -> HttpResponse:
     """Open the next task of the same instance that is the person's own, else the list."""
-    messages.success(request, _done_words(request.actor, done, request.POST.get("outcome", "")))
+    toast(request, "task.completed", _done_words(request.actor, done, request.POST.get("outcome", "")))
     following = [task for task in done.next_tasks if task.assignee_id == request.actor.person_id]
     return redirect("inbox:task", task_id=following[0].pk) if following else redirect("inbox:mine")
 

@@ -1,4 +1,4 @@
-"""The pages as people use them: every word here is a word on the screen."""
+"""The pages as people use them, found by their hooks (docs/testing.md): rewording a page changes nothing here."""
 
 from __future__ import annotations
 
@@ -21,6 +21,26 @@ def deafen(page: Page) -> None:
     page.route(STREAM, lambda stream: stream.abort())
 
 
+def act(place: Page | Locator, name: str) -> Locator:
+    """Find what does something: a button, a link or what opens a menu."""
+    return place.locator(f'[data-act="{name}"]')
+
+
+def toast(page: Page, code: str) -> Locator:
+    """Find what says that something was done."""
+    return page.locator(f'[data-toast][data-code="{code}"]')
+
+
+def notice(page: Page, code: str) -> Locator:
+    """Find what says that something was refused, or happened meanwhile."""
+    return page.locator(f'[data-notice][data-code="{code}"]')
+
+
+def box_of(page: Page, title: str) -> Locator:
+    """Find the box that selects a row of a list."""
+    return page.locator("[data-row]").filter(has_text=title).locator("[data-choose]")
+
+
 @dataclass(frozen=True, slots=True)
 class Door:
     """Signing in and out."""
@@ -30,14 +50,18 @@ class Door:
     def sign_in(self, name: str, password: str) -> None:
         """Fill in the door's form."""
         self.page.goto("/accounts/login/")
-        self.page.get_by_label("Name").fill(name)
-        self.page.get_by_label("Password").fill(password)
-        self.page.get_by_role("button", name="Sign in").click()
+        self.fill(name, password)
+
+    def fill(self, name: str, password: str) -> None:
+        """Fill in the form on the page, and send it."""
+        self.page.locator("[name=username]").fill(name)
+        self.page.locator("[name=password]").fill(password)
+        act(self.page, "sign_in").click()
 
     def sign_out(self) -> None:
         """Leave by the menu."""
-        self.page.get_by_label("Your account").click()
-        self.page.get_by_role("button", name="Sign out").click()
+        act(self.page, "account").click()
+        act(self.page, "sign_out").filter(visible=True).click()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +84,11 @@ class Authoring:
 
     def save(self) -> None:
         """Keep the draft."""
-        self.page.get_by_role("button", name="Save draft").click()
+        self.page.locator("[name=_save]").click()
 
     def activate(self) -> None:
         """Save the draft, read what changes, and put it in force."""
-        self.page.get_by_role("button", name="Review and activate").click()
+        self.page.locator("[name=_changes]").click()
         self.page.get_by_role("button", name="Activate version").click()
 
     @property
@@ -90,36 +114,36 @@ class Inbox:
 
     page: Page
 
-    def open(self, view: str = "Mine") -> None:
+    def open(self, view: str = "mine") -> None:
         """Open one of the lists by its name at the side."""
         self.page.goto("/inbox/")
-        self.page.get_by_role("navigation", name="Tasks").get_by_role("link", name=view).click()
-        expect(self.page.get_by_role("heading", level=1)).to_have_text(view)
+        self.page.locator(f'[data-part="lists"] [data-nav="{view}"]').click()
+        expect(self.page.locator("[data-list]")).to_have_attribute("data-list", view)
 
     def start(self, title: str, **fields: str) -> str:
         """Start a workflow by its form and answer the instance's id."""
         self.page.goto("/inbox/start/")
         self.page.get_by_role("link", name=title, exact=True).click()
         self.fill(**fields)
-        self.page.get_by_role("button", name="Start", exact=True).click()
+        act(self.page.get_by_role("main"), "start").click()
         expect(self.page).to_have_url(re.compile("/inbox/instances/"))
         return identity_in(self.page.url)
 
     def fill(self, **fields: str) -> None:
         """Fill in fields by their labels."""
         for label, value in fields.items():
-            self.page.get_by_label(re.compile(rf"^{label}( optional)?\s*$")).fill(value)
+            self.page.get_by_label(re.compile(rf"^{label}(\s+\S+)?\s*$")).fill(value)
 
     def claim(self) -> None:
         """Claim the task on the page."""
-        self.page.get_by_role("main").get_by_role("button", name="Claim").click()
+        act(self.page.get_by_role("main"), "claim").click()
 
     def answer(self, outcome: str, **fields: str) -> None:
         """Answer the task on the page."""
         self.fill(**fields)
         self.page.get_by_role("button", name=outcome).first.click()
 
-    def open_task(self, title: str, view: str = "Available") -> str:
+    def open_task(self, title: str, view: str = "available") -> str:
         """Open a task from a list, waiting until it is there, and answer its id; it is searched for: lists have pages."""
         self.open(view)
         address = self.page.url
@@ -155,7 +179,7 @@ class Inbox:
     @property
     def timeline(self) -> Locator:
         """What happened, newest first."""
-        return self.page.get_by_role("region", name="Timeline").get_by_role("listitem")
+        return self.page.locator('[data-part="timeline"] [data-entry]')
 
 
 def identity_in(address: str) -> str:

@@ -18,7 +18,7 @@ from tests.browser.addresses import PLACE, routes_of
 from tests.browser.axe import FEW_LOOKS, LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
-from tests.browser.pages import STREAM, Inbox, deafen, identity_in
+from tests.browser.pages import STREAM, Inbox, act, box_of, deafen, identity_in, notice
 from tests.browser.product import Product
 
 ROOMS = ("inbox/", "accounts/")
@@ -107,7 +107,7 @@ def test_what_opens_on_a_page_passes_axe(signed_in: SignedIn) -> None:
     page = signed_in("ada")
     page.goto("/inbox/?view=available")
     page.locator("[data-choose]").first.check()
-    page.get_by_text("Filter", exact=False).first.click()
+    act(page, "filter").click()
     assert faults_of(page) == []
     page.keyboard.press("Escape")
     page.get_by_role("heading", level=1).click()
@@ -131,9 +131,9 @@ def faces_of_acts(ada: Page, adam: Page, errands: Errands) -> Iterator[str]:
     ada.goto(task)
     yield "task to claim"
     inbox.claim()
-    ada.get_by_label("More you can do").click()
+    act(ada, "more").click()
     yield "task of one's own, its menu open"
-    ada.get_by_role("button", name="Tomorrow").click()
+    ada.locator('[data-until="tomorrow"]').click()
     ada.goto(task)
     yield "task put off"
     inbox.answer("Refuse", Amount="1000")
@@ -141,21 +141,21 @@ def faces_of_acts(ada: Page, adam: Page, errands: Errands) -> Iterator[str]:
     yield "answer with wrong fields"
     inbox.answer("Done", Amount="10")
     ada.goto(task)
-    expect(ada.get_by_text("You answered this task")).to_be_visible()
+    expect(notice(ada, "over.completed")).to_be_visible()
     yield "task that is over"
     yield from faces_of_races(ada, adam, errands)
     ada.goto("/inbox/start/purchase-approval/")
-    ada.get_by_role("button", name="Start", exact=True).click()
+    act(ada.get_by_role("main"), "start").click()
     expect(inbox.notice).to_be_visible()
     yield "start with wrong fields"
     ada.goto("/inbox/?view=team&due=week")
-    ada.locator("summary", has_text="Save filter").click()
+    act(ada, "save_filter_menu").click()
     yield "filter to be saved"
-    ada.get_by_label("Name", exact=True).fill("This week")
-    ada.get_by_role("button", name="Save filter").click()
+    ada.locator("#filter-name").fill("This week")
+    act(ada, "save_filter").click()
     expect(ada.get_by_role("heading", level=1)).to_have_text("This week")
     yield "saved filter"
-    ada.get_by_role("button", name="Delete filter").click()
+    act(ada, "delete_filter").click()
     yield "toast with Undo"
 
 
@@ -166,14 +166,14 @@ def faces_of_races(ada: Page, adam: Page, errands: Errands) -> Iterator[str]:
     ada.goto(task)
     send(adam, f"tasks/{identity_in(task)}/claim/", {})
     inbox.claim()
-    expect(inbox.notice).to_contain_text("Adam was faster")
+    expect(notice(ada, "claimed")).to_contain_text("Adam")
     yield "lost claim"
     send(adam, f"tasks/{identity_in(task)}/release/", {})
     ada.goto("/inbox/?view=available&q=rake")
-    ada.get_by_role("checkbox", name="Select Rake the meadow").check()
+    box_of(ada, "Rake the meadow").check()
     send(adam, f"tasks/{identity_in(task)}/claim/", {})
-    ada.locator("[data-bulk]").get_by_role("button", name="Claim").click()
-    expect(ada.get_by_role("heading", level=1)).to_have_text("0 claimed, 1 not")
+    act(ada.locator("[data-bulk]"), "claim").click()
+    expect(ada.locator("[data-done]")).to_have_attribute("data-left", "1")
     yield "result of many"
     ada.unroute(STREAM)
     send(errands.page, f"tasks/{identity_in(task)}/suspend/", {"reason": "Rain"})

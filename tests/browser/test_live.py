@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, send
-from tests.browser.pages import STREAM, deafen, identity_in
+from tests.browser.pages import STREAM, act, deafen, identity_in, notice, toast
 
 HEARD = 30_000
 """Milliseconds until a page must have heard of something, on a machine that is busy with other tests."""
@@ -29,11 +27,12 @@ def test_an_open_list_and_an_open_task_hear_what_others_do(signed_in: SignedIn, 
     top = rows.first.bounding_box()
 
     offered = errands.run("Brush the zebra")
-    expect(pill).to_have_text("1 new task", timeout=HEARD)
-    expect(ada.locator("[data-live-said]")).to_have_text("1 new task")
+    expect(pill).to_contain_text("1", timeout=HEARD)
+    expect(ada.locator("[data-live-said]")).to_contain_text("1")
     expect(rows).to_have_count(1)
     claim(adam, taken)
-    expect(rows.first).to_contain_text("Adam took it", timeout=HEARD)
+    expect(rows.first).to_have_attribute("data-gone", "claimed", timeout=HEARD)
+    expect(rows.first).to_contain_text("Adam")
     expect(rows.first.locator("[data-choose]")).to_be_disabled()
     assert rows.first.bounding_box() == top
 
@@ -43,24 +42,27 @@ def test_an_open_list_and_an_open_task_hear_what_others_do(signed_in: SignedIn, 
     ada.goto(offered)
     expect(ada.locator("[data-live-task]")).to_be_empty()
     claim(adam, offered)
-    expect(ada.locator("[data-live-task]")).to_contain_text("Adam has this task now", timeout=HEARD)
+    expect(notice(ada, "taken")).to_contain_text("Adam", timeout=HEARD)
 
 
 def test_a_phone_tells_the_news_of_a_task_from_each_of_its_parts(signed_in: SignedIn, errands: Errands) -> None:
     task = errands.run("Shear the sheep")
     page = signed_in("ada", viewport={"width": 360, "height": 740})
     page.goto(task)
-    history, comment = page.get_by_role("tab", name="History").first, page.get_by_label("Write a comment")
+    history, comment = (
+        page.locator('[data-shows="history"], [data-tab="history-tab"]').filter(visible=True),
+        page.locator("[data-comment]"),
+    )
     history.click()
     expect(comment).to_be_hidden()
     claim(signed_in("adam"), task)
-    expect(page.get_by_text("Adam has this task now")).to_be_visible(timeout=HEARD)
+    expect(notice(page, "taken")).to_be_visible(timeout=HEARD)
     expect(history).to_have_attribute("aria-selected", "true")
     page.keyboard.press("m")
     expect(comment).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("w")
-    expect(page.get_by_text("It is offered to Ada or Adam, and that includes you.")).to_be_visible()
+    expect(page.locator('[data-reason][data-code="offered"]')).to_be_visible()
 
 
 def test_a_task_is_found_claimed_and_answered_by_keys_alone(signed_in: SignedIn, errands: Errands) -> None:
@@ -69,7 +71,7 @@ def test_a_task_is_found_claimed_and_answered_by_keys_alone(signed_in: SignedIn,
     page.goto("/inbox/")
     page.keyboard.press("g")
     page.keyboard.press("a")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Available")
+    expect(page.locator("[data-list]")).to_have_attribute("data-list", "available")
     page.keyboard.press("/")
     page.keyboard.type("harpsichord")
     expect(page.locator("[data-row]")).to_have_count(1)
@@ -79,10 +81,10 @@ def test_a_task_is_found_claimed_and_answered_by_keys_alone(signed_in: SignedIn,
     expect(page.get_by_role("link", name="Tune the harpsichord")).to_be_focused()
     page.keyboard.press("c")
     expect(page.get_by_label("Amount")).to_be_focused()
-    expect(page.locator("[data-toast]")).to_contain_text("Claimed")
+    expect(toast(page, "task.claimed")).to_be_visible()
     page.keyboard.type("7")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("status").filter(has_text="Tune the harpsichord: Done.")).to_be_visible()
+    expect(toast(page, "task.completed").filter(has_text="Tune the harpsichord")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -94,18 +96,18 @@ def test_the_cheat_sheet_lists_what_works_here_and_keys_can_be_switched_off(
     page.goto(task)
     dialog = page.get_by_role("dialog")
     page.keyboard.press("?")
-    expect(dialog.get_by_text("Comment", exact=True)).to_be_visible()
-    expect(dialog.get_by_text("Next, previous task")).to_be_hidden()
+    expect(dialog.locator('[data-needs="[data-comment]"]')).to_be_visible()
+    expect(dialog.locator('[data-needs="[data-row]"]').first).to_be_hidden()
     with page.expect_response("**/keys/"):
-        dialog.get_by_label("Use single-key shortcuts").uncheck()
+        dialog.locator("[data-shortcuts-on]").uncheck()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     page.reload()
     page.keyboard.press("?")
     expect(dialog).to_be_hidden()
-    page.get_by_role("button", name="Shortcuts").click()
+    page.locator("[data-shortcuts-open]").click()
     with page.expect_response("**/keys/"):
-        dialog.get_by_label("Use single-key shortcuts").check()
+        dialog.locator("[data-shortcuts-on]").check()
     page.keyboard.press("Escape")
     page.keyboard.press("w")
     expect(page.locator("[data-why]")).to_have_attribute("open", "")
@@ -115,10 +117,10 @@ def test_the_cheat_sheet_lists_what_works_here_and_keys_can_be_switched_off(
 def test_what_was_claimed_or_released_is_undone_from_its_toast(signed_in: SignedIn, errands: Errands) -> None:
     page = signed_in("ada")
     page.goto(errands.run("Polish the brass"))
-    page.get_by_role("main").get_by_role("button", name="Claim").click()
-    page.locator("[data-toast]").get_by_role("button", name="Undo").click()
-    expect(page.locator("[data-toast]")).to_contain_text("Released")
-    page.locator("[data-toast]").get_by_role("button", name="Undo").click()
+    act(page.get_by_role("main"), "claim").click()
+    act(page, "undo").click()
+    expect(toast(page, "task.released")).to_be_visible()
+    act(page, "undo").click()
     expect(page.get_by_label("Amount")).to_be_focused()
 
 
@@ -133,7 +135,7 @@ def test_what_others_did_before_a_page_listened_is_told_too(signed_in: SignedIn,
     assert held
     for stream in held:
         stream.continue_()
-    expect(page.locator("[data-live-task]")).to_contain_text("Adam has this task now", timeout=HEARD)
+    expect(notice(page, "taken")).to_contain_text("Adam", timeout=HEARD)
 
 
 @pytest.mark.slow
@@ -144,6 +146,6 @@ def test_a_lost_stream_is_said_and_comes_back(signed_in: SignedIn, errands: Erra
     page.goto("/inbox/?view=available")
     expect(page.locator("[data-live-lost]")).to_be_hidden()
     expect(page.locator("[data-live-lost]")).to_be_visible(timeout=HEARD)
-    expect(page.locator("[data-live-lost]")).to_have_text(re.compile("Not live, trying again"))
+    expect(page.locator("[data-live-lost]")).not_to_be_empty()
     page.unroute(STREAM)
     expect(page.locator("[data-live-lost]")).to_be_hidden(timeout=HEARD)

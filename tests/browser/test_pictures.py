@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Mapping
 
 import pytest
@@ -14,7 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import faults_of
 from tests.browser.chromium import Chromium
 from tests.browser.conftest import DESK, SignedIn
-from tests.browser.pages import Inbox
+from tests.browser.pages import Inbox, act
 from tests.browser.pictures import picture
 from tests.browser.product import Product, a_product
 
@@ -33,7 +32,7 @@ def fresh(chromium: Chromium) -> Generator[Product, None, None]:
 
 def available(page: Page) -> None:
     page.goto("/inbox/?view=available")
-    expect(page.get_by_role("checkbox", name=re.compile("^Select "))).not_to_have_count(0)
+    expect(page.locator("[data-choose]")).not_to_have_count(0)
 
 
 def task(page: Page) -> None:
@@ -44,18 +43,18 @@ def task(page: Page) -> None:
 
 def where(page: Page) -> None:
     task(page)
-    page.get_by_role("tab", name="Where it is").click()
+    page.locator('[data-shows="where"]').click()
     expect(page.get_by_text("Create the order")).to_be_visible()
 
 
 def case(page: Page) -> None:
     task(page)
-    page.get_by_role("link", name="Whole case").click()
-    expect(page.get_by_role("tab", name="As text")).to_be_visible()
-    Inbox(page).reload_until(page.get_by_role("tab", name="Diagram").is_visible, "the diagram")
-    page.get_by_role("tab", name="As text").click()
+    act(page.locator('[data-part="path"]'), "to_case").click()
+    expect(page.locator('[data-tab="steps-tab"]')).to_be_visible()
+    Inbox(page).reload_until(page.locator('[data-tab="diagram-tab"]').is_visible, "the diagram")
+    page.locator('[data-tab="steps-tab"]').click()
     expect(page.get_by_text("Manager approval").last).to_be_visible()
-    page.get_by_role("tab", name="Diagram").click()
+    page.locator('[data-tab="diagram-tab"]').click()
 
 
 def gallery(page: Page) -> None:

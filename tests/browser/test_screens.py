@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESK, NewContext, SignedIn
+from tests.browser.pages import act
 from tests.browser.product import Product
 
 PHONES = (360, 320)
@@ -40,7 +41,7 @@ def pages_of_the_inbox(page: Page) -> Iterator[str]:
         task = page.locator("[data-row-link]").first.get_attribute("href") or ""
         yield page.url
         page.goto(task)
-        case = page.get_by_role("link", name="Whole case").get_attribute("href") or ""
+        case = act(page.locator('[data-part="path"]'), "to_case").get_attribute("href") or ""
         yield page.url
         page.goto(case)
         yield page.url
@@ -94,5 +95,5 @@ def test_phone_keeps_all_outcomes_but_the_first_a_step_away(signed_in: SignedIn)
     page.get_by_role("link", name="Approve purchase").click()
     shown = page.locator(".wf-bar__acts").get_by_role("button").filter(visible=True)
     expect(shown).to_have_text(["Approve"], use_inner_text=True)
-    page.get_by_text("Other outcome").click()
+    act(page, "other_outcomes").click()
     expect(shown).to_have_text(["Approve", "Ask for changes", "Reject"], use_inner_text=True)

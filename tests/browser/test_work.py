@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
-from tests.browser.pages import Inbox
+from tests.browser.pages import Inbox, act, toast
 
 MOVE = """\
 workflow: move
@@ -49,10 +49,10 @@ def test_draft_saves_itself_and_is_there_after_a_reload(signed_in: SignedIn, err
     page.goto(errands.run("Oil the hinges"))
     inbox.claim()
     page.get_by_label("Note").fill("half a sentence")
-    expect(page.locator("[data-draft-words]")).to_have_text(re.compile(r"Draft saved \d\d:\d\d"))
+    expect(page.locator('[data-draft-words][data-state="saved"]')).to_have_text(re.compile(r"\d\d:\d\d"))
     page.reload()
     expect(page.get_by_label("Note")).to_have_value("half a sentence")
-    page.get_by_role("button", name="Discard").click()
+    act(page, "discard_draft").click()
     expect(page.get_by_label("Note")).to_have_value("")
 
 
@@ -63,8 +63,8 @@ def test_draft_is_kept_when_one_leaves_for_a_comment(signed_in: SignedIn, errand
     page.goto(errands.run("Feed the cat"))
     inbox.claim()
     page.get_by_label("Note").fill("two spoons")
-    page.get_by_label("Write a comment").fill("It likes fish.")
-    page.get_by_role("button", name="Send").click()
+    page.locator("[data-comment]").fill("It likes fish.")
+    act(page, "comment").click()
     expect(page.locator("#comments-tab")).to_contain_text("It likes fish.")
     inbox.reload_until(lambda: page.get_by_label("Note").input_value() == "two spoons", "the draft")
 
@@ -75,28 +75,28 @@ def test_whole_task_works_without_javascript(signed_in: SignedIn, pack: str) -> 
     page.goto(pack)
     inbox.claim()
     page.get_by_label("Boxes").fill("12")
-    page.get_by_label("Add a file").set_input_files(LIST)
-    page.get_by_role("button", name="Add", exact=True).click()
+    page.locator("#file").set_input_files(LIST)
+    act(page, "add_file").click()
     expect(page.get_by_role("link", name="list.txt")).to_be_visible()
     expect(page.get_by_label("Boxes")).to_have_value("12")
 
     page.get_by_role("button", name="Done").first.click()
-    expect(inbox.notice).to_contain_text("Not done yet: The cups are wrapped")
+    expect(inbox.notice.locator('[data-code="unticked"]')).to_contain_text("The cups are wrapped")
     page.get_by_label("The cups are wrapped").check()
-    page.get_by_role("button", name="Save draft").click()
+    act(page, "save_draft").click()
     expect(page.get_by_label("The cups are wrapped")).to_be_checked()
 
-    page.get_by_label("More you can do").click()
-    page.get_by_role("button", name="Tomorrow").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Mine")
+    act(page, "more").click()
+    page.locator('[data-until="tomorrow"]').click()
+    expect(page.locator("[data-list]")).to_have_attribute("data-list", "mine")
     page.goto(pack)
-    expect(page.locator(".wf-meta").get_by_text("put off until")).to_be_visible()
+    expect(page.locator("[data-put-off]")).to_be_visible()
     page.get_by_role("button", name="Done").first.click()
 
     inbox.open_task("Agree on the day")
-    expect(page.get_by_role("button", name="Claim")).to_have_count(0)
+    expect(act(page, "claim")).to_have_count(0)
     page.get_by_role("button", name="Fine").first.click()
-    expect(page.get_by_text("Agree on the day: Fine.")).to_be_visible()
+    expect(toast(page, "task.completed").filter(has_text="Agree on the day").filter(has_text="Fine")).to_be_visible()
 
 
 def test_rows_are_chosen_by_keys_and_claimed_together(signed_in: SignedIn, errands: Errands) -> None:
@@ -108,9 +108,9 @@ def test_rows_are_chosen_by_keys_and_claimed_together(signed_in: SignedIn, erran
     expect(bar).to_be_hidden()
     for key in ("j", "x", "j", "x"):
         page.keyboard.press(key)
-    expect(bar).to_contain_text("2 selected")
-    bar.get_by_role("button", name="Claim").click()
-    expect(page.get_by_role("status").filter(has_text="2 claimed.")).to_be_visible()
+    expect(bar.locator("[data-bulk-count]")).to_contain_text("2")
+    act(bar, "claim").click()
+    expect(toast(page, "tasks.claim")).to_be_visible()
     page.goto("/inbox/?q=sweep")
     expect(page.locator("[data-row]")).to_have_count(2)
 
@@ -120,10 +120,10 @@ def test_filters_stand_in_the_address_and_go_by_a_click(signed_in: SignedIn, err
     errands.run("Count the spoons")
     page = signed_in("ada")
     page.goto("/inbox/?view=available&q=spoons")
-    page.locator("summary").filter(has_text="Filter").first.click()
-    page.get_by_label("Critical").check()
-    page.get_by_role("button", name="Show", exact=True).click()
+    act(page, "filter").click()
+    page.locator("[name=priority][value=critical]").check()
+    act(page, "show_filtered").click()
     expect(page).to_have_url(re.compile("priority=critical"))
-    expect(page.get_by_role("heading", name="No task fits")).to_be_visible()
-    page.get_by_label("Remove the filter Priority Critical").click()
+    expect(page.locator('[data-empty="filters"]')).to_be_visible()
+    act(page, "remove_filter").click()
     expect(page.get_by_role("link", name="Count the spoons")).to_be_visible()

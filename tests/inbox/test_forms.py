@@ -160,6 +160,7 @@ def test_every_wait_and_every_status_has_its_sentence() -> None:
     assert {status.value for status in InstanceStatus} - {"running"} == set(STANDS)
 
 
+@pytest.mark.wording
 def test_values_are_written_as_people_read_them() -> None:
     assert [shown(value) for value in (None, True, 3, 1.5, "x", ["a", 2], "2026-12-04")] == [
         "–", "yes", "3", "1.5", "x", "a, 2", "Fri 4 Dec 2026",
@@ -172,6 +173,7 @@ def test_values_are_written_as_people_read_them() -> None:
     ]
 
 
+@pytest.mark.wording
 def test_numbers_and_moments_are_written_as_people_read_them() -> None:
     assert [shown(value) for value in (18240.039999999997, 16520.0, 1e21, 0.1 + 0.2)] == [
         "18,240.04", "16,520", "1,000,000,000,000,000,000,000", "0.3",
@@ -182,6 +184,7 @@ def test_numbers_and_moments_are_written_as_people_read_them() -> None:
     assert [outcome_text(name) for name in ("FALSE_ALARM", "approve")] == ["False alarm", "Approve"]
 
 
+@pytest.mark.wording
 def test_what_is_measured_has_its_thousands_apart_and_what_is_counted_off_stays_one_word() -> None:
     number, euro = {"type": "number"}, {"type": "number", "x-unit": "€"}
     assert [shown_as(value, number) for value in (118400, 1264.5, -2340)] == ["118,400", "1,264.5", "-2,340"]
@@ -189,6 +192,7 @@ def test_what_is_measured_has_its_thousands_apart_and_what_is_counted_off_stays_
     assert [shown_as(2026, schema) for schema in ({"type": "integer"}, {"enum": [2026]}, None)] == ["2026"] * 3
 
 
+@pytest.mark.wording
 def test_limits_are_written_as_the_values_below_them() -> None:
     schema = {
         "properties": {
@@ -207,6 +211,7 @@ def test_lists_of_records_become_tables() -> None:
     assert [[cell.text for cell in row] for row in fact.rows] == [["a", "2"], ["b", "–"]]
 
 
+@pytest.mark.wording
 def test_every_rule_of_a_schema_is_said_in_the_language_of_who_reads() -> None:
     schema = {
         "properties": {

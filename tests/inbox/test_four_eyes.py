@@ -7,6 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from engine.access.task_rules import FOUR_EYES_STARTED, Sentence
 from engine.errors import WorkflowError
 from engine.models import Task, TaskAttachment, TaskDraft
 from engine.services.people.accounts import create_person
@@ -54,15 +55,17 @@ def rest_many(**body: Any) -> Callable[[Client, Task], Any]:
     return send
 
 
+REFUSED = 'data-code="four_eyes"'
+
 DOORS: Mapping[str, tuple[str, Callable[[Client, Task], Any], int, str]] = {
     # door: who tries, how, what it answers, what it says
-    "inbox, claim": ("ada", inbox("claim"), 403, "Four eyes: you started this"),
-    "inbox, complete without a claim": ("ada", inbox("complete", outcome="done"), 403, "Four eyes: you started this"),
-    "inbox, draft": ("ada", inbox("draft", **{"f.note": "mine"}), 403, "Four eyes: you started this"),
-    "inbox, file": ("ada", lambda client, task: inbox("files", file=pdf())(client, task), 403, "Four eyes: you started this"),
-    "inbox, assigned by another": ("gwen", inbox("assign", person="ada"), 403, "Four eyes"),
-    "inbox, several claimed": ("ada", many(action="claim"), 200, "Four eyes: you started this"),
-    "inbox, several given by another": ("gwen", many(action="assign", person="ada"), 200, "Four eyes"),
+    "inbox, claim": ("ada", inbox("claim"), 403, REFUSED),
+    "inbox, complete without a claim": ("ada", inbox("complete", outcome="done"), 403, REFUSED),
+    "inbox, draft": ("ada", inbox("draft", **{"f.note": "mine"}), 403, REFUSED),
+    "inbox, file": ("ada", lambda client, task: inbox("files", file=pdf())(client, task), 403, REFUSED),
+    "inbox, assigned by another": ("gwen", inbox("assign", person="ada"), 403, REFUSED),
+    "inbox, several claimed": ("ada", many(action="claim"), 200, REFUSED),
+    "inbox, several given by another": ("gwen", many(action="assign", person="ada"), 200, REFUSED),
     "inbox, next task": ("ada", lambda client, task: client.post("/inbox/next/"), 302, ""),
     "REST, claim": ("ada", rest("claim"), 403, "four_eyes"),
     "REST, complete without a claim": ("ada", rest("complete", outcome="done"), 403, "four_eyes"),
@@ -98,6 +101,11 @@ def own(cast: Cast) -> Task:
     return only_task(started(cast.actor("ada"), "pay", what="bill"))
 
 
+def beginning(sentence: Sentence, name: str) -> str:
+    """Return what a rule says up to the moment that it names."""
+    return sentence.said({"when": "|"}, name).split("|")[0]
+
+
 def assert_untouched(task: Task) -> None:
     now = Task.objects.get(pk=task.pk)
     assert (now.status, now.assignee_id, now.completed_at) == ("open", None, None)
@@ -111,6 +119,8 @@ def test_who_took_part_gets_in_by_no_door(own: Task, browser: SignIn, door: str)
     answer = tried(browser(person), own)
     assert answer.status_code == status, answer.content.decode()[:500]
     assert words in answer.content.decode()
+    if words == REFUSED:
+        assert beginning(FOUR_EYES_STARTED, "" if person == "ada" else "Ada") in answer.content.decode()
     assert_untouched(own)
 
 

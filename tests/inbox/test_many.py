@@ -5,6 +5,7 @@ from datetime import timedelta
 from html import unescape
 from typing import Any
 
+import pytest
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -12,7 +13,9 @@ from pytest_django import DjangoAssertNumQueries
 from engine.models import Task
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from tasks_inbox.presenters.lists import PAGE
+from tasks_inbox.views.bulk import ALL_DONE
 from tests.cast import Cast
+from tests.hooks import acts, codes, toast, toasts, value
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks, titles
 from tests.workflows import hurried, started
@@ -21,6 +24,10 @@ from tests.workflows import hurried, started
 def chosen(client: Client, action: str, *tasks: Task, view: str = "available", **fields: str) -> Any:
     rows = {"task": [str(task.pk) for task in tasks], "action": action, "back": f"view={view}"}
     return client.post("/inbox/bulk/", rows | fields, follow=True)
+
+
+def all_done(action: str, done: int) -> str:
+    return str(ALL_DONE[action]) % {"done": done}
 
 
 def test_filters_keep_what_fits_and_say_so(cast: Cast, review: str, board: str, browser: SignIn) -> None:
@@ -42,7 +49,7 @@ def test_filters_keep_what_fits_and_say_so(cast: Cast, review: str, board: str, 
     }
     assert {asked: titles(adam, f"/inbox/?view=team&{asked}") for asked in wanted} == wanted
     html = adam.get("/inbox/?view=team&due=late&role=hr").content.decode()
-    assert "No task fits these filters" in html
+    assert value("empty", html) == "filters"
     assert 'href="?view=team&amp;due=late"' in html
 
 
@@ -67,10 +74,10 @@ def walk(client: Client, address: str) -> list[str]:
 def test_chosen_tasks_are_claimed_and_released_together(cast: Cast, review: str, browser: SignIn) -> None:
     tasks, ada = some_tasks(cast, 3), browser("ada")
     answer = chosen(ada, "claim", *tasks[:2])
-    assert "2 claimed." in answer.content.decode()
+    assert all_done("claim", 2) in toast("tasks.claim", answer)
     assert answer.redirect_chain[-1][0] == "/inbox/?view=available"
     assert len(titles(ada, "/inbox/")) == 2
-    assert "2 released." in chosen(ada, "release", *tasks[:2], view="mine").content.decode()
+    assert all_done("release", 2) in toast("tasks.release", chosen(ada, "release", *tasks[:2], view="mine"))
     assert titles(ada, "/inbox/") == []
 
 
@@ -81,7 +88,7 @@ def test_what_was_claimed_together_is_given_back_by_undo(cast: Cast, review: str
     assert undo
     answer = ada.post(unescape(undo[1]), follow=True)
     assert answer.redirect_chain == [("/inbox/?view=available", 302)]
-    assert "2 released." in answer.content.decode()
+    assert all_done("release", 2) in toast("tasks.release", answer)
     assert titles(ada, "/inbox/?view=available") == [task.title for task in tasks]
 
 
@@ -90,9 +97,8 @@ def test_what_could_not_be_done_says_why_row_by_row(cast: Cast, review: str, bro
     own = some_own(cast)
     answer = chosen(browser("ada"), "claim", *tasks, own)
     html = answer.content.decode()
-    assert "2 claimed, 1 not" in html
-    assert "Four eyes" in html
-    assert html.count("wf-row--result") == 3
+    assert (value("done", html), value("left", html)) == ("2", "1")
+    assert codes("result", html) == ["done", "done", "four_eyes"]
 
 
 def some_own(cast: Cast) -> Task:
@@ -102,15 +108,15 @@ def some_own(cast: Cast) -> Task:
 def test_chosen_tasks_are_given_to_somebody(cast: Cast, review: str, browser: SignIn) -> None:
     tasks = some_tasks(cast, 2)
     answer = chosen(browser("gwen"), "assign", *tasks, view="team", person="ada")
-    assert "2 given." in answer.content.decode()
+    assert all_done("assign", 2) in toast("tasks.assign", answer)
     assert set(Task.objects.values_list("assignee__username", flat=True)) == {"ada"}
 
 
 def test_nothing_chosen_and_nonsense_are_told_on_the_list(cast: Cast, review: str, browser: SignIn) -> None:
     task, gwen = some_tasks(cast, 1)[0], browser("gwen")
-    assert "Choose 1 to 200 tasks." in chosen(gwen, "claim").content.decode()
-    assert "Say to whom." in chosen(gwen, "assign", task).content.decode()
-    assert "Use one of" in chosen(gwen, "burn", task).content.decode()
+    assert toasts(chosen(gwen, "claim")) == ["length"]
+    assert toasts(chosen(gwen, "assign", task)) == ["required"]
+    assert toasts(chosen(gwen, "burn", task)) == ["invalid"]
     assert gwen.post("/inbox/bulk/", {"task": "x", "action": "claim"}).status_code == 302
     assert gwen.get("/inbox/bulk/").status_code == 405
 
@@ -118,7 +124,7 @@ def test_nothing_chosen_and_nonsense_are_told_on_the_list(cast: Cast, review: st
 def test_tasks_of_others_are_as_good_as_none(cast: Cast, review: str, browser: SignIn) -> None:
     task = some_tasks(cast, 1)[0]
     html = chosen(browser("sam"), "claim", task).content.decode()
-    assert "0 claimed, 1 not" in html
+    assert (value("done", html), value("left", html)) == ("0", "1")
     assert task.title not in html
 
 
@@ -126,12 +132,12 @@ def test_next_task_is_the_most_urgent_and_opens(cast: Cast, review: str, browser
     _calm, urgent = some_tasks(cast, 2)
     hurried(urgent, priority=3)
     ada = browser("ada")
-    assert "Take the next task" in ada.get("/inbox/?view=available").content.decode()
+    assert "next" in acts(ada.get("/inbox/?view=available"))
     opened = ada.post("/inbox/next/", follow=True)
     assert opened.redirect_chain == [(f"/inbox/tasks/{urgent.pk}/", 302)]
-    assert re.search(rf'data-toast>.*?action="/inbox/tasks/{urgent.pk}/release/"', opened.content.decode(), re.S)
+    assert f'action="/inbox/tasks/{urgent.pk}/release/"' in toast("task.claimed", opened)
     nothing = ada.post("/inbox/next/", {"template": "nothing-such"}, follow=True)
-    assert "Nothing is open to you right now." in nothing.content.decode()
+    assert toasts(nothing) == ["next.none"]
 
 
 def test_done_list_shows_the_answer(cast: Cast, review: str, browser: SignIn) -> None:
@@ -140,6 +146,7 @@ def test_done_list_shows_the_answer(cast: Cast, review: str, browser: SignIn) ->
     assert '<span class="wf-tag">Approve</span>' in browser("ada").get("/inbox/?view=done").content.decode()
 
 
+@pytest.mark.wording
 def test_started_list_says_what_each_case_waits_for(cast: Cast, review: str, browser: SignIn) -> None:
     task, _other = some_tasks(cast, 2)
     claim_task(actor=cast.actor("ada"), task_id=task.pk)

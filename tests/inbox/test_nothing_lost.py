@@ -5,15 +5,21 @@ from datetime import timedelta
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
+from engine.access.task_rules import WHO_CAN_MOVE_IT
 from engine.audit.chain import database_now
+from engine.errors import Conflict
 from engine.models import Task, TaskDraft
+from engine.presentation.narrative.relative_times import clock_words
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.people.accounts import grant_role
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.drafts import save_task_draft
 from engine.services.tasks.lifecycle import claim_task, release_task
+from tasks_inbox.messages import notice_of, over_words
 from tests.cast import Cast
+from tests.hooks import acts, notice, notices, part
 from tests.inbox.conftest import SignIn
 from tests.workflows import only_task, started
 
@@ -40,12 +46,21 @@ def test_lost_claim_names_the_winner_and_keeps_what_was_typed(cast: Cast, task: 
     answer = send(browser("ada"), task, **ANSWER)
     html = words(answer)
     assert answer.status_code == 409
-    assert "Gwen was faster" in html
-    assert "a few seconds before you. What you typed is kept below; nothing was sent." in html
-    assert "Fine with me" in html
-    for way_on in ("Take the next task", "Back to Available", "Add as a comment"):
-        assert way_on in html
-    assert "Gwen can release it, or somebody who may assign tasks can give it to another." in html
+    said = notice("claimed", html)
+    assert "Gwen" in said
+    assert 'data-sent="nothing"' in said
+    assert "Fine with me" in part("typed", html)
+    assert {"next", "to_available", "comment_typed"} <= acts(html)
+    assert WHO_CAN_MOVE_IT.said({"winner": "Gwen"}) in html
+
+
+def test_lost_claim_says_whether_it_was_a_matter_of_seconds() -> None:
+    def said(ago: timedelta) -> str:
+        at = timezone.now() - ago
+        text = notice_of(Conflict("", code="claimed", winner_name="Gwen", claimed_at=at)).text
+        return text.replace(clock_words(at), "")
+
+    assert said(timedelta(seconds=3)) != said(timedelta(hours=1))
 
 
 def test_task_withdrawn_while_open_says_who_ended_it_and_keeps_the_draft(
@@ -58,11 +73,12 @@ def test_task_withdrawn_while_open_says_who_ended_it_and_keeps_the_draft(
     client = browser("ada")
     answer = send(client, task, **ANSWER)
     assert answer.status_code == 409
-    assert "It is no longer needed: Gwen cancelled the request at" in words(answer)
-    assert "Fine with me" in words(answer)
+    assert over_words(Task.objects.get(pk=task.pk)) in notice("closed", answer)
+    assert "Gwen" in notice("closed", answer)
+    assert "Fine with me" in part("typed", answer)
     later = words(client.get(f"/inbox/tasks/{task.pk}/"))
-    assert "Your draft is kept above." in later
-    assert "half a thought" in later
+    assert notices(later) == ["over.cancelled"]
+    assert "half a thought" in part("typed", later)
 
 
 def test_answer_sent_twice_is_shown_not_sent(task: Task, browser: SignIn) -> None:
@@ -70,8 +86,8 @@ def test_answer_sent_twice_is_shown_not_sent(task: Task, browser: SignIn) -> Non
     assert send(client, task, **ANSWER).status_code == 302
     again = send(client, task, **ANSWER)
     assert again.status_code == 409
-    assert "Already sent at" in words(again)
-    assert "Here is what you answered." in words(again)
+    assert notices(again) == ["answered"]
+    assert "Fine with me" in part("answer", again)
     assert Task.objects.filter(instance_id=task.instance_id, step="review").count() == 1
 
 
@@ -85,9 +101,8 @@ def test_old_tab_does_not_overwrite_what_another_did_meanwhile(cast: Cast, task:
     answer = send(browser("ada"), task, seen=seen, **ANSWER)
     html = words(answer)
     assert answer.status_code == 409
-    assert "Gwen changed this at" in html
-    assert "Compare, then send again." in html
-    assert "Gwen looked at it" in html
+    assert "Gwen" in notice("changed", html)
+    assert "Gwen looked at it" in part("theirs", html)
     assert 'value="Fine with me"' in html
     now = TaskDraft.objects.get().saved_at.isoformat()
     assert send(browser("ada"), task, seen=now, **ANSWER).status_code == 302
@@ -105,10 +120,10 @@ def test_session_that_ended_keeps_the_answer_until_one_is_back(cast: Cast, task:
     client.logout()
     door = send(client, task, **sent)
     assert door["Location"] == f"/accounts/login/?next=/inbox/tasks/{task.pk}/"
-    assert "what you typed is kept" in words(client.get(door["Location"]))
+    assert notices(client.get(door["Location"])) == ["answer_kept"]
     client.force_login(cast.ada)
     html = words(client.get(f"/inbox/tasks/{task.pk}/"))
-    assert "What you typed before you were signed out is here again. Nothing was sent yet." in html
+    assert notices(html) == ["back_again"]
     assert 'value="Fine with me"' in html
     assert 'value="Fine with me"' not in words(client.get(f"/inbox/tasks/{task.pk}/"))
 
@@ -140,10 +155,11 @@ def test_case_is_cancelled_from_its_page_with_a_reason_and_by_level_four_only(
 ) -> None:
     address = f"/inbox/instances/{task.instance_id}/cancel/"
     assert browser("sam").post(address, {"reason": "x"}).status_code == 404
-    assert "Cancel the request" not in words(browser("uri").get(f"/inbox/instances/{task.instance_id}/"))
+    for name, offered in (("ada", True), ("uri", False)):
+        assert ("cancel" in acts(browser(name).get(f"/inbox/instances/{task.instance_id}/"))) is offered
     assert browser("uri").post(address, {"reason": "x"}).status_code == 403
     nothing = browser("ada").post(address, {"reason": " "})
-    assert (nothing.status_code, "Say why" in words(nothing)) == (400, True)
+    assert (nothing.status_code, notices(nothing)) == (400, ["invalid"])
     assert browser("ada").post(address, {"reason": "not needed"}).status_code == 302
     task.instance.refresh_from_db()
     assert task.instance.status == "cancelled"

@@ -7,6 +7,8 @@ from django.utils import timezone
 
 from engine.presentation.narrative.relative_times import due_words, moment_words, span_words
 
+pytestmark = pytest.mark.wording
+
 NOW = datetime(2026, 11, 16, 10, 0, tzinfo=UTC)
 
 

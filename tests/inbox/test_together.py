@@ -11,9 +11,10 @@ from engine.models import Task, TaskComment, TaskDraft
 from engine.services.tasks.drafts import save_task_draft
 from engine.services.tasks.lifecycle import claim_task
 from tests.cast import Cast
+from tests.hooks import acts, codes, errors, toast, toasts, value
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks, titles
-from tests.inbox.test_many import chosen
+from tests.inbox.test_many import all_done, chosen
 from tests.workflows import activated, only_task, started
 
 SIGN = """
@@ -56,20 +57,20 @@ def statuses(*tasks: Task) -> list[str]:
 
 def test_tasks_of_one_step_are_answered_by_one_press(cast: Cast, sign: str, browser: SignIn) -> None:
     tasks, ada = papers(cast, "deed", "will"), browser("ada")
-    assert "Complete together…" in ada.get("/inbox/?view=available").content.decode()
+    assert "together" in acts(ada.get("/inbox/?view=available"))
     html = ask(ada, *tasks).content.decode()
-    assert "Complete 2 tasks together" in html
+    assert (value("ready", html), value("left", html)) == ("2", "0")
     assert "Sign (2)" in html
     assert statuses(*tasks) == ["open", "open"], "looking does nothing"
     answer = chosen(ada, "complete", *tasks, outcome="sign", comment="Both read.")
-    assert "2 answered." in answer.content.decode()
-    assert "Undo" not in answer.content.decode()
+    assert all_done("complete", 2) in toast("tasks.complete", answer)
+    assert "undo" not in acts(answer)
     done = Task.objects.filter(pk__in=[task.pk for task in tasks])
     assert {(task.outcome, task.answer["pages"], task.comment) for task in done} == {("sign", 2, "Both read.")}
     assert TaskComment.objects.count() == 0
     again = chosen(ada, "complete", *tasks, outcome="refuse", comment="No.").content.decode()
-    assert "0 answered, 2 not" in again
-    assert again.count("Already sent at") == 2
+    assert (value("done", again), value("left", again)) == ("0", "2")
+    assert codes("result", again) == ["answered", "answered"]
 
 
 def test_each_keeps_its_own_rules(cast: Cast, sign: str, browser: SignIn) -> None:
@@ -80,13 +81,12 @@ def test_each_keeps_its_own_rules(cast: Cast, sign: str, browser: SignIn) -> Non
     Task.objects.filter(pk=taken.pk).update(status="claimed", assignee=cast.gwen)
     ada, all_of_them = browser("ada"), (fine, begun, taken, own, bare)
     before = ask(ada, *all_of_them).content.decode()
-    assert "Complete 1 task" in before
-    assert "4 are left as they are" in before
+    assert (value("ready", before), value("left", before)) == ("1", "4")
     html = chosen(ada, "complete", *all_of_them, outcome="sign").content.decode()
-    for words in ("Somebody began to answer it", "claimed this task", "Four eyes", "asks for an answer of its own"):
-        assert words in unescape(before), words
-        assert words in unescape(html), words
-    assert "1 answered, 4 not" in html
+    left = ["draft", "claimed", "four_eyes", "own_answer"]
+    assert codes("result", before) == left
+    assert codes("result", html) == ["done", *left]
+    assert (value("done", html), value("left", html)) == ("1", "4")
     assert statuses(*all_of_them) == ["completed", "open", "claimed", "open", "open"]
     assert TaskDraft.objects.get().values == {"pages": 9}
 
@@ -94,21 +94,21 @@ def test_each_keeps_its_own_rules(cast: Cast, sign: str, browser: SignIn) -> Non
 def test_steps_of_several_kinds_have_no_common_answer(cast: Cast, sign: str, review: str, browser: SignIn) -> None:
     paper, ada = papers(cast, "deed")[0], browser("ada")
     other = some_tasks(cast, 1)[0]
-    words = "Choose tasks of one kind"
-    assert words in chosen(ada, "complete", paper, other, outcome="sign").content.decode()
+    assert toasts(chosen(ada, "complete", paper, other, outcome="sign")) == ["mixed"]
     sent = {"task": [str(paper.pk), str(other.pk)], "back": "view=available"}
-    assert words in ada.post("/inbox/together/", sent, follow=True).content.decode()
+    assert toasts(ada.post("/inbox/together/", sent, follow=True)) == ["mixed"]
     assert statuses(paper, other) == ["open", "open"]
-    assert "asks for an answer of its own" in ask(ada, other).content.decode()
+    assert codes("result", ask(ada, other)) == ["own_answer"]
 
 
 def test_a_missing_comment_is_asked_for_with_everything_typed(cast: Cast, sign: str, browser: SignIn) -> None:
     tasks, ada = papers(cast, "deed", "will"), browser("ada")
     answer = chosen(ada, "complete", *tasks, outcome="refuse", comment=" ")
     assert answer.status_code == 400
-    assert "Write a comment: Refuse needs one." in answer.content.decode()
+    assert errors(answer) == ["comment_required"]
     assert str(tasks[1].pk) in answer.content.decode()
-    assert "2 answered." in chosen(ada, "complete", *tasks, outcome="refuse", comment="Torn.").content.decode()
+    told = chosen(ada, "complete", *tasks, outcome="refuse", comment="Torn.")
+    assert all_done("complete", 2) in toast("tasks.complete", told)
     assert statuses(*tasks) == ["completed", "completed"]
 
 
@@ -117,10 +117,11 @@ def test_nonsense_and_strangers_get_nowhere(cast: Cast, sign: str, browser: Sign
     for name in ("sam", "uri"):
         stranger = browser(name)
         assert "Sign deed" not in ask(stranger, paper).content.decode()
-        assert "0 answered, 1 not" in chosen(stranger, "complete", paper, outcome="sign").content.decode()
+        told = chosen(stranger, "complete", paper, outcome="sign")
+        assert (value("done", told), value("left", told)) == ("0", "1")
     ada = browser("ada")
-    assert "Choose one of: sign, refuse." in chosen(ada, "complete", paper, outcome="burn").content.decode()
-    assert "None of them can be completed together" in ask(ada).content.decode()
+    assert codes("result", chosen(ada, "complete", paper, outcome="burn")) == ["invalid"]
+    assert (value("ready", ask(ada)), value("left", ask(ada))) == ("0", "0")
     assert ada.get("/inbox/together/").status_code == 405
     assert Client().post("/inbox/together/", {"task": str(paper.pk)})["Location"].startswith("/accounts/login/")
     assert statuses(paper) == ["open"]
@@ -137,7 +138,7 @@ def test_what_was_released_together_returns_to_who_held_it(cast: Cast, review: s
     for task in tasks:
         claim_task(actor=cast.actor("ada"), task_id=task.pk)
     gone = chosen(ada, "release", *tasks, view="mine").content.decode()
-    assert "2 given back." in undone(ada, gone).content.decode()
+    assert all_done("give_back", 2) in toast("tasks.give_back", undone(ada, gone))
     assert statuses(*tasks) == ["claimed", "claimed"]
     gone = chosen(browser("gwen"), "release", *tasks, view="team").content.decode()
     undone(browser("gwen"), gone)

@@ -94,7 +94,7 @@ class ChangePassword(views.PasswordChangeView):
     success_url = reverse_lazy("inbox:mine")
 
     def form_valid(self, form: Any) -> HttpResponse:
-        messages.success(self.request, _("Password changed."))
+        messages.success(self.request, _("Password changed."), extra_tags="password.changed")
         answer = super().form_valid(form)
         note_password(self.request, form, "change_password")
         return answer
@@ -143,7 +143,9 @@ class SetPassword(views.PasswordResetConfirmView):
     form_class: type[forms.SavesPassword] = forms.SetPasswordForm
     success_url = reverse_lazy("accounts:login")
     said = gettext_lazy("Password changed. Sign in with it.")
+    said_code = "password.chosen"
     extra_context = {
+        "page_name": "password_reset_confirm",
         "heading": gettext_lazy("Choose a new password"),
         "button": gettext_lazy("Change password"),
         "too_old": gettext_lazy("This link was used already or is too old. Ask for a new one."),
@@ -151,7 +153,7 @@ class SetPassword(views.PasswordResetConfirmView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         tenancy.asked_by(form.user.tenant_id)
-        messages.success(self.request, str(self.said))
+        messages.success(self.request, str(self.said), extra_tags=self.said_code)
         answer = super().form_valid(form)
         note_password(self.request, form, "reset_password")
         return answer
@@ -169,7 +171,9 @@ class AcceptInvitation(SetPassword):
     form_class = forms.FirstPasswordForm
     success_url = reverse_lazy("inbox:mine")
     said = gettext_lazy("Welcome. Your account is ready.")
+    said_code = "account.ready"
     extra_context = {
+        "page_name": "invitation",
         "heading": gettext_lazy("Welcome: choose your password"),
         "button": gettext_lazy("Start"),
         "too_old": gettext_lazy("This invitation was used already or is too old. Ask who invited you for a new one."),
@@ -208,5 +212,5 @@ class Settings(LoginRequiredMixin, UpdateView):  # type: ignore[type-arg]
         return self.request.user
 
     def form_valid(self, form: Any) -> HttpResponse:
-        messages.success(self.request, _("Settings saved."))
+        messages.success(self.request, _("Settings saved."), extra_tags="settings.saved")
         return super().form_valid(form)

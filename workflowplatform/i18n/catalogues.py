@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.utils.translation.template import templatize
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LOCALE = ROOT / "locale"
 PAGES = ("templates",)
 LEFT_OUT = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.forms.utils import ErrorList
 from django.utils.translation import gettext as _
 
 from engine.presentation.forms.conditions import Conditions, words_of
@@ -38,7 +39,7 @@ class Block:
     optional: bool = False
     fact: Fact | None = None
     """The value that stays as it is, where it is only read."""
-    errors: tuple[str, ...] = ()
+    errors: ErrorList | tuple[()] = ()
     when: str = ""
     """The conditions under which it is asked for, for the page's script."""
     only_if: str = ""
@@ -63,7 +64,7 @@ class Drawing:
 
     form: forms.Form
     blanks: forms.Form
-    errors: Mapping[str, list[str]]
+    errors: Mapping[str, list[forms.ValidationError]]
     off: frozenset[str]
 
     def blocks(self, nodes: tuple[Node, ...], above: str = "f") -> tuple[Block, ...]:
@@ -78,7 +79,7 @@ class Drawing:
             "name": node.name,
             "hint": part.hint,
             "optional": not part.required,
-            "errors": tuple(self.errors.get(node.name, ())),
+            "errors": ErrorList(self.errors.get(node.name, ())),
             "when": json.dumps([_told(part.when, above)]) if part.when else "",
             "only_if": self._only_if(part, schemas),
             "off": node.name in self.off,

@@ -30,7 +30,7 @@ def read_date(text: str) -> Json:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError as error:
-        raise forms.ValidationError(_("Write a date as year-month-day, such as 2026-11-30.")) from error
+        raise forms.ValidationError(_("Write a date as year-month-day, such as 2026-11-30."), code="date") from error
 
 
 def read_time(text: str) -> Json:
@@ -38,7 +38,7 @@ def read_time(text: str) -> Json:
     try:
         return time.fromisoformat(text).isoformat()
     except ValueError as error:
-        raise forms.ValidationError(_("Write a time as hours:minutes, such as 14:30.")) from error
+        raise forms.ValidationError(_("Write a time as hours:minutes, such as 14:30."), code="time") from error
 
 
 def read_moment(text: str) -> Json:
@@ -48,7 +48,7 @@ def read_moment(text: str) -> Json:
     except ValueError:
         found = None
     if found is None:
-        raise forms.ValidationError(_("Write date and time, such as 2026-11-30 14:30."))
+        raise forms.ValidationError(_("Write date and time, such as 2026-11-30 14:30."), code="moment")
     aware = found if timezone.is_aware(found) else timezone.make_aware(found)
     return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
 

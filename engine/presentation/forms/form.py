@@ -56,7 +56,7 @@ class SchemaForm(forms.Form):
         super().__init__(data)
         self.schema, self.prefill = schema, dict(prefill or {})
         self.blanks = forms.Form()
-        self.frame_errors: dict[str, list[str]] = {}
+        self.frame_errors: dict[str, list[forms.ValidationError]] = {}
         parts = layout_of(schema) if self.keeps_files else without_files(layout_of(schema))
         self.nodes = Growing(data).nodes(parts, "f", Begun(self.prefill, draft))
         for node in self._all():
@@ -203,15 +203,17 @@ class SchemaForm(forms.Form):
         for error in errors:
             path = read_path(error.path)
             path = path[1:] if within and path[:1] == (within,) else path
-            self._take_error(self._nearest(path), path, said_of(error))
+            self._take_error(self._nearest(path), path, error)
 
-    def _take_error(self, node: Node | None, path: Path, message: str) -> None:
+    def _take_error(self, node: Node | None, path: Path, error: FieldError) -> None:
+        message = said_of(error)
         if node is not None and node.is_asked:
-            self.add_error(node.name, message)
+            self.add_error(node.name, forms.ValidationError(message, code=error.code))
         elif node is not None and (node.nodes or node.rows or node.blank):
-            self.frame_errors.setdefault(node.name, []).append(message)
+            self.frame_errors.setdefault(node.name, []).append(forms.ValidationError(message, code=error.code))
         else:
-            self.add_error(None, f"{label_of(path[-1])}: {message}" if path else message)
+            words = f"{label_of(path[-1])}: {message}" if path else message
+            self.add_error(None, forms.ValidationError(words, code=error.code))
 
     def _nearest(self, path: Path) -> Node | None:
         """Find the field that an error's path leads to, or the frame around the place."""
@@ -354,15 +356,15 @@ class TaskForm(SchemaForm):
         """Put errors at their fields; those about files and the checklist say by themselves what they mean."""
         for error in errors:
             if read_path(error.path)[:1] in BESIDE_THE_FIELDS:
-                self.add_error(None, said_of(error))
+                self.add_error(None, forms.ValidationError(said_of(error), code=error.code))
             else:
                 super().take_errors([error], within)
 
-    def _take_error(self, node: Node | None, path: Path, message: str) -> None:
+    def _take_error(self, node: Node | None, path: Path, error: FieldError) -> None:
         if node is None and path == (COMMENT,) and COMMENT in self.fields:
-            self.add_error(COMMENT, message)
+            self.add_error(COMMENT, forms.ValidationError(said_of(error), code=error.code))
         else:
-            super()._take_error(node, path, message)
+            super()._take_error(node, path, error)
 
     def wrong_places(self) -> list[Wrong]:
         """List what needs attention, the comment last."""

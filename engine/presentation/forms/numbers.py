@@ -37,7 +37,9 @@ def read_number(text: str) -> Json:
     found = _pattern(*signs()).fullmatch(text) if len(text) <= LONGEST_NUMBER else None
     whole, rest = (found["whole"], found["rest"]) if found else (None, None)
     if found is None or not (whole or rest):
-        raise forms.ValidationError(_("Enter a number, such as %(example)s.") % {"example": amount_text(EXAMPLE)})
+        raise forms.ValidationError(
+            _("Enter a number, such as %(example)s.") % {"example": amount_text(EXAMPLE)}, code="number"
+        )
     digits = re.sub(r"\D", "", whole or "0")
     if rest is None:
         return int(found["sign"] + digits)
@@ -51,7 +53,7 @@ def read_whole(text: str) -> Json:
     except forms.ValidationError:
         found = None
     if not isinstance(found, int):
-        raise forms.ValidationError(_("Write a whole number, such as 12."))
+        raise forms.ValidationError(_("Write a whole number, such as 12."), code="whole_number")
     return found
 
 

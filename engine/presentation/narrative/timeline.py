@@ -37,6 +37,8 @@ class Entry:
     diffs: tuple[Diff, ...] = ()
     tone: str = ""
     icon: str = "player-play"
+    act: str = ""
+    """What was done, as the audit names it."""
 
 
 def of_instance(
@@ -85,6 +87,7 @@ def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool
         diffs=_diffs(row),
         tone=saying.tone,
         icon=saying.icon,
+        act=row.action,
     )
 
 
@@ -218,6 +221,7 @@ def _event_entry(event: TaskEvent, task: Task) -> Entry:
         diffs=_event_diffs(event, task),
         tone=saying.tone,
         icon=saying.icon,
+        act=event.kind,
     )
 
 
