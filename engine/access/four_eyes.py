@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import BooleanField, F, Func, JSONField, Q, Value
 
+from engine.db.advisory_locks import lock_name, take_locks
 from engine.models import RuntimeState, Task
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Kind, User
@@ -111,12 +112,7 @@ def people_outside(task: Task) -> Q:
 
 def hold_turn(actor: Actor) -> None:
     """Let one person's acts in a case and in its children come one after the other: each must see the one before."""
-    turns = [f"four_eyes|{name}" for name in sorted(actor.eyes)]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(turn, 0)) FROM (SELECT unnest(%s::text[]) AS turn) turns",
-            [turns],
-        )
+    take_locks(*(lock_name("four_eyes", name) for name in actor.eyes))
 
 
 def members_of(tenant_id: UUID, roles: Iterable[str], level: int) -> set[str]:

@@ -20,7 +20,7 @@ import structlog
 from django.conf import settings
 from django.db.models import F, QuerySet
 
-from engine.audit.chain import Act, database_now, record
+from engine.audit.chain import database_now
 from engine.db.transactions import in_one_transaction
 from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Malformed
 from engine.dispatch.worker_board import Board
@@ -29,11 +29,9 @@ from engine.kernel.signals import SignalType
 from engine.kernel.snapshot import UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_dead
-from engine.models import DeadLetter, Instance, RuntimeState, Signal, TemplateVersion
+from engine.models import DeadLetter, Instance, Signal, TemplateVersion
 from engine.runtime import coordinator
-from engine.runtime.projection import NEVER
-from engine.runtime.throttles import look_after
-from workflowplatform.accounts.actor import engine_actor
+from engine.runtime.moves import raise_incident
 
 log = structlog.get_logger(__name__)
 
@@ -165,14 +163,7 @@ def bury(signal: Signal, error: Exception) -> None:
         "attempt": 1,
         "cause": None,
     }
-    Instance.objects.filter(pk=instance.pk).update(status=InstanceStatus.INCIDENT, error=problem, updated_at=now)
-    RuntimeState.objects.filter(pk=instance.pk).update(
-        runtime_status=InstanceStatus.INCIDENT, last_error_code="dead_letter", last_error_json=problem, updated_at=now
-    )
-    others = Signal.objects.filter(instance_id=instance.pk, held_due_at__isnull=True)
-    others.exclude(type=SignalType.PARENT_ENDED).update(held_due_at=F("due_at"), due_at=NEVER)
-    record(instance, Act("raise_incident", new={"message": reason}), actor=engine_actor(instance.tenant_id))
-    look_after(instance.tenant_id, instance.pk)
+    raise_incident(instance, problem)
 
 
 def _names(signal: Signal) -> dict[str, str]:

@@ -14,14 +14,13 @@ from django.db.models import QuerySet
 
 from engine.audit.chain import Act, database_now, record
 from engine.db.outbox import announce_on_commit
-from engine.kernel.signals import SignalType
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
 from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
+from engine.runtime.moves import admit
 from engine.runtime.projection import Loaded
-from engine.runtime.signal_routing import queue_signal
 from engine.runtime.unique_references import hold_reference
-from workflowplatform.accounts.actor import Actor, engine_actor
+from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Tenant
 
 ADMITTED = frozenset(InstanceStatus) - TERMINAL_INSTANCE - {InstanceStatus.QUEUED}
@@ -91,7 +90,7 @@ def admit_next(tenant_id: UUID, template_id: UUID, now: datetime) -> int:
     while admitted < ADMITTED_AT_ONCE and (first := _first(line)) is not None:
         limits = hold_limits(tenant_id, first.template_id)
         if limits.has_room:
-            _admit(first, now)
+            admit(first, now)
             admitted += 1
         elif limits.tenant is None or limits.tenant > 0:
             line = line.exclude(template_id=first.template_id)
@@ -122,12 +121,6 @@ def _first(line: QuerySet[Instance]) -> Instance | None:
     """Lock the first in line. One that somebody has in hand, mostly to end it, is waited for only where nobody else waits."""
     free = line.select_for_update(no_key=True, skip_locked=True).first()
     return free or line.select_for_update(no_key=True).first()
-
-
-def _admit(instance: Instance, now: datetime) -> None:
-    record(instance, Act("admit_workflow", old=instance.status, new="running"), actor=engine_actor(instance.tenant_id))
-    Instance.objects.filter(pk=instance.pk).update(status=InstanceStatus.RUNNING, updated_at=now)
-    queue_signal(instance.tenant_id, instance.pk, SignalType.INTERNAL_CONTINUE, now)
 
 
 def queue_newborn(born: Loaded, *, actor: Actor) -> Instance:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from engine.db.advisory_locks import lock_name, take_locks
 from engine.kernel.effects import Emit, Wait, WaitKind
 from engine.kernel.signals import SignalType
 from engine.kernel.timing.periods import parse_period
@@ -47,12 +48,7 @@ class Routed:
 
 def hold_addresses(addresses: Iterable[Address]) -> None:
     """Take the locks of these addresses until the transaction ends, in one order."""
-    texts = sorted({f"{address.tenant_id}\n{address.name}\n{address.key}" for address in addresses})
-    if not texts:
-        return
-    with connection.cursor() as cursor:
-        for text in texts:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [text])
+    take_locks(*(lock_name(address.tenant_id, address.name, address.key) for address in addresses))
 
 
 def route(

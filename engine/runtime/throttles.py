@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db import connection
 
 from engine.audit.chain import database_now
+from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.outbox import announce_on_commit
 from engine.kernel.machine.throttle_slots import places_of
 from engine.kernel.signals import SignalType
@@ -25,7 +26,6 @@ from engine.runtime.signal_routing import queue_signal
 
 Key = tuple[UUID, str]
 
-LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 RUNNING = """
 SELECT count(*) FROM wf_places p JOIN wf_instances i ON i.id = p.instance_id
 WHERE p.tenant_id = %(tenant)s AND p.key = %(key)s AND p.let_in_at IS NOT NULL AND i.status <> ALL(%(still)s)
@@ -83,8 +83,8 @@ def _let_in(keys: Iterable[Key], now: datetime) -> int:
 
 def _let_in_under(key: Key, now: datetime) -> int:
     names: dict[str, Any] = {"tenant": key[0], "key": key[1], "still": sorted(STANDING_STILL), "many": LOOKED_AT}
+    take_locks(lock_name(key[0], "throttle", key[1]))
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [f"{key[0]}\nthrottle\n{key[1]}"])
         cursor.execute(RUNNING, names)
         running, let_in = cursor.fetchone()[0], 0
         while True:

@@ -7,15 +7,13 @@ program, the clock, an event or another instance. An instance that is over, or t
 
 from uuid import UUID
 
-from django.db import connection
 from django.utils.translation import gettext as _
 
+from engine.db.advisory_locks import lock_name, take_locks
 from engine.errors import Conflict
 from engine.models import HeldReference
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Loaded
-
-LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 def is_unique(version_id: UUID) -> bool:
@@ -30,8 +28,7 @@ def in_use(reference: str, holder: UUID) -> str:
 
 def holder_of(template_id: UUID, reference: str) -> UUID | None:
     """Return the live instance that has a reference, once nobody else is about to take it."""
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK, [f"{template_id}\nreference\n{reference}"])
+    take_locks(lock_name(template_id, "reference", reference))
     held = HeldReference.objects.select_related("instance").filter(template_id=template_id, reference=reference).first()
     if held is None or held.instance.is_over or held.instance.reference != reference:
         return None

@@ -255,7 +255,7 @@ def test_the_audit_names_nothing_of_another_tenant(
     shown = shown.partition("#signed")[0]  # a signature may hold any letters
     assert "odd_act" in shown
     for word in ("ada", "Expense approval", "EXP-1200"):
-        assert word not in shown
+        assert not re.search(rf"\b{word}\b", shown)  # hashes and ids may hold any letters
 
 
 @pytest.mark.security("admin side doors tell nothing")

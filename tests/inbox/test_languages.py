@@ -157,8 +157,9 @@ TOLD_IN_THE_INBOX = (
     *(
         f"engine/services/{name}.py"
         for name in (
-            "answers", "assigning", "attachments", "bulk", "checklists", "comments", "drafts", "instances", "pausing",
-            "saved_filters", "tasks", "together",
+            "instances/lifecycle", "tasks/answer_checks", "tasks/assignment", "tasks/attachments", "tasks/bulk",
+            "tasks/bulk_complete", "tasks/checklists", "tasks/comments", "tasks/drafts", "tasks/lifecycle",
+            "tasks/saved_filters", "tasks/suspension",
         )
     ),
 )  # fmt: skip

@@ -29,7 +29,7 @@ def test_words_are_passed_on_and_counts_close_the_output() -> None:
     done = bin_test("tests/platform/test_addresses_and_keys.py", "-k", "socket_url")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
-    assert re.search(r"^── house: 1 passed.* in [\d.]+ s$", done.stdout, re.MULTILINE)
+    assert re.search(r"^── platform: 1 passed.* in [\d.]+ s$", done.stdout, re.MULTILINE)
     assert "── static" not in done.stdout
 
 

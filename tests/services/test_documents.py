@@ -112,7 +112,7 @@ PAGES_ONLY = {"people.py", "bulk_acts.py", "together.py"}
 
 def test_every_code_of_a_refusal_is_described() -> None:
     text = (ROOT / "docs/rest.md").read_text()
-    sources = [*(ROOT / "engine/access").glob("*.py"), *(ROOT / "engine/services").glob("*.py")]
+    sources = [*(ROOT / "engine/access").glob("*.py"), *(ROOT / "engine/services").rglob("*.py")]
     raised = {
         code
         for path in sources

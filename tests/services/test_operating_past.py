@@ -208,52 +208,56 @@ def test_many_at_once_in_the_background_are_refused_one_by_one(house: Cast) -> N
 # Every act
 
 GUARDED: Mapping[str, str] = {
-    "operations.retry_step": "refuse_passing, refuse_barred",
-    "operations.skip_step": "refuse_passing, refuse_barred",
+    "repair.retry_step": "refuse_passing, refuse_barred",
+    "repair.skip_step": "refuse_passing, refuse_barred",
     "signals.send_signal": "refuse_barred",
-    "instances.cancel_instance": "refuse_ending",
+    "lifecycle.cancel_instance": "refuse_ending",
     "signals.send_keyed_signal": "by=actor.sender",
 }
 """Acts on a case that may end a task in it, and what keeps whom four eyes bar from doing so; their bodies are looked at."""
 HARMLESS: Mapping[str, str] = {
-    "operations.suspend_instance": "nothing happens meanwhile, and timers keep their time",
-    "operations.resume_instance": "what fell due meanwhile would have happened anyway",
-    "operations.replay_dead_letter": "the same signal once more, with the same sender",
-    "operations.discard_dead_letter": "the case stays an incident, and to go on takes a skip or a retry",
-    "operations.letter_of": "reads",
-    "operations.list_dead_letters": "reads",
-    "operations.incidents_by_cause": "reads",
-    "pausing.suspend_task": "the task stays, and so do its timers",
-    "pausing.resume_task": "the task stays",
-    "pausing.snooze_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
-    "pausing.skip_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
-    "instances.start_instance": "another case, in which everything is decided anew",
-    "instances.queue_start": "another case, in which everything is decided anew",
-    "instances.next_tasks": "reads",
-    "instances.tasks_after": "reads",
-    "bulk_acts.begin_bulk_act": "each row goes through one of the acts above, in the name of who began it",
-    "bulk_acts.preview_bulk_act": "reads",
-    "bulk_acts.stop_bulk_act": "ends what is left of it",
-    "retention.keep_instance": "keeps its rows longer",
-    "assigning.assign_task": "nobody gets a task that bars them, tests/inbox/test_four_eyes_ways.py",
-    "assigning.take_next_task": "offers nothing that bars them, tests/inbox/test_four_eyes_ways.py",
+    "repair.suspend_instance": "nothing happens meanwhile, and timers keep their time",
+    "repair.resume_instance": "what fell due meanwhile would have happened anyway",
+    "repair.replay_dead_letter": "the same signal once more, with the same sender",
+    "repair.discard_dead_letter": "the case stays an incident, and to go on takes a skip or a retry",
+    "repair.letter_of": "reads",
+    "repair.list_dead_letters": "reads",
+    "repair.incidents_by_cause": "reads",
+    "suspension.suspend_task": "the task stays, and so do its timers",
+    "suspension.resume_task": "the task stays",
+    "suspension.snooze_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
+    "suspension.skip_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
+    "lifecycle.start_instance": "another case, in which everything is decided anew",
+    "lifecycle.queue_start": "another case, in which everything is decided anew",
+    "lifecycle.next_tasks": "reads",
+    "lifecycle.tasks_after": "reads",
+    "bulk_operations.begin_bulk_act": "each row goes through one of the acts above, in the name of who began it",
+    "bulk_operations.preview_bulk_act": "reads",
+    "bulk_operations.stop_bulk_act": "ends what is left of it",
+    "purge.keep_instance": "keeps its rows longer",
+    "assignment.assign_task": "nobody gets a task that bars them, tests/inbox/test_four_eyes_ways.py",
+    "assignment.take_next_task": "offers nothing that bars them, tests/inbox/test_four_eyes_ways.py",
 }
-ACTING = ("operations", "signals", "pausing", "instances", "bulk_acts", "assigning")
+ACTING = (
+    "instances.repair", "instances.signals", "tasks.suspension", "instances.lifecycle", "instances.bulk_operations",
+    "tasks.assignment",
+)  # fmt: skip
 """Where acts on cases live. Modules with other acts on an instance are found by their arguments."""
 
 
 def acts_on_cases() -> dict[str, Callable[..., Any]]:
     """Find every service that takes an actor, and is an act on a case by where it lives or by what it takes."""
     found: dict[str, Callable[..., Any]] = {}
-    for module in pkgutil.iter_modules(services.__path__):
-        here = importlib.import_module(f"engine.services.{module.name}")
+    for module in pkgutil.walk_packages(services.__path__, "engine.services."):
+        here = importlib.import_module(module.name)
+        place = module.name.removeprefix("engine.services.")
         for name, one in vars(here).items():
             if name.startswith("_") or not inspect.isfunction(one) or one.__module__ != here.__name__:
                 continue
             taken = inspect.signature(one).parameters
             operates = "instance_id" in taken and "reason" in taken
-            if "actor" in taken and (module.name in ACTING or operates):
-                found[f"{module.name}.{name}"] = one
+            if "actor" in taken and (place in ACTING or operates):
+                found[f"{place.rpartition('.')[2]}.{name}"] = one
     return found
 
 

@@ -61,4 +61,4 @@ def compared(theirs: str, yours: str) -> list[ComparedLine]:
     """Set what another author saved against what was typed: the lines that differ, and a few around them."""
     whose = {"-": "theirs", "+": "yours", " ": "both"}
     found = difflib.unified_diff(theirs.splitlines(), yours.splitlines(), lineterm="", n=AROUND)
-    return [ComparedLine(whose[line[0]], line[1:]) for line in found if line[:3] not in ("---", "+++", " ")]
+    return [ComparedLine(whose[line[0]], line[1:]) for line in found if line[:3] not in ("---", "+++", "@@ ")]

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from engine import access
 from engine.audit.chain import Act, database_now, record
+from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
@@ -117,8 +118,7 @@ def _start(actor: Actor, version: TemplateVersion, given: EventStart, *, at_once
 
 def _hold(tenant_id: UUID, external_id: str) -> None:
     """Let two arrivals of one event wait for each other."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{tenant_id}\nevent\n{external_id}"])
+    take_locks(lock_name(tenant_id, "event", external_id))
 
 
 def within_payload(errors: Sequence[FieldError]) -> tuple[FieldError, ...]:

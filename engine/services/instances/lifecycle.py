@@ -9,14 +9,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine import access
-from engine.audit.chain import Act, database_now, record
+from engine.audit.chain import database_now
 from engine.db.hydration import fill, link, make_written, read_along
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.signals import CancelCase
-from engine.kernel.transitions import InstanceStatus, Result
-from engine.models import Instance, RuntimeState, Task, TemplateVersion, Wait
+from engine.kernel.transitions import InstanceStatus
+from engine.models import Instance, Task, TemplateVersion, Wait
 from engine.models.status_labels import status_word
 from engine.runtime import coordinator
 from engine.runtime.concurrency_limits import admit_waiting, has_place, is_limited, queue_newborn, refuses_at_limit
@@ -24,6 +24,7 @@ from engine.runtime.coordinator import Advanced
 from engine.runtime.cross_instance import new_instance
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.locked_reads import version_to_start
+from engine.runtime.moves import cancel_queued
 from engine.runtime.projection import NEVER, Delivery
 from engine.services.instances.four_eyes_guard import refuse_ending
 from workflowplatform.accounts.actor import Actor
@@ -149,19 +150,10 @@ def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance
         message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
         raise Conflict(message, code="status", status=instance.status)
     if instance.status == InstanceStatus.QUEUED:
-        return _cancel_queued(actor, instance, reason)
+        cancel_queued(instance, actor=actor, reason=reason)
+        return instance_now(instance.pk)
     if instance.parent_token is not None:  # somebody goes on without it
         refuse_ending(actor, [instance.pk])
     delivery = Delivery(CancelCase(reason=reason), None, uuid7(), actor, queued=False)
     coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
-    return instance_now(instance.pk)
-
-
-def _cancel_queued(actor: Actor, instance: Instance, reason: str) -> Instance:
-    """End an instance that never ran."""
-    now = database_now()
-    record(instance, Act("cancel_workflow", cause=reason, old=instance.status), actor=actor)
-    ended = {"status": InstanceStatus.CANCELLED, "result": Result.CANCELLED, "ended_at": now, "updated_at": now}
-    Instance.objects.filter(pk=instance.pk).update(**ended)
-    RuntimeState.objects.filter(pk=instance.pk).update(runtime_status=InstanceStatus.CANCELLED, completed_at=now)
     return instance_now(instance.pk)

@@ -11,23 +11,21 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import F, Min, QuerySet
+from django.db.models import Min, QuerySet
 from django.db.models.fields.json import KT
 
 from engine import access
 from engine.audit.chain import Act, database_now, record
-from engine.db.outbox import announce_on_commit
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.machine.edited_input import can_be_edited
-from engine.kernel.signals import Event, SignalType, StepRetried, StepSkipped
+from engine.kernel.signals import Event, StepRetried, StepSkipped
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
-from engine.models import Audit, DeadLetter, Instance, RuntimeState, Signal, SignalReceipt, StepRun
-from engine.runtime import coordinator
+from engine.models import Audit, DeadLetter, Instance, Signal, SignalReceipt, StepRun
+from engine.runtime import coordinator, moves
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import NEVER, Delivery
-from engine.runtime.throttles import look_after
 from engine.services.instances.four_eyes_guard import barred_inside, refuse_barred, refuse_passing
 from engine.services.instances.lifecycle import instance_now
 from workflowplatform.accounts.actor import Actor
@@ -55,9 +53,7 @@ def suspend_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> In
     """Let nothing happen to an instance until it is resumed; its timers keep their time."""
     instance = _claimed(actor, instance_id)
     _require_status(instance, (InstanceStatus.RUNNING, InstanceStatus.INCIDENT), "suspended")
-    _move(actor, instance, InstanceStatus.SUSPENDED, "suspend_workflow", reason)
-    held = Signal.objects.filter(instance=instance, held_due_at__isnull=True)
-    held.exclude(type=SignalType.PARENT_ENDED).update(held_due_at=F("due_at"), due_at=NEVER)
+    moves.suspend(instance, actor=actor, reason=reason)
     return instance_now(instance.pk)
 
 
@@ -66,28 +62,8 @@ def resume_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> Ins
     """Let a suspended instance go on; what fell due meanwhile is delivered now. One with an error is an incident again."""
     instance = _claimed(actor, instance_id)
     _require_status(instance, (InstanceStatus.SUSPENDED,), "resumed")
-    status = InstanceStatus.INCIDENT if instance.error else InstanceStatus.RUNNING
-    _move(actor, instance, status, "resume_workflow", reason)
-    if status is InstanceStatus.RUNNING:
-        _free_signals(instance)
+    moves.resume(instance, actor=actor, reason=reason)
     return instance_now(instance.pk)
-
-
-def _move(actor: Actor, instance: Instance, status: InstanceStatus, action: str, reason: str) -> None:
-    now = database_now()
-    record(instance, Act(action, cause=reason, old=instance.status, new=status), actor=actor)
-    Instance.objects.filter(pk=instance.pk).update(status=status, updated_at=now)
-    RuntimeState.objects.filter(pk=instance.pk).update(
-        runtime_status=status, updated_at=now, state_version=F("state_version") + 1
-    )
-    look_after(instance.tenant_id, instance.pk)
-
-
-def _free_signals(instance: Instance) -> None:
-    freed = Signal.objects.filter(instance=instance, held_due_at__isnull=False)
-    freed.update(due_at=F("held_due_at"), held_due_at=None)
-    dues = Signal.objects.filter(instance=instance).values_list("due_at", flat=True)
-    announce_on_commit(list(dues), database_now())
 
 
 @in_one_transaction
@@ -201,14 +177,11 @@ def replay_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> In
 
 
 def _go_on_after_replay(actor: Actor, instance: Instance) -> None:
-    """Let an instance go on that stood still for its dead letters alone, once none is left; a suspended one when resumed."""
+    """Let an instance go on that stopped for its dead letters alone, once none is left; a suspended one when resumed."""
     if instance.status == InstanceStatus.RUNNING:
-        _free_signals(instance)
+        moves.release_signals(instance)
     elif _is_letters_incident(instance) and not DeadLetter.objects.filter(instance=instance).exists():
-        Instance.objects.filter(pk=instance.pk).update(error=None)
-        if instance.status == InstanceStatus.INCIDENT:
-            _move(actor, instance, InstanceStatus.RUNNING, "resume_workflow", "its dead letter was replayed")
-            _free_signals(instance)
+        moves.resolve_incident(instance, actor=actor, reason="its dead letter was replayed")
 
 
 def _was_replayed(instance: Instance) -> bool:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_noop
 from engine import access
 from engine.access.four_eyes import INSIDE, hold_turn
 from engine.audit.chain import Act, Chain, append, database_now, record
+from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.forms import FieldError, check_values
@@ -190,9 +191,7 @@ def _refuse_over_limit(actor: Actor, task: Task) -> None:
     if most is None:
         return
     template_id = task.instance.template_id
-    with connection.cursor() as cursor:
-        key = f"wip|{actor.person_id}|{template_id}|{task.step}"
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+    take_locks(lock_name("wip", actor.person_id, template_id, task.step))
     held = Task.objects.filter(status=TaskStatus.CLAIMED, assignee_id=actor.person_id, step=task.step)
     number = held.filter(version__template_id=template_id).count()
     if number >= most:

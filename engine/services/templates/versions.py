@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
 
 from engine import access
 from engine.audit.chain import Act, record
+from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, Unprocessable
 from engine.extensions.decorators import registered_decorators
@@ -252,8 +253,8 @@ def activate_versions(*, actor: Actor, chosen: Sequence[tuple[str, int]]) -> lis
     _take_turn(actor)
     versions = [access.version_to_author(actor, name, number) for name, number in sorted(chosen)]
     for version in versions:
-        _require_move(version, VersionStatus.ACTIVE)
-    _freeze(actor, [version for version in versions if version.status == VersionStatus.DRAFT])
+        _require_draft_to_activate(version)
+    _freeze(actor, versions)
     in_force = {version.template.name: _put_in_force(actor, version) for version in versions}
     return [in_force[name] for name, _ in chosen]
 
@@ -265,8 +266,7 @@ def _refuse_twins(names: list[str]) -> None:
 
 
 def _put_in_force(actor: Actor, version: TemplateVersion) -> TemplateVersion:
-    if version.status == VersionStatus.DRAFT:
-        _retire_others(actor, version)
+    _retire_others(actor, version)
     old = version.status
     version.status = VersionStatus.ACTIVE
     version.activated_at = timezone.now()
@@ -375,8 +375,7 @@ def archive_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
 
 def _take_turn(actor: Actor) -> None:
     """Let a tenant's activations and archivings follow one another: each looks at what the others put in force."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{actor.tenant_id}\nauthoring"])
+    take_locks(lock_name(actor.tenant_id, "authoring"))
 
 
 def _refuse_used(version: TemplateVersion) -> None:
@@ -416,6 +415,14 @@ PAST_WORDS = {
 def _require_move(version: TemplateVersion, status: VersionStatus) -> None:
     if status not in VERSION_MOVES[VersionStatus(version.status)]:
         raise _wrong_status(version, PAST_WORDS[status])
+
+
+def _require_draft_to_activate(version: TemplateVersion) -> None:
+    """Refuse all but drafts: a paused version is resumed, and keeps who activated it."""
+    if version.status == VersionStatus.PAUSED:
+        message = f"Version {version.number} is paused. Resume it instead."
+        raise Conflict(message, code="status", status=version.status)
+    _require_move(version, VersionStatus.ACTIVE)
 
 
 def _require_draft(version: TemplateVersion) -> None:
