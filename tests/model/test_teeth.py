@@ -21,9 +21,8 @@ from engine.kernel.machine import step_end
 from engine.kernel.signals import Continue, SignalType
 from engine.kernel.steps import graphs
 from engine.models import Instance, Task
-from engine.runtime import coordinator
+from engine.runtime import coordinator, moves
 from engine.services.instances import lifecycle as instances
-from engine.services.instances import repair as operations
 from engine.services.schedules import runner as schedule_runner
 from engine.services.templates import versions as templates
 from tests.model.conftest import NewWorld
@@ -113,7 +112,7 @@ def _author_unrecorded(patch: pytest.MonkeyPatch) -> None:
 
 
 def _held_for_ever(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(operations, "_free_signals", lambda instance: None)
+    patch.setattr(moves, "release_signals", lambda instance: None)
 
 
 def _nobody_admitted(patch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def test_every_route_is_described() -> None:
         assert route == "{anywhere}" or re.search(rf"(GET|POST|PUT|DELETE) {re.escape(route)}[`?]", text), route
 
 
-PAGES_ONLY = {"people.py", "bulk_acts.py", "together.py"}
+PAGES_ONLY = {"accounts.py", "bulk_operations.py", "bulk_complete.py"}
 """What only pages can ask for."""
 
 
