@@ -8,7 +8,7 @@ from workflowplatform.servers.errors import CannotStart
 
 
 def main() -> None:
-    """Hand the words to their command; a refusal of the house is one sentence, not a traceback."""
+    """Run the command; print `CannotStart` as one sentence, not as a traceback."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workflowplatform.settings")
     try:
         if sys.argv[1:2] == ["up"]:
