@@ -1,4 +1,4 @@
-"""Compile a canonical definition into what the interpreter walks: immutable, made once a version."""
+"""Compile a canonical definition into what the interpreter walks: immutable, made once per version."""
 
 import json
 import re
@@ -22,7 +22,7 @@ GATED = frozenset({"when", "input", "scope", "enabled_while", "mutex", "throttle
 WATCHED = frozenset({"timeout", "limits", "reminders", "on"})
 ROUNDS = frozenset({"repeat", "for_each", "net", "compensate"})
 OCCURRING = ("on.", "reminders.", "escalate.")
-"""How the names of lists begin that may run several times beside one another."""
+"""How the names of lists begin that may run several times at the same time."""
 
 
 def compile_definition(canonical: dict[str, Json]) -> Definition:

@@ -1,9 +1,9 @@
-"""Say what a slice asks the world to do, as values.
+"""The values that describe what a slice asks the outside to do.
 
-The interpreter returns one `Slice`. Whoever commits it writes the rows; nothing here knows how. Rows to insert and
+The interpreter returns one `Slice`; the runtime writes its rows, and nothing here knows how. Rows to insert and
 delete in `wf_waits` are `opened` and `closed`; every wait of kind timer, retry and call also needs its delayed
-signal, by `SIGNAL_OF_WAIT`. What every slice makes is a named tuple: as immutable as the frozen dataclasses
-beside it, and made in a fifth of the time.
+signal, by `SIGNAL_OF_WAIT`. What every slice makes is a named tuple: as immutable as a frozen dataclass,
+and made in a fifth of the time.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from engine.kernel.signals import Json, SignalType
 from engine.kernel.snapshot import Snapshot
+from engine.kernel.tasks.rules import NO_RULES, TaskRules
 from engine.kernel.transitions import InstanceStatus, StepStatus
 
 
@@ -32,7 +33,7 @@ SIGNAL_OF_WAIT: Mapping[WaitKind, SignalType] = {
     WaitKind.RETRY: SignalType.RETRY_DUE,
     WaitKind.CALL: SignalType.CALL_DUE,
 }
-"""Which delayed signal wakes a wait; kinds that are absent wait for somebody."""
+"""Which delayed signal wakes a wait; kinds that are absent wait for a person or a sender."""
 
 
 PRIORITIES = ("low", "normal", "high", "critical")
@@ -40,7 +41,7 @@ PRIORITIES = ("low", "normal", "high", "critical")
 
 
 class Closing(StrEnum):
-    """Why a wait is gone: it got its answer, its time ran out, somebody passed over it, or the flow withdrew it."""
+    """Why a wait is gone: it got its answer, its time ran out, a person skipped it, or the flow withdrew it."""
 
     ANSWERED = "answered"
     EXPIRED = "expired"
@@ -54,11 +55,13 @@ class Outcome:
     title: str
     reject: bool = False
     comment: str | None = None
+    secure: bool = False
+    """Whether it takes a sign-in: no link in a message is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTask:
-    """A human task, every expression evaluated. `excluded` may not act (four eyes); if `familiar` names any, only they may."""
+    """A human task, every expression evaluated. `excluded` may not act (four eyes); only `familiar` people, if any, may."""
 
     title: str
     description: str = ""
@@ -78,16 +81,15 @@ class OpenTask:
     due_at: datetime | None = None
     follow_up_at: datetime | None = None
     sla_at: datetime | None = None
-    """By when it is promised to be done; that it was not is noted."""
+    """The SLA: when it should be done; a miss is recorded."""
     excluded: tuple[str, ...] = ()
     familiar: tuple[str, ...] = ()
-    extra: Mapping[str, Json] = field(default_factory=dict)
-    """Attributes that later work reads (escalate, assign_by …), evaluated, by the language's names."""
+    rules: TaskRules = NO_RULES
 
 
 @dataclass(frozen=True, slots=True)
 class MakeCall:
-    """An outside call: the intent. `key` is one an occurrence and stable over attempts (keys.py), or the author's own."""
+    """The intent of an outside call. `key` is one per occurrence, stable over attempts (idempotency_keys.py), or the author's."""
 
     transport: str
     request: Mapping[str, Json]
@@ -99,7 +101,7 @@ class MakeCall:
 
 
 class Wait(NamedTuple):
-    """One live leaf. `side` waits (timeouts, reminders, handlers) do not keep a case alive."""
+    """One live leaf. `side` waits (timeouts, reminders, handlers) do not keep an instance alive."""
 
     token: int
     kind: WaitKind
@@ -144,12 +146,12 @@ class StartChild:
     step: str
     path: str
     instance: str | None = None
-    """The id that the new instance is to have, where one was lent."""
+    """The id that the new instance is to have, where one is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class MakeCallLater:
-    """An outside call that nobody waits for: a worker makes it at least once, its result changes nothing."""
+    """An outside call without a wait: a worker makes it at least once, and its result changes nothing."""
 
     path: str
     step: str
@@ -164,7 +166,7 @@ class CancelChild:
 
 @dataclass(frozen=True, slots=True)
 class TellPeople:
-    """A letter about an open task, to the people, roles and addresses named; to those asked where none is."""
+    """An e-mail about an open task: to the people, roles and addresses named, or to its candidates if none is."""
 
     token: int
     step: str
@@ -178,7 +180,7 @@ class TellPeople:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTask:
-    """What an escalation makes of an open task: another priority, more people asked, somebody whose it is."""
+    """What an escalation changes about an open task: its priority, its candidates, its assignee."""
 
     token: int
     step: str
@@ -187,12 +189,12 @@ class ChangeTask:
     users: tuple[str, ...] = ()
     assignee: str | None = None
     late: bool = False
-    """Whether the promised time has passed."""
+    """Whether the SLA was missed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BarPeople:
-    """Whom four eyes keep from an open task, now that somebody took part in what it names."""
+    """The people whom four eyes now exclude from an open task, because they took part in a step that it names."""
 
     token: int
     step: str
@@ -229,7 +231,7 @@ class StepRun(NamedTuple):
     output: Json = None
     error: ErrorRecord | None = None
     reason: str | None = None
-    """Why it was skipped, withdrawn or tried again, in words."""
+    """Why it was skipped, withdrawn or retried, as a sentence."""
     parent: int | None = None
     """The run of the step that it is part of; None at the top."""
 
@@ -258,16 +260,18 @@ class Slice(NamedTuple):
     changes: tuple[Change, ...] = ()
     reference: str | None = None
     reference_parts: Mapping[str, Json] | None = None
+    title: str | None = None
+    """The title of the case, in the slice with which it begins; it never changes."""
     outcome: str | None = None
     output: Json = None
     error: ErrorRecord | None = None
     last_error: ErrorRecord | None = None
-    """The case's own error, else that of a step which is about to be tried again."""
+    """The instance's own error, else that of a step which is about to be tried again."""
     kept: tuple[bool, ...] = ()
-    """For each event: true = a named signal that nobody took and that the case keeps."""
+    """For each event: true = a named signal that no wait took and that the instance keeps."""
     more: bool = False
     """True when the slice ended early and needs an InternalContinue."""
     barred: tuple[str, ...] = ()
-    """Tasks that four eyes keep somebody from, who tried to end them by another way: what they did was not applied."""
+    """Tasks that a person tried to end by another way although four eyes exclude them: the act was not applied."""
     made: int = 0
-    """How much the values that its expressions made measure together, in characters."""
+    """The total size of the values that its expressions made, in characters."""

@@ -1,7 +1,7 @@
-"""Name what can go wrong inside the machine.
+"""The errors inside the machine.
 
 A `StepError` is what an author or a person can cause: it becomes the error of a step and follows the rules of
-handlers. A `KernelError` is a broken invariant: an unreadable snapshot, an event nobody knows. Only the second
+handlers. A `KernelError` is a broken invariant: an unreadable snapshot, an unknown event. Only the second
 ever leaves `advance`.
 """
 
@@ -26,11 +26,11 @@ UNCAUGHT: dict[str, InstanceStatus] = {
     ErrorClass.BUSINESS: InstanceStatus.FAILED,
     ErrorClass.TIMEOUT: InstanceStatus.EXPIRED,
 }
-"""How a case ends when nobody catches the error; classes that are absent make it an incident."""
+"""How an instance ends when no handler catches the error; classes that are absent make it an incident."""
 
 
 class KernelError(Exception):
-    """The machine was handed something it cannot read."""
+    """The machine was given something it cannot read."""
 
 
 class StepError(Exception):
@@ -44,7 +44,7 @@ class StepError(Exception):
         self.cause = cause
 
     def record(self, step: str | None, attempt: int) -> ErrorRecord:
-        """Say where it happened."""
+        """Return the error together with the step and attempt where it happened."""
         return ErrorRecord(self.error_class, self.code, self.message, step, attempt, self.cause)
 
 

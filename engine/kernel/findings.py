@@ -1,4 +1,4 @@
-"""Tell an author what is wrong, where, and what to do."""
+"""Findings: what is wrong in a template, where, and what to do."""
 
 import difflib
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from engine.kernel.signals import Json
 ERROR = "error"
 WARNING = "warning"
 WHOLE = "document"
-"""The path of what is wrong with a document as such."""
+"""The path of a finding about the whole document."""
 SINCE_ACTIVATED = frozenset(
     {"no_steps", "trigger_contradicts", "unknown_outcome", "unknown_status", "unknown_part", "duplicate_outcome"}
 )
@@ -29,7 +29,7 @@ class Finding:
     hint: str = ""
 
     def as_json(self) -> dict[str, Json]:
-        """Give the form that REST and the command line show."""
+        """Return the form that REST and the command line show."""
         return asdict(self)
 
 

@@ -1,10 +1,10 @@
-"""Check what people and systems hand in: JSON that can be kept, and values that satisfy a JSON Schema.
+"""Check what people and systems submit: JSON that can be kept, and values that satisfy a JSON Schema.
 
 Defaults are filled in before validation. Messages are sentences for the person who filled in the form.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +14,16 @@ from engine.kernel.json_safety import FieldError, for_people, joined, refuse_uns
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
 
-__all__ = ["FieldError", "check_values", "fill_defaults", "refuse_unsafe_json", "satisfies", "schema_problem"]
+__all__ = [
+    "FieldError",
+    "check_answer_values",
+    "check_values",
+    "fill_defaults",
+    "refuse_unsafe_json",
+    "satisfies",
+    "schema_problem",
+    "without_wrong",
+]
 
 MOST_ERRORS = 50
 
@@ -30,13 +39,35 @@ def check_values(schema: Mapping[str, Json] | None, values: Json) -> tuple[Json,
     return filled, tuple(errors)
 
 
+def check_answer_values(
+    form: Mapping[str, Json] | None, values: Json, *, rejects: bool
+) -> tuple[Json, tuple[FieldError, ...]]:
+    """Check the values of an answer. One that rejects needs none of them: what is missing or wrong is left out."""
+    checked, errors = check_values(form, values)
+    if not errors or not rejects or refuse_unsafe_json(values):
+        return checked, errors
+    return without_wrong(checked, errors), ()
+
+
+def without_wrong(values: Json, errors: Iterable[FieldError]) -> Json:
+    """Return values without those that errors are about."""
+    wrong = tuple(error.path for error in errors)
+    if not isinstance(values, Mapping):
+        return values
+    return {
+        key: value
+        for key, value in values.items()
+        if not any(path == key or path.startswith(f"{key}.") for path in wrong)
+    }
+
+
 def satisfies(schema: Mapping[str, Json], values: Json) -> bool:
-    """Tell whether values satisfy a schema, as the test of a condition does."""
+    """Return whether values satisfy a schema, as the test of a condition does."""
     return bool(_validator(_frozen(schema)).is_valid(values))
 
 
 def schema_problem(schema: Json) -> str | None:
-    """Say why something is no JSON Schema 2020-12, or None."""
+    """Return why something is no JSON Schema 2020-12, or None."""
     try:
         jsonschema_rs.meta.validate(schema)
         _make_validator(schema)
@@ -89,7 +120,7 @@ def _make_validator(schema: Json) -> Any:
 
 
 def _refuse_outside(address: str) -> Json:
-    """Keep a `$ref` from fetching anything: a schema stands on its own."""
+    """Keep a `$ref` from fetching anything: a schema is self-contained."""
     raise ValueError(f"$ref may only point into the same schema, not to {address[:80]}")
 
 
@@ -158,7 +189,7 @@ OTHER = for_people("another kind of value")
 
 
 def _explained_type(problem: Any, path: str) -> FieldError:
-    """Say which type is wanted, or which of several."""
+    """Return which type is wanted, or which of several."""
     wanted = re.findall(r'"(\w+)"', problem.message.rsplit("not of type", 1)[-1])
     return wrong(path, "type", ENTER, among=tuple(TYPES[name] for name in wanted if name in TYPES) or (OTHER,))
 
@@ -170,18 +201,18 @@ SENTENCES: Mapping[str, str] = {
     "maximum": for_people("Enter %(limit)s or less."),
     "exclusiveMinimum": for_people("Enter more than %(limit)s."),
     "exclusiveMaximum": for_people("Enter less than %(limit)s."),
-    "multipleOf": for_people("This number does not fit the step asked for."),
+    "multipleOf": for_people("This number does not match the required step."),
     "minLength": for_people("Enter at least %(limit)s characters."),
     "maxLength": for_people("Enter at most %(limit)s characters."),
-    "pattern": for_people("This does not have the form asked for."),
+    "pattern": for_people("This does not match the required format."),
     "format": for_people("This is not a valid %(limit)s."),
     "minItems": for_people("Give at least %(limit)s items."),
     "maxItems": for_people("Give at most %(limit)s items."),
     "uniqueItems": for_people("Each item may appear only once."),
-    "anyOf": for_people("Fill in one of the ways that are asked for."),
+    "anyOf": for_people("Fill in one of the allowed variants."),
     "oneOf": for_people("Choose one of the options offered."),
     "falseSchema": for_people("This must be left empty here."),
-    "not": for_people("This is what must not be given here."),
+    "not": for_people("This value must not be given here."),
 }
 """What is said when a rule of a schema is broken; `%(limit)s` is the rule's own value."""
 OF_ONE: Mapping[str, str] = {

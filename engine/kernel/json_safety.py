@@ -36,7 +36,7 @@ def for_people(sentence: str) -> str:
 
 
 def wrong(path: str, code: str, sentence: str, limit: str = "", among: tuple[str, ...] = ()) -> FieldError:
-    """Say what is wrong with a field by one of the kernel's sentences."""
+    """Return an error of a field with one of the kernel's sentences."""
     limit = limit or " or ".join(among)
     return FieldError(path, code, sentence % {"limit": limit} if limit else sentence, sentence, limit, among)
 

@@ -13,10 +13,10 @@ _decoder = msgspec.json.Decoder()
 
 
 def write_json(value: Json) -> str:
-    """Give the JSON text of a value."""
+    """Return the JSON text of a value."""
     return _encoder.encode(value).decode()
 
 
 def read_json(text: str) -> Json:
-    """Give the value that a JSON text stands for."""
+    """Return the value of a JSON text."""
     return _decoder.decode(text)

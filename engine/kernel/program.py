@@ -1,4 +1,4 @@
-"""The compiled form of a definition: what the interpreter walks. Immutable, made once a version by definition.py."""
+"""The compiled form of a definition, which the interpreter walks: immutable, made once per version by definition.py."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ class Step:
     own_id: bool
     parent: str | None
     home: str
-    """The key of the list that it stands in."""
+    """The key of the list that contains it."""
     spec: Mapping[str, Any]
     lists: Mapping[str, str]
     """Name of an inner list (`then`, a branch's name, `on_error.0`) → its key in the definition."""
     raw: Mapping[str, Json]
     gated: bool = True
-    """Whether an attribute stands before the body."""
+    """Whether an attribute acts before the body."""
     watched: bool = True
     """Whether an attribute watches over the body."""
 
     @property
     def body(self) -> Any:
-        """Give the compiled value of the kind's own key."""
+        """Return the compiled value of the kind's own key."""
         return self.spec[self.kind]
 
 
@@ -67,7 +67,7 @@ class Definition:
     has_offers: bool
     """Whether any step is an offer, in which the first that happens picks."""
     claims_decide: bool
-    """Whether a claim can pick: then claims and releases must reach the case."""
+    """Whether a claim can pick: then claims and releases must reach the instance."""
     secrets: Mapping[str, tuple[str, ...]]
     """For each call, the secrets that its request names."""
     has_rounds: bool
@@ -85,5 +85,10 @@ class Definition:
 
     @property
     def root(self) -> Step:
-        """Give the step that is the whole case."""
+        """Return the step that is the whole instance."""
         return self.steps[ROOT]
+
+    @property
+    def has_unique_reference(self) -> bool:
+        """Return whether a reference may be in use by one live instance only."""
+        return bool((self.canonical.get("reference") or {}).get("unique"))

@@ -1,6 +1,6 @@
-"""Name everything that can happen to an instance.
+"""Everything that can happen to an instance.
 
-A *signal* is the durable message, a row of the queue; a *event* is its meaning for the machine. Most events
+A *signal* is the durable message, a row of the queue; an *event* is its meaning for the machine. Most events
 name a waiting token: the number of a leaf frame. One whose token is no live leaf is stale: it is recorded and changes
 nothing.
 """
@@ -29,7 +29,7 @@ class SignalType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Begin the case: the first event of every instance. `input` already satisfies the input schema."""
+    """Begin the instance: the first event of every instance. `input` already satisfies the input schema."""
 
     input: Json
 
@@ -43,6 +43,10 @@ class TaskCompleted:
     by: str | None
     values: Mapping[str, Json] = field(default_factory=dict)
     comment: str | None = None
+    stood_in_for: str | None = None
+    """The absent person whose task it is, where a deputy answers; four eyes count both."""
+    prepared_by: tuple[str, ...] = ()
+    """People who filled it in before, for the sender's final word; they took part too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +87,13 @@ class NamedSignal:
     payload: Json
     all: bool = False
     by: str | None = None
-    """Who sent it, where a person did, and the names that count as one person with them: nobody ends by a signal a task that
-    four eyes keep them from."""
+    """The person who sent it, if any, and the names that count as the same person: no signal ends a task that
+    four eyes exclude its sender from."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskClaimed:
-    """Somebody began to work on a task: where the start picks, the other offers are withdrawn."""
+    """A person claimed a task: where the start picks, the other offers are withdrawn."""
 
     token: int
     by: str | None = None
@@ -97,18 +101,19 @@ class TaskClaimed:
 
 @dataclass(frozen=True, slots=True)
 class TaskReleased:
-    """Somebody gave a task back: where its claim had picked, everything is offered again."""
+    """A person released a task: where its claim had picked, everything is offered again."""
 
     token: int
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSkipped:
-    """Somebody passed over a task whose author allows that: the step ends without a result."""
+    """A person skipped a task whose author allows that: the step ends without a result."""
 
     token: int
     by: str | None = None
     reason: str = ""
+    stood_in_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +127,19 @@ class ChildEnded:
     waited: bool = False
     """Whether anything in the child waited for a person, a time, a signal or a call before it ended."""
     people: Mapping[str, str] = field(default_factory=dict)
-    """Everybody who took part in the child or below it, with the moment when they last did."""
+    """The people who took part in the child or below it, with the moment when they last did."""
     operated: bool = False
     """Whether an operator intervened in the child or below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on where a slice stopped early; `now` of the interrupted event travels in the snapshot."""
+    """Continue where a slice stopped early; `now` of the interrupted event travels in the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class CancelCase:
-    """Somebody ends the case: everything open is withdrawn."""
+    """A person or program ends the instance: everything open is withdrawn."""
 
     reason: str | None = None
     outcome: str | None = None
@@ -146,13 +151,13 @@ class StepRetried:
 
     run: int | None = None
     input: Json = None
-    """What stands in place of the step's own input, if the operator edited it."""
+    """What replaces the step's own input, if the operator edited it."""
     by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StepSkipped:
-    """An operator passes over a failed step of an incident, with values in place of its result if any are given."""
+    """An operator skips a failed step of an incident, with values in place of its result if any are given."""
 
     run: int | None = None
     output: Json = None
@@ -193,7 +198,7 @@ class InstanceFacts:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the machine borrows for one slice: the moment, and when to stop early. It has no clock of its own."""
+    """What the machine is given for one slice: the moment, and when to stop early. It has no clock of its own."""
 
     now: datetime
     max_steps: int = 500
@@ -208,7 +213,7 @@ class Environment:
     calendar: Any = None
     """A function of a business calendar's name that gives the calendar, or None where there is none of that name."""
     admit: Any = None
-    """A function of (key, limit, seconds) for `rate_limit`: None lets the step go on, a moment says when to ask again."""
+    """A function of (key, limit, seconds) for `rate_limit`: None lets the step continue, a moment says when to ask again."""
     has_place: Any = None
     """A function of a run's number for `throttle`: whether it was let in. None: nothing is throttled."""
     perform: Any = None
@@ -217,7 +222,7 @@ class Environment:
     """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""
     members: Any = None
     """A function of (roles, lowest level) that names the active people who hold any of these roles. None: nobody is known."""
-    refuse_birth: Any = None
+    refuse_new_instance: Any = None
     """A function of (own_life, waited) that gives code and sentence where one more instance may not be started, else None."""
     decorator: Any = None
     """A function of a decorator's name that gives the decorator, or None where there is none of that name."""

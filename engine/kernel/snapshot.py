@@ -1,4 +1,4 @@
-"""Hold an instance's engine state between two slices.
+"""An instance's engine state between two slices.
 
 The snapshot is a list of frames and a few maps. A frame is a live step, a running list of steps, or a wait. Numbers
 are never used again, so a wait's number is its token and order is always the order of numbers. Positions name ids and
@@ -55,7 +55,7 @@ class Frame:
     more: dict[str, Json] | None = None
     pos: str | None = None
     barred: Names | None = None
-    """Who did a task that names this step while it was under way: four eyes keep them from the rest of it."""
+    """The people who did a task that names this step while it was running: four eyes exclude them from the rest of it."""
     sign: str | None = None
     """What keys say in place of `pos`, where that is not enough to tell this run from others."""
     again = 0
@@ -74,7 +74,7 @@ class Frame:
         self.p = p
 
     def stored(self) -> dict[str, Json]:
-        """Give the JSON form: what differs from an empty frame."""
+        """Return the JSON form: what differs from an empty frame."""
         return {slot: value for slot, value in vars(self).items() if value is not None and value is not False}
 
     @classmethod
@@ -89,7 +89,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Snapshot:
-    """Everything the machine needs to go on, and nothing that is not JSON."""
+    """Everything the machine needs to continue, and nothing that is not JSON."""
 
     status: str
     now: str
@@ -119,14 +119,14 @@ class Snapshot:
     waits: list[dict[str, Json]] = field(default_factory=list)
     """Derived when stored, never read by the machine."""
     waited: bool = False
-    """Whether the case has ever waited for more than its own children: a chain of cases that never do has no end."""
+    """Whether the instance has ever waited for more than its own children: a chain of instances that never do has no end."""
     operated: bool = False
-    """Whether an operator intervened in the case, or in a child of it."""
+    """Whether an operator intervened in the instance, or in a child of it."""
     children: list[dict[str, Json]] = field(default_factory=list)
     """The instances that are waited for; derived when stored, never read back."""
 
     def to_json(self) -> dict[str, Json]:
-        """Give the stored form, keys as the design names them."""
+        """Return the stored form, keys as the design names them."""
         return {
             "engineSchemaVersion": SCHEMA_VERSION,
             "status": self.status,
@@ -167,7 +167,7 @@ class Snapshot:
             raise UnreadableSnapshot(f"snapshot of schema {version} lacks {problem}") from problem
 
     def resume_pointer(self, token: int) -> dict[str, Json]:
-        """Say for people where the wait with this token stands."""
+        """Describe for people where the wait with this token is."""
         for wait in self.waits:
             if wait["token"] == token:
                 return {key: wait[key] for key in _POINTER}
@@ -205,7 +205,7 @@ def _read_v1(stored: Mapping[str, Json]) -> Snapshot:
 
 
 def _people_in(results: Mapping[str, Json]) -> dict[str, dict[str, str]]:
-    """Find who took part in a case that was stored before this was kept: what its results still say."""
+    """Find who took part in an instance that was stored before this was kept: what its results still say."""
     found: dict[str, dict[str, str]] = {}
     for step, result in results.items():
         answers = result.get("answers", [result]) if isinstance(result, dict) else []

@@ -1,8 +1,8 @@
-"""Say which status may follow which.
+"""The tables of legal status changes.
 
 Four life-cycles exist: a template version's, an instance's, a step run's and a task's. Each is one table, status →
 the statuses that may follow it. A status without followers is terminal. The database's triggers, the docs' diagrams
-and the services all read these tables; nothing else decides. `waiting` is not a status: an instance that waits is
+and the services all read these tables; no other code decides. `waiting` is not a status: an instance that waits is
 `running` and has waits.
 """
 

@@ -1,4 +1,4 @@
-"""Compute expressions: the only door to the CEL library.
+"""Compute expressions: the only module that calls the CEL library.
 
 The library returns errors as values, bounds iterations but not memory, and forgets the order of maps. So everything
 goes through `Expression`: compiled once, refused when it nests comprehensions too deep or is too long, computed within
@@ -46,14 +46,14 @@ _LITERALS = frozenset({"true", "false", "null", "in"})
 _MACROS = frozenset({"map", "filter", "all", "exists", "exists_one", "bind"})
 
 
-class Scope(Protocol):
-    """What an expression may look at."""
+class ExpressionScope(Protocol):
+    """What an expression may read."""
 
     def lookup(self, root: str) -> Json:
-        """Give the value of a root name, or MISSING."""
+        """Return the value of a root name, or MISSING."""
 
     def activation(self, environment: Any, reads: "Reads") -> Any:
-        """Give the library's form of the names that an expression reads, as `bind` makes it."""
+        """Return the library's form of the names that an expression reads, as `bind` makes it."""
 
     def spend(self, made: int) -> None:
         """Count the size of a value that was made; refuse where one act makes more than it may."""
@@ -83,14 +83,14 @@ Reads = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class Bound(NamedTuple):
-    """What the library was handed, and how large that is."""
+    """What the library was given, and how large that is."""
 
     names: Any
     size: int
 
 
-def bind(environment: Any, reads: Reads, scope: Scope) -> Bound:
-    """Give the library what an expression reads and no more: it converts every value it is handed, to the bottom."""
+def bind(environment: Any, reads: Reads, scope: ExpressionScope) -> Bound:
+    """Pass the library only what an expression reads: it converts every value it gets, however deep."""
     names = {}
     for root, keys in reads:
         value = scope.lookup(root)
@@ -117,7 +117,7 @@ _spelled = msgspec.json.Encoder(enc_hook=str).encode
 
 @lru_cache(maxsize=8192)
 def covers(known: Reads, reads: Reads) -> bool:
-    """Tell whether what was bound for one expression holds all that another reads."""
+    """Return whether what was bound for one expression holds all that another reads."""
     held = dict(known)
     return all(root in held and (not held[root] or (keys and {*keys} <= {*held[root]})) for root, keys in reads)
 
@@ -147,7 +147,7 @@ class Expression:
         if self._path is not None and self._path[0] == "result" and self._path[2:] == (OPERATED,):
             self._path = None
 
-    def value(self, scope: Scope) -> Json:
+    def value(self, scope: ExpressionScope) -> Json:
         """Compute the JSON value; raise a StepError of class `expression` when that fails."""
         if self._path is not None:
             value = self._walk(scope, self._path)
@@ -157,14 +157,14 @@ class Expression:
         scope.spend(size)
         return value
 
-    def holds(self, scope: Scope) -> bool:
+    def holds(self, scope: ExpressionScope) -> bool:
         """Compute a condition: true or false and nothing else."""
         found = self._walk(scope, self._path) if self._path is not None else self._evaluate(scope)
         if found is True or found is False:
             return bool(found)
         raise expression_error(f"`{_short(self.text)}` must be true or false, not {kind_of(found)}")
 
-    def _evaluate(self, scope: Scope) -> Any:
+    def _evaluate(self, scope: ExpressionScope) -> Any:
         bound = scope.activation(self._environment, self._reads)
         if self._fits is None:
             self._fits = fitting_size(self.text, self._extra)
@@ -197,11 +197,11 @@ class Expression:
             raise expression_error(f"`{_short(self.text)}`: {TOO_MUCH}", "too_much")
         return found
 
-    def _types(self, scope: Scope) -> str:
+    def _types(self, scope: ExpressionScope) -> str:
         found = ", ".join(f"{root} is {kind_of(scope.lookup(root))}" for root in sorted(self.roots))
         return f" ({found})" if found else ""
 
-    def _walk(self, scope: Scope, path: tuple[str, ...]) -> Json:
+    def _walk(self, scope: ExpressionScope, path: tuple[str, ...]) -> Json:
         value, known = scope.lookup(path[0]), 1
         for part in path[1:]:
             if not isinstance(value, dict) or part not in value:
@@ -266,7 +266,7 @@ def check_text(text: str) -> tuple[Reference, ...]:
 
 @lru_cache(maxsize=8192)
 def read_names(text: str) -> Reads:
-    """Say which roots an expression looks at, and which keys it takes out of each."""
+    """Return which roots an expression looks at, and which keys it takes out of each."""
     return _Scan(text).reads()
 
 
@@ -280,11 +280,11 @@ class _Scan:
         self.macros = 0
 
     def references(self) -> tuple[Reference, ...]:
-        """Give the names used, own names of macros left out."""
+        """Return the names used, own names of macros left out."""
         return tuple(reference for reference in self._names() if reference.root not in self.own)
 
     def reads(self) -> Reads:
-        """Give the roots looked at with the keys taken; a macro's own name counts too, it may hide a root."""
+        """Return the roots looked at with the keys taken; a macro's own name counts too, it may hide a root."""
         keys: dict[str, set[str] | None] = {}
         for found in self._names():
             known = keys.setdefault(found.root, set())
@@ -312,7 +312,7 @@ class _Scan:
         return []
 
     def _after_dot(self, place: int) -> bool:
-        """Tell whether a name is a part of what stands before it; a dot with nothing before it begins a root."""
+        """Return whether a name is a part of what comes before it; a dot with nothing before it begins a root."""
         return place > 1 and self.tokens[place - 1].text == "." and self._ends_value(self.tokens[place - 2])
 
     def _ends_value(self, token: Token) -> bool:
@@ -364,7 +364,7 @@ class _Scan:
 
 
 def size_of_copy(value: Json) -> int:
-    """Say how much a copy of a value adds to the case, roughly: numbers nothing, texts what they are long."""
+    """Return how much a copy of a value adds to the instance, roughly: numbers nothing, texts their length."""
     if isinstance(value, str):
         return len(value)
     return _size({"": value}) if isinstance(value, (list, dict)) and value else 0

@@ -67,7 +67,7 @@ def _scalar(_sizes: list[int], _call: Call) -> int:
 
 
 def _replaced(sizes: list[int], call: Call) -> int:
-    """Bound a text in which every place where `old` may stand is replaced."""
+    """Bound a text in which every possible occurrence of `old` is replaced."""
     old = call.operands[1]
     shortest = max(old.length, 1) if isinstance(old, Constant) else 1
     return sizes[0] + (sizes[0] // shortest + 1) * sizes[2]

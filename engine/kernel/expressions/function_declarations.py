@@ -60,7 +60,7 @@ def _declare(name: str, function: Function) -> Any:
 
 
 def _plain(implementation: Callable[..., Json]) -> Callable[..., Json]:
-    """Let every failure of a function be a sentence: the library turns exceptions into ERROR values."""
+    """Turn every failure of a function into a sentence: the library turns exceptions into ERROR values."""
 
     def call(*arguments: Json) -> Json:
         try:
@@ -81,12 +81,12 @@ def _plain(implementation: Callable[..., Json]) -> Callable[..., Json]:
 
 
 def _said(problem: Exception) -> str:
-    """Say what was wrong; of two values that cannot be compared, not which came first: the library keeps no order."""
+    """Return what was wrong; for two values that cannot be compared, not which came first: the library keeps no order."""
     return "these cannot be compared with each other" if "not supported between" in str(problem) else str(problem)
 
 
 ENOUGH = object()
-"""What the library cannot take: it ends the evaluation at once, where an error could be passed over by `||` and go on."""
+"""What the library cannot take: it ends the evaluation at once, where an error could be ignored by `||`."""
 
 
 def _at_contains(text: str, part: str) -> bool:
@@ -112,7 +112,7 @@ def _at_last_index_of(text: str, part: str, *begin: int) -> int:
 
 def _at_join(items: list[str], *by: str) -> str:
     if not all(isinstance(item, str) for item in items):
-        raise ValueError("join wants a list of texts")
+        raise ValueError("join needs a list of texts")
     charge(len(by[0]) * len(items) if by else 0)
     return (by[0] if by else "").join(items)
 

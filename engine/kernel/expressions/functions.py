@@ -15,6 +15,7 @@ from cel_expr_python import cel
 
 from engine.kernel.expressions.cost import searching
 from engine.kernel.expressions.meter import NODE, charge, charge_for, meter
+from engine.kernel.expressions.text_marks import date, person
 from engine.kernel.signals import Json
 from engine.kernel.timing.periods import parse_moment, parse_period
 
@@ -43,7 +44,7 @@ def _part(value: Json, part: str) -> Json:
 
 
 def coalesce(*values: Json) -> Json:
-    """Give the first value that is not null."""
+    """Return the first value that is not null."""
     return next((value for value in values if value is not None), None)
 
 
@@ -71,12 +72,12 @@ def _merge_two(under: Json, over: Json) -> Json:
 
 
 def first(values: Json) -> Json:
-    """Give the first item, or null."""
+    """Return the first item, or null."""
     return _listed(values)[0] if values else None
 
 
 def last(values: Json) -> Json:
-    """Give the last item, or null."""
+    """Return the last item, or null."""
     return _listed(values)[-1] if values else None
 
 
@@ -86,11 +87,11 @@ def length(value: Json) -> int:
         return 0
     if isinstance(value, (list, dict, str)):
         return len(value)
-    raise ValueError("length wants a list, an object or a text")
+    raise ValueError("length needs a list, an object or a text")
 
 
 def contains(value: Json, wanted: Json) -> bool:
-    """Tell whether a list holds an item, an object a key or a text a part."""
+    """Return whether a list holds an item, an object a key or a text a part."""
     if isinstance(value, str):
         charge_for(wanted, times=LONGEST_SPELLING)
         part = as_text(wanted)
@@ -100,19 +101,19 @@ def contains(value: Json, wanted: Json) -> bool:
 
 
 def upper(text: str) -> str:
-    """Write a text in capitals; some letters become three."""
+    """Write a text in capitals; some characters become three."""
     charge_for(text, times=2)
     return text.upper()
 
 
 def lower(text: str) -> str:
-    """Write a text in small letters; some letters become three."""
+    """Write a text in small letters; some characters become three."""
     charge_for(text, times=2)
     return text.lower()
 
 
 def replace(text: str, old: str, new: str, *most: int) -> str:
-    """Put one text in the place of another wherever that stands, or at the first places only."""
+    """Replace one text by another, everywhere or at the first places only."""
     if meter.left is None:
         return text.replace(old, new, *most)
     charge(searching(text, old))
@@ -154,17 +155,17 @@ def omit(value: Json, names: Json) -> Json:
 
 
 def keys(value: Json) -> list[str]:
-    """Give an object's keys in order."""
+    """Return an object's keys in order."""
     return sorted(value)
 
 
 def in_order(value: Json) -> list[Json]:
-    """Give an object's keys in order, whatever they are; expressions do not call it, loops over objects do."""
+    """Return an object's keys in order, whatever they are; expressions do not call it, loops over objects do."""
     return sorted(value, key=lambda key: (type(key).__name__, key))
 
 
 def values(value: Json) -> list[Json]:
-    """Give an object's values in the order of its keys."""
+    """Return an object's values in the order of its keys."""
     return [value[key] for key in sorted(value)]
 
 
@@ -183,7 +184,7 @@ def sort(items: Json, *by: str) -> list[Json]:
     try:
         return sorted(_listed(items), key=lambda item: item[by[0]] if by else item)
     except (TypeError, KeyError):
-        raise ValueError("sort wants items that can be compared with each other") from None
+        raise ValueError("sort needs items that can be compared with each other") from None
 
 
 def round_to(value: float, *digits: int) -> Json:
@@ -199,7 +200,7 @@ def round_to(value: float, *digits: int) -> Json:
 
 
 def is_blank(value: Json) -> bool:
-    """Tell whether there is nothing: null, blank text, empty list or object."""
+    """Return whether there is nothing: null, blank text, empty list or object."""
     return value is None or (isinstance(value, str) and not value.strip()) or value in ([], {})
 
 
@@ -257,7 +258,7 @@ _spelled = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 def _listed(value: Json) -> list[Json]:
     if isinstance(value, list):
         return value
-    raise ValueError("a list is wanted here")
+    raise ValueError("expected a list")
 
 
 Function = tuple[Callable[..., Json], Sequence[Sequence[Any]], Any]
@@ -288,6 +289,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "money": (money, [[_T.DYN, _T.STRING]], _T.STRING),
     "abs": (abs, [[_T.DYN]], _T.DYN),
     "period": (period, [[_T.STRING]], _T.DURATION),
+    "date": (date, [[_T.DYN]], _T.STRING),
+    "person": (person, [[_T.STRING]], _T.STRING),
     "add_business_days": (add_business_days, [[_T.DYN, _T.INT]], _T.TIMESTAMP),
 }
 """name → (implementation, parameter lists, result type)."""

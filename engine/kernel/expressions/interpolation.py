@@ -1,14 +1,14 @@
 """Turn authored values into something that can be computed.
 
 A text that is exactly `${…}` yields a typed value; one with `${…}` inside is interpolated; `$${` is a literal `${`;
-everything else stands for itself. Objects and lists are walked.
+everything else is literal. Objects and lists are walked.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.kernel.errors import expression_error
-from engine.kernel.expressions.cel import LARGEST_RESULT, Expression, ExpressionRefused, Scope, size_of_copy
+from engine.kernel.expressions.cel import LARGEST_RESULT, Expression, ExpressionRefused, ExpressionScope, size_of_copy
 from engine.kernel.expressions.functions import as_text
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
@@ -77,7 +77,7 @@ class Value:
 
     __slots__ = ()
 
-    def of(self, scope: Scope) -> Json:
+    def of(self, scope: ExpressionScope) -> Json:
         """Compute it."""
         raise NotImplementedError
 
@@ -89,7 +89,7 @@ class Constant(Value):
         self._value = value
         self._size = size_of_copy(value)
 
-    def of(self, scope: Scope) -> Json:
+    def of(self, scope: ExpressionScope) -> Json:
         if self._size > WORTH_COUNTING:
             scope.spend(self._size)
         return copied(self._value)
@@ -101,7 +101,7 @@ class Computed(Value):
     def __init__(self, expression: Expression) -> None:
         self._expression = expression
 
-    def of(self, scope: Scope) -> Json:
+    def of(self, scope: ExpressionScope) -> Json:
         return self._expression.value(scope)
 
 
@@ -111,7 +111,7 @@ class Interpolated(Value):
     def __init__(self, parts: list[str | Expression]) -> None:
         self._parts = parts
 
-    def of(self, scope: Scope) -> Json:
+    def of(self, scope: ExpressionScope) -> Json:
         texts, left = [], LARGEST_RESULT
         for part in self._parts:
             texts.append(part if isinstance(part, str) else as_text(part.value(scope)))
@@ -127,7 +127,7 @@ class Listed(Value):
     def __init__(self, items: list[Value]) -> None:
         self._items = items
 
-    def of(self, scope: Scope) -> Json:
+    def of(self, scope: ExpressionScope) -> Json:
         return [item.of(scope) for item in self._items]
 
 
@@ -137,7 +137,7 @@ class Mapped(Value):
     def __init__(self, items: dict[str, Value]) -> None:
         self._items = items
 
-    def of(self, scope: Scope) -> Json:
+    def of(self, scope: ExpressionScope) -> Json:
         return {key: item.of(scope) for key, item in self._items.items()}
 
 
@@ -150,7 +150,7 @@ class Bounded(Value):
         self._value = value
         self._longest = longest
 
-    def of(self, scope: Scope) -> Json:
+    def of(self, scope: ExpressionScope) -> Json:
         found = self._value.of(scope)
         if isinstance(found, str) and len(found) > self._longest:
             raise expression_error(f"at most {self._longest} characters are allowed here, not {len(found)}", "too_long")

@@ -110,9 +110,9 @@ def use_format(text: Json) -> bool:
 
 
 def chunks(count: int | bool) -> list[list[int]]:
-    """Give the places of a list in chunks, and count what making a list in chunks takes; true: it is no list."""
+    """Return the places of a list in chunks, and count what making a list in chunks takes; true: it is no list."""
     if isinstance(count, bool):
-        raise ValueError("a list is wanted here")
+        raise ValueError("expected a list")
     charge(COPIED_IN_CHUNKS * (count * CHUNK // 2 + count * count // (2 * CHUNK)) + NODE * count)
     return [list(range(begin, min(begin + CHUNK, count))) for begin in range(0, count, CHUNK)]
 
@@ -124,7 +124,7 @@ USED: Mapping[str, Callable[[Json], bool]] = {
     "wf_use_pattern": use_pattern,
     "wf_use_format": use_format,
 }
-"""What a counted expression asks before it goes on."""
+"""What a counted expression asks before it continues."""
 
 
 _ATOM = re.compile(r"\\[pP]|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)

@@ -1,9 +1,10 @@
-"""Replace the values of secrets in what comes back from outside by their names, before anybody keeps it.
+"""Replace the values of secrets in what comes back from outside by their names, before it is stored.
 
 A server may answer with what it was sent: as it is, inside a longer text, or spelled as JSON, URLs, HTML, hexadecimal or base64
-spell it. All those spellings are looked for, in one pass, so that what stands in place of a secret is never looked at again. What
+spell it. All those spellings are searched for in one pass, so that a replacement is never searched again. What
 a server cuts, hashes or encrypts is not recognised. Secrets shorter than `SHORTEST` are no longer accepted; one from before is
-hidden only where it is a whole word, since a few letters are found in any text.
+hidden only where it is a whole word, since a few characters are found in any text. engine.transports.base applies it to every
+call, workflowplatform.logs to log lines.
 """
 
 import base64
@@ -23,7 +24,7 @@ SHORTEST = 8
 LONG = 256
 """Characters beyond which a secret, such as a certificate's key, is not looked for spelled twice."""
 SCHEMES = frozenset({"basic", "bearer", "token", "apikey", "digest", "key"})
-"""Words before a credential in a header; a server may answer with what stands behind them."""
+"""Words before a credential in a header; a server may answer with what follows them."""
 IN_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 
 
@@ -43,7 +44,7 @@ class Hider:
 
     @property
     def hides(self) -> bool:
-        """Tell whether there is anything to hide."""
+        """Return whether there is anything to hide."""
         return bool(self._words or self._short)
 
     def hide(self, value: Json) -> Json:
@@ -67,7 +68,7 @@ class Hider:
         return self._short_ones.sub(lambda found: self._short[found.group()], text) if self._short else text
 
     def holds(self, text: str) -> bool:
-        """Tell whether a secret stands in a text."""
+        """Return whether a text contains a secret."""
         return self.text(text) != text
 
     def _long(self, text: str) -> str:
@@ -90,7 +91,7 @@ class Hider:
 
 
 def _found(text: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Give the places at which any of some words stand, in order; of those at one place the longest first."""
+    """Return the positions of any of some words, in order; at one position the longest first."""
     ahead = [(at, -len(word), word) for word in words if (at := text.find(word)) >= 0]
     heapq.heapify(ahead)
     while ahead:
@@ -113,7 +114,7 @@ def _whole(text: str, start: int, end: int, least: int) -> tuple[int, int]:
 
 
 def parts_of(secret: str) -> Iterator[str]:
-    """Give a secret and what a server may take out of it: a credential behind its scheme, a password, the path of an address."""
+    """Return a secret and its parts: a credential behind its scheme, a password, the path of a URL."""
     found = [secret, secret.strip()]
     scheme, _, credential = secret.strip().partition(" ")
     if scheme.lower() in SCHEMES:
@@ -143,7 +144,7 @@ def _decoded(text: str) -> str:
 
 
 def spellings(part: str) -> set[str]:
-    """Give every way in which a text is plausibly spelled, and those spelled once more."""
+    """Return every way in which a text is plausibly spelled, and those spelled once more."""
     found = {spell(part) for spell in SPELLINGS}
     if len(part) <= LONG:
         found |= {spell(word) for word in found for spell in SPELLINGS}
@@ -151,7 +152,7 @@ def spellings(part: str) -> set[str]:
 
 
 def cores(part: str) -> Iterator[str]:
-    """Give the middle of a text in base64 for each place at which it may begin in something longer, such as `name:password`."""
+    """Return the middle of a text in base64 for each place at which it may begin in something longer, such as `name:password`."""
     raw = part.encode()
     for before in range(3):
         after = (before + len(raw)) % 3

@@ -16,7 +16,7 @@ _TOKEN = re.compile(
 
 
 OPERATED = "operated"
-"""Behind the name of a result: whether an operator intervened there (operated.py)."""
+"""Behind the name of a result: whether an operator intervened there (operator_marks.py)."""
 _OPERATED_PATH = re.compile(rf"""(?P<q>['"])\w+\.{OPERATED}(?P=q)""")
 
 
@@ -30,7 +30,7 @@ class Token:
 
 
 def tokens_of(text: str) -> Iterator[Token]:
-    """Give the words of an expression, spaces and comments left out."""
+    """Return the words of an expression, spaces and comments left out."""
     for match in _TOKEN.finditer(text):
         if match.lastgroup != "skip":
             yield Token(str(match.lastgroup), match.group(), match.start())
@@ -51,7 +51,7 @@ def own_names(text: str) -> str:
 
 
 def _with_operated(text: str, tokens: list[Token], place: int) -> str:
-    """Spell `result.<id>.operated` as what is kept beside the results, which is false where there is none."""
+    """Spell `result.<id>.operated` as what is kept next to the results, which is false where there is none."""
     end = Token("other", "", len(text))
     words = [one.text for one in tokens[place + 1 : place + 6]]
     if words[::2][:2] == [".", "."] and words[3:4] == [OPERATED] and words[4:5] != ["("]:

@@ -1,6 +1,6 @@
-"""Tidy up whenever a step goes, in whatever way: its places in lines are freed, its `finally` runs.
+"""Clean up whenever a step ends, in whatever way: its places in queues are freed, its `finally` runs.
 
-`finally` is over at once: set, if, emit and call. A call there is committed as an intent that nobody waits for. What
+`finally` is over at once: set, if, emit and call. A call there is committed as an intent without a wait. What
 goes wrong in it changes nothing.
 """
 
@@ -59,4 +59,4 @@ def _call(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 AT_ONCE: Mapping[str, Callable[[Machine, Frame, Step], None]] = {"set": _set, "if": _if, "emit": send, "call": _call}
-"""What may stand in `finally`."""
+"""The kinds that `finally` may contain."""

@@ -1,7 +1,7 @@
 """Rules that are looked at only when nothing else in the slice is ready.
 
 In order: locks and places that became free, own signals, `enabled_while`, OR-joins and ends of nets, each in the order of frame
-numbers. A rule answers whether something moved; then everybody is told again before the next look.
+numbers. A rule returns whether something moved; then all parents are notified again before the next look.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from engine.kernel.steps.nets import settle
 
 
 def grant(machine: Machine) -> bool:
-    """Let the first that is first in all its lines go on."""
+    """Resume the first step that is first in all its queues."""
     if not machine.mutexes:
         return False
     for frame in _held(machine, "mutex"):
@@ -26,7 +26,7 @@ def grant(machine: Machine) -> bool:
 
 
 def let_in(machine: Machine) -> bool:
-    """Let the first go on that waited for a place under a throttle and was given one."""
+    """Resume the first step that waited for a throttle slot and got one."""
     if not machine.definition.has_throttles or machine.environment.has_place is None:
         return False
     for frame in _held(machine, "throttle"):
@@ -61,7 +61,7 @@ def look_at_milestones(machine: Machine) -> bool:
 
 
 def _look(machine: Machine, frame: Frame) -> bool:
-    """Look at one milestone; answer whether it changed."""
+    """Look at one milestone; return whether it changed."""
     step = machine.step_of(frame)
     try:
         enabled = step.spec["enabled_while"].holds(machine.names(frame))

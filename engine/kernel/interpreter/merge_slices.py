@@ -1,10 +1,10 @@
-"""Join two slices of one case that are written together, as if they had been one."""
+"""Join two slices of one instance that are written together, as if they had been one."""
 
 from engine.kernel.effects import Slice
 
 
 def joined(first: Slice, then: Slice) -> Slice:
-    """Give what both did: the later one has the last word, and what it closed of the first's leaves no trace."""
+    """Return what both did: the later one has the last word, and what it closed of the first's leaves no trace."""
     opened, closed = {wait.token for wait in first.opened}, {wait.token for wait in then.closed}
     return then._replace(
         applied=first.applied,

@@ -1,4 +1,4 @@
-"""Say which steps of a stored case are still to come: those of its live graphs that have not begun."""
+"""Return which steps of a stored instance are still to come: those of its live graphs that have not begun."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class Pending(NamedTuple):
 
 
 def pending_steps(definition: Definition, snapshot: Snapshot) -> Iterator[Pending]:
-    """Give the pending steps, graph after graph, each in the author's order."""
+    """Return the pending steps, graph after graph, each in the author's order."""
     tree = Tree()
     tree.definition, tree.frames, tree.children = definition, {}, {0: []}
     for stored in snapshot.frames:

@@ -1,8 +1,8 @@
-"""What an operator does to a case that stands still at a failed step: find the step, let the case go on, pass over it."""
+"""What an operator does to an instance stopped at a failed step: find the step, resume the instance, skip the step."""
 
 from engine.kernel.effects import ErrorRecord
 from engine.kernel.errors import error_record
-from engine.kernel.machine.edited_input import stand_in
+from engine.kernel.machine.edited_input import supply_output
 from engine.kernel.machine.four_eyes import remember_person
 from engine.kernel.machine.machine import SKIPPED, Machine
 from engine.kernel.machine.operator_marks import note_operated
@@ -20,13 +20,13 @@ def stuck(machine: Machine, run: int | None) -> Frame | None:
 
 
 def error_of_stuck(machine: Machine) -> ErrorRecord | None:
-    """Give the error of the first step that is stuck: it stands until somebody helps, whatever else happens."""
+    """Return the error of the first step that is stuck: it remains until an operator helps, whatever else happens."""
     frame = stuck(machine, None)
     return None if frame is None else error_record((frame.more or {})["error"])
 
 
 def let_go_on(machine: Machine, frame: Frame) -> None:
-    """Let the case run again unless another step is stuck too."""
+    """Let the instance run again unless another step is stuck too."""
     frame.phase, more = None, dict(frame.more or {})
     more.pop("error", None)
     frame.more = more or None
@@ -35,7 +35,7 @@ def let_go_on(machine: Machine, frame: Frame) -> None:
 
 
 def skip_step(machine: Machine, event: StepSkipped) -> bool:
-    """Pass over a failed step, with an operator's values in place of its result where any are given."""
+    """Skip a failed step, with an operator's values in place of its result where any are given."""
     frame = stuck(machine, event.run)
     if frame is None:
         return False
@@ -45,5 +45,5 @@ def skip_step(machine: Machine, event: StepSkipped) -> bool:
     if event.output is None:
         machine.end(frame, SKIPPED, reason=event.reason)
     else:
-        stand_in(machine, frame, event.output, event.reason)
+        supply_output(machine, frame, event.output, event.reason)
     return True

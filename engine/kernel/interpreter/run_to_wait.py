@@ -1,8 +1,8 @@
-"""Run a case until every live branch waits, or the case ends.
+"""Run an instance until every live branch waits, or the instance ends.
 
 `advance` is a function: definition, snapshot, events → a slice. It applies one event after the other; after
-each it tells parents of their ended children, first in first out, until nobody is left to tell, then tries the late
-rules, until nothing moves. Everything a kind or an attribute means stands in tables; this loop knows none of them by
+each it notifies parents of their ended children, first in first out, until no message is left, then tries the deferred
+rules, until nothing moves. Everything a kind or an attribute means is in tables; this loop knows none of them by
 name. What an author or a person can cause never raises here: it becomes the error of a step.
 """
 
@@ -27,7 +27,7 @@ from engine.kernel.machine.four_eyes import bar_people, remember_person, watch_t
 from engine.kernel.machine.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
 from engine.kernel.machine.messages import Checkpoint, Ended
 from engine.kernel.machine.operator_marks import note_operated
-from engine.kernel.machine.step_end import error_of_retrying, finish, is_counted, mend, uncaught_end
+from engine.kernel.machine.step_end import error_of_retrying, finish, is_counted, run_again, uncaught_end
 from engine.kernel.machine.step_start import begin, told_line
 from engine.kernel.machine.step_table import KINDS
 from engine.kernel.program import ROOT, Definition
@@ -54,7 +54,7 @@ from engine.kernel.signals import (
 )
 from engine.kernel.snapshot import Frame, Snapshot, copied
 from engine.kernel.steps.choices import claimed, happened, released
-from engine.kernel.steps.immediate import begin_reference
+from engine.kernel.steps.immediate import begin_reference, set_title
 from engine.kernel.timing.periods import parse_moment, spell_moment
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, StepStatus
 
@@ -77,7 +77,7 @@ def advance(
     events: Sequence[Event],
     environment: Environment,
 ) -> Slice:
-    """Apply events to a case and run it to its next waits."""
+    """Apply events to an instance and run it to its next waits."""
     snapshot = snapshot or _before_the_first(facts, environment)
     machine = Machine(definition, snapshot, facts, environment, RULES)
     if machine.status is InstanceStatus.INCIDENT:
@@ -100,15 +100,15 @@ def advance(
         more = _run(machine) or more
         if watch is not None and watch.undo(machine):
             applied[-1] = kept[-1] = False
-        if isinstance(event, Continue):  # somebody may have been let in
+        if isinstance(event, Continue):  # a throttle slot may have become free
             applied[-1] = pending or len(machine.trace) > told
     bar_people(machine)
-    machine.forget_names()  # names and machine hold each other: let go, or every slice waits for the garbage collector
+    machine.forget_names()  # names and machine refer to each other: without this every slice waits for the garbage collector
     return _slice(machine, tuple(applied), tuple(kept), more and machine.status not in TERMINAL_INSTANCE)
 
 
 def _was_awaited(event: Event) -> bool:
-    """Tell whether an event came from outside: from a person, the clock, a signal, a call, or a child that waited."""
+    """Return whether an event came from outside: from a person, the clock, a signal, a call, or a child that waited."""
     return event.waited if isinstance(event, ChildEnded) else not isinstance(event, (Started, Continue))
 
 
@@ -117,7 +117,7 @@ def _before_the_first(facts: InstanceFacts, environment: Environment) -> Snapsho
 
 
 def _run(machine: Machine) -> bool:
-    """Tell parents until nobody is left to tell; answer whether the slice stopped early."""
+    """Deliver messages to parents until none is left; return whether the slice stopped early."""
     while True:
         while machine.queue:
             if _must_stop(machine):
@@ -133,7 +133,7 @@ def _run(machine: Machine) -> bool:
 def _must_stop(machine: Machine) -> bool:
     """Stop early when enough was done, but never while an error is on its way up that may become an incident.
 
-    Nor while the case itself ends: a cancel that somebody waits for is over when it is answered.
+    Nor while the instance itself ends: a cancel is finished when its caller gets the answer.
     """
     if not machine.is_spent:
         return False
@@ -160,7 +160,7 @@ def _tell(machine: Machine, message: Ended) -> None:
 
 
 def _case_ended(machine: Machine, message: Ended) -> None:
-    """Give the case its last status, or make it an incident."""
+    """Give the instance its last status, or make it an incident."""
     if message.outcome == FAILED:
         assert message.error is not None
         _case_failed(machine, message.error)
@@ -187,7 +187,7 @@ def _case_failed(machine: Machine, error: ErrorRecord) -> None:
 
 
 def _go_back(machine: Machine, origin: Checkpoint, error: ErrorRecord) -> None:
-    """Stand again where the step failed, and stop there until somebody helps."""
+    """Return to where the step failed, and stop there until an operator helps."""
     machine.restore(origin)
     frame = machine.frames[origin.frame]
     frame.phase, frame.place = "stuck", None
@@ -198,19 +198,19 @@ def _go_back(machine: Machine, origin: Checkpoint, error: ErrorRecord) -> None:
 
 
 def _look_if_stuck(machine: Machine) -> None:
-    """Make a running case that has no wait but watches an incident: nothing is silently stuck."""
+    """Turn a running instance that has only side waits into an incident: nothing is silently stuck."""
     if machine.status is not InstanceStatus.RUNNING or not machine.frames:
         return
     if any(frame.wait is not None and not frame.side for frame in machine.frames.values()):
         return
-    error = ErrorRecord(ErrorClass.CONSISTENCY.value, "stuck", "nothing is left that could move this case")
+    error = ErrorRecord(ErrorClass.CONSISTENCY.value, "stuck", "nothing is left that could move this instance")
     root = machine.root
     root.phase, root.more = "stuck", {**(root.more or {}), "error": error_names(error)}
     machine.status, machine.error = InstanceStatus.INCIDENT, error
 
 
 def _apply(machine: Machine, event: Event) -> bool:
-    """Apply one event; answer false when it is stale."""
+    """Apply one event; return false when it is stale."""
     act = HAPPENINGS.get(type(event))
     if act is None:
         raise KernelError(f"unknown event {type(event).__name__}")
@@ -245,12 +245,14 @@ def _read_head(machine: Machine, root: Frame) -> None:
         machine.touch()
     if "reference" in head:
         begin_reference(machine, head["reference"], machine.names(root))
+    if "case_title" in head:
+        set_title(machine, head["case_title"], machine.names(root))
 
 
 def reference_at_start(
     definition: Definition, facts: InstanceFacts, values: Json, environment: Environment
 ) -> str | None:
-    """Say under which reference a case would begin; None where it would have none, or fail before."""
+    """Return the reference with which an instance would begin; None where it would have none, or fail before."""
     machine = Machine(definition, _before_the_first(facts, environment), facts, environment, RULES)
     root = machine.new(0)
     root.step = ROOT
@@ -277,7 +279,7 @@ def _answer(kind: WaitKind) -> Callable[[Machine, Any], bool]:
 
 
 def _hand_over(machine: Machine, frame: Frame, leaf: Frame, event: Any) -> bool:
-    """Let a leaf ring if it watches, else let its step take the answer; false when the step will not have it."""
+    """Fire a side wait, or pass the answer to the step; false when the step refuses it."""
     if leaf.role is not None:
         machine.attempt(frame, lambda: DUE.get(str(leaf.role), ring)(machine, frame, leaf))
         return True
@@ -306,7 +308,9 @@ def _skip_task(machine: Machine, event: TaskSkipped) -> bool:
     leaf = _leaf(machine, event.token, WaitKind.TASK)
     if leaf is None or "skip" not in machine.step_of(machine.frames[leaf.p]).body.get("allow", ()):
         return False
-    remember_person(machine, machine.frames[leaf.p].step, event.by)
+    step = machine.frames[leaf.p].step
+    for name in (event.by, event.stood_in_for):
+        remember_person(machine, step, name)
     machine.end(machine.frames[leaf.p], SKIPPED, reason=event.reason, how=Closing.SKIPPED)
     return True
 
@@ -332,12 +336,12 @@ def _retry_step(machine: Machine, event: StepRetried) -> bool:
     if frame.step == ROOT:
         machine.attempt(frame, lambda: _go_on_with_case(machine, frame))
     else:
-        mend(machine, frame)
+        run_again(machine, frame)
     return True
 
 
 def _go_on_with_case(machine: Machine, root: Frame) -> None:
-    """Begin a case that never began, or complete one whose steps are all done."""
+    """Begin an instance that never began, or complete one whose steps are all done."""
     if root.attempt == 0:
         _begin_case(machine, root)
     elif not machine.children[root.n]:
@@ -376,6 +380,7 @@ def _slice(machine: Machine, applied: tuple[bool, ...], kept: tuple[bool, ...], 
         changes=tuple(machine.changes),
         reference=machine.reference,
         reference_parts=machine.reference_parts,
+        title=machine.title,
         outcome=machine.outcome,
         output=machine.output,
         error=machine.error,

@@ -1,4 +1,4 @@
-"""Bring named signals to whoever takes them: exactly one taker, in a fixed order.
+"""Deliver named signals: each to exactly one taker, in a fixed order.
 
 First the oldest open wait of that name and key, then a for_each that adds or closes, then a handler, innermost first;
 else it is kept if a `signal` step of that name wants early ones, else it is lost. Own signals are delivered when
@@ -22,7 +22,7 @@ Taker = Callable[[Machine, Frame, Json], None]
 
 
 def deliver(machine: Machine, name: str, key: str | None, payload: Json, *, everyone: bool = False) -> bool:
-    """Hand a signal to its taker, keep it, or lose it; answer whether it was taken."""
+    """Hand a signal to its taker, keep it, or lose it; return whether it was taken."""
     machine.received["signal"] = copied(payload)
     machine.touch()
     takers = list(_takers(machine, name, key))
@@ -51,7 +51,7 @@ def _takers(machine: Machine, name: str, key: str | None) -> Iterator[tuple[Fram
 
 
 def _hears(leaf: Frame, name: str, key: str | None) -> bool:
-    """Tell whether a wait hears a signal; one without key is addressed to the case and reaches every wait."""
+    """Return whether a wait hears a signal; one without key is addressed to the instance and reaches every wait."""
     return leaf.name is not None and leaf.name[0] == name and key in (None, leaf.name[1])
 
 
@@ -78,7 +78,7 @@ def _call(machine: Machine, leaf: Frame, payload: Json) -> None:
 
 
 def _keep(machine: Machine, name: str, key: str | None, payload: Json) -> None:
-    """Keep a signal that nobody takes yet, if some step of the definition wants early ones."""
+    """Keep a signal that no wait takes yet, if some step of the definition accepts early ones."""
     if any(_wants_early(step, name) for step in machine.definition.steps.values()):
         machine.early.append([name, key, copied(payload), spell_moment(machine.now)])
 

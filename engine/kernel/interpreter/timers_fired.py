@@ -1,4 +1,4 @@
-"""Say what happens when a timer of a step fires, and when something ends that is no part of a step's body."""
+"""What happens when a timer of a step fires, and when something outside a step's body ends."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -29,7 +29,7 @@ MOST_OCCURRENCES = 10_000
 
 
 def ring(machine: Machine, frame: Frame, leaf: Frame) -> None:
-    """Let the timer of a handler or reminder ring, and set it for the next time."""
+    """Fire the timer of a handler or reminder, and set it for the next time."""
     role = str(leaf.role)
     machine.close(leaf, Closing.ANSWERED)
     spec = timer_spec(machine, frame, role)
@@ -53,7 +53,7 @@ def _set_again(machine: Machine, frame: Frame, leaf: Frame, spec: Mapping[str, A
 
 
 def _told_interrupting(machine: Machine, host: Frame, message: Ended) -> None:
-    """Go on after the host once its interrupting handler is over."""
+    """Continue after the host once its interrupting handler is over."""
     if message.outcome == FAILED:
         assert message.error is not None
         remember_origin(machine, host, message.error)
@@ -63,7 +63,7 @@ def _told_interrupting(machine: Machine, host: Frame, message: Ended) -> None:
 
 
 def _told_beside(machine: Machine, scope: Frame, message: Ended) -> None:
-    """Let an error that leaves a handler be an error of the scope that it runs in."""
+    """Raise an error that leaves a handler in the scope that it runs in."""
     if message.outcome != FAILED:
         told_lingering(machine, scope, message)
     elif scope.list is not None:
@@ -90,4 +90,4 @@ DUE: Mapping[str, Callable[[Machine, Frame, Frame], None]] = {
     "rate_limit": ask_again,
     "sla": ring_promise,
 }
-"""What a leaf with a role does when its time has come; handlers and reminders ring."""
+"""What a leaf with a role does when it is due; handlers and reminders fire."""

@@ -1,4 +1,4 @@
-"""Say whether an event from outside starts a case, and with what."""
+"""Decide whether an event from outside starts an instance, and with what input."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from engine.kernel.snapshot import copied
 
 @dataclass(frozen=True, slots=True)
 class EventStart:
-    """What a case is started with."""
+    """What an instance is started with."""
 
     input: Json
     reference: str | None = None
@@ -21,7 +21,7 @@ class EventStart:
 
 
 class _Names:
-    """The names at the door: the payload as `start`, and the moment."""
+    """The names that a trigger's expressions see: the payload as `start`, and the moment."""
 
     def __init__(self, payload: Json, now: datetime) -> None:
         self._names = {"start": payload, "now": now}
@@ -37,7 +37,7 @@ class _Names:
 
 
 def event_start(definition: Definition, name: str, payload: Json, now: datetime) -> EventStart | None:
-    """Answer what an event starts the definition with, None when it is not meant; StepError says why that cannot be computed."""
+    """Return what an event starts the definition with, None when it is not meant; StepError says why that cannot be computed."""
     event = definition.head.get("event")
     if event is None or event["name"] != name:
         return None

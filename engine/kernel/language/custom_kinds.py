@@ -1,7 +1,7 @@
-"""Step kinds that a house registers: a schema for what an author writes, and a pure function that makes steps of it.
+"""Step kinds that a project registers: a schema for what an author writes, and a pure function that makes steps of it.
 
 The kernel never runs one. It is read into steps of the language before a version is activated, so that the definition holds what
-will run and stays the same whatever becomes of the house's code.
+will run and stays the same whatever becomes of the project's code.
 """
 
 import json
@@ -25,11 +25,11 @@ class StepKind:
 
 
 class KindFailed(Exception):
-    """The house's function did not give steps."""
+    """The project's function did not give steps."""
 
 
 def checked_body(kind: StepKind, body: Json) -> tuple[Json, list[FieldError]]:
-    """Fill in defaults and check a body; an expression may stand wherever a value is wanted."""
+    """Fill in defaults and check a body; an expression is allowed in place of any value."""
     filled, problems = check_values(kind.schema, body)
     return filled, [one for one in problems if not _is_expression(filled, one.path)]
 
@@ -49,7 +49,7 @@ def expanded(kind: StepKind, body: Json, step: str) -> list[Json]:
     """Make the steps of a body; what the function raises, or gives differently the second time, is refused."""
     first, second = (_asked(kind, body, step) for _ in range(2))
     if first != second:
-        raise KindFailed("it gives something else each time")
+        raise KindFailed("it returns something different each time")
     return first
 
 
@@ -61,6 +61,6 @@ def _asked(kind: StepKind, body: Json, step: str) -> list[Json]:
     except Exception as mistake:
         raise KindFailed(f"{type(mistake).__name__} {mistake}"[:300]) from mistake
     if unsafe or len(text) > LARGEST:
-        raise KindFailed("it gives something that is no JSON" if unsafe else "it gives too much")
+        raise KindFailed("it returns something that is not JSON" if unsafe else "it gives too much")
     found = json.loads(text)
     return found if isinstance(found, list) else [found]

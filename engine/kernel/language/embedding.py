@@ -20,7 +20,7 @@ Names = Mapping[str, str]
 
 
 def embedded_names(canonical: Mapping[str, Json]) -> set[str]:
-    """Name all workflows that a canonical definition has embedded."""
+    """Return all workflows that a canonical definition has embedded."""
     return {step["workflow"]["name"] for kind, step in _every_step(canonical) if kind == "workflow" and _embeds(step)}
 
 
@@ -34,7 +34,7 @@ def _every_step(canonical: Mapping[str, Json]) -> Iterator[tuple[str, dict[str, 
 
 
 def embedded_body(canonical: Mapping[str, Json], step: str) -> dict[str, Json]:
-    """Give what a step that embeds a workflow holds of it: its steps, its output, and what its input must be."""
+    """Return what a step that embeds a workflow holds of it: its steps, its output, and what its input must be."""
     names = {name: f"{step}_{name}" for name in _own_names(canonical)}
     body: dict[str, Json] = {"steps": _steps(canonical, names, step)}
     if "input" in canonical:
@@ -55,7 +55,7 @@ def _has_into(kind: str, step: Mapping[str, Json]) -> bool:
 
 
 def _steps(canonical: Mapping[str, Json], names: Names, step: str) -> list[Json]:
-    """Give the workflow's steps; what its head says of state, handlers and time becomes steps too."""
+    """Return the workflow's steps; what its head says of state, handlers and time becomes steps too."""
     steps = _renamed(HEAD.fields["steps"], canonical["steps"], names)
     if "calendar" in canonical:
         _count_by(canonical["calendar"], steps)
@@ -86,7 +86,7 @@ def _count_by(calendar: str, steps: list[dict[str, Json]]) -> None:
 
 
 def _renamed(field: Field, raw: Json, names: Names) -> Json:
-    """Give a canonical value with every id in it renamed."""
+    """Return a canonical value with every id in it renamed."""
     rename = RENAMERS.get(field.reader)
     return raw if rename is None else rename(field, raw, names)
 
@@ -185,4 +185,4 @@ RENAMERS: Mapping[str, Callable[[Field, Any, Names], Json]] = {
     "map": _mapped,
     "steps": _list_of_steps,
 }
-"""How the value of a field is renamed, by its reader; in the rest no id can stand."""
+"""How the value of a field is renamed, by its reader; the rest contains no ids."""

@@ -15,7 +15,7 @@ STEPS: Mapping[str, Json] = {"anyOf": [{"type": "array", "items": {"$ref": "#/$d
 
 
 def language_schema(own: Mapping[str, Json] | None = None) -> dict[str, Json]:
-    """Give the schema of a whole template; `own` are the schemas of the step kinds of the house, by name."""
+    """Return the schema of a whole template; `own` are the schemas of the step kinds of the project, by name."""
     whole = _language_schema()
     return {**whole, "$defs": {"step": _step(own)}} if own else whole
 
@@ -50,7 +50,7 @@ def _step(own: Mapping[str, Json] | None = None) -> dict[str, Json]:
 
 
 def _jump_alone(properties: Mapping[str, Json]) -> dict[str, Json]:
-    """Give the schema of a step that only says where the flow goes on."""
+    """Return the schema of a step that only says where the flow continues."""
     alone = ("id", "title", "description", "when", "tags", "next")
     return {
         "type": "object",

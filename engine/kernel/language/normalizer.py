@@ -51,9 +51,9 @@ def normalize(
     kinds: Mapping[str, StepKind] | None = None,
     above: int = 0,
 ) -> Normalized:
-    """Read one document and check it; `above` lines stand before it in the text that its author sees.
+    """Read one document and check it; `above` counts the lines before it in the text that its author sees.
 
-    `workflows` gives those that it may embed, `kinds` the step kinds of the house; where they are not given, the facts do.
+    `workflows` gives those that it may embed, `kinds` the step kinds of the project; where they are not given, the facts do.
     """
     try:
         documents = read_documents(source)
@@ -62,7 +62,7 @@ def normalize(
         return _refused(Finding(problem.code, ERROR, problem.message, *where, problem.hint))
     if len(documents) != 1:
         word = "is empty" if not documents else "holds several documents"
-        hint = "one workflow a document"
+        hint = "write one workflow per document"
         return _refused(Finding("documents", ERROR, f"this template {word}", 1 + above, 1, WHOLE, hint))
     reading = Reading(allow_not_yet, above)
     reading.workflow_named = workflows or (facts.definition if facts is not None else None)
@@ -114,7 +114,7 @@ def _starter_level(head: Json) -> int:
 
 
 def _written(document: Node, key: str) -> str | None:
-    """Find a text at the head of a document, for whoever must name one that is not read to its end."""
+    """Find a text at the head of a document, so that one that could not be read to its end still has a name."""
     found = (document.entries or {}).get(key)
     text = found[1].scalar if found is not None else None
     good = isinstance(text, str) and (key != "workflow" or SLUG.fullmatch(text) is not None)

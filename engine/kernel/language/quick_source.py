@@ -3,6 +3,11 @@
 Whatever is not plain (anchors, tags, block scalars, texts over several lines, several documents, anything that looks
 wrong) raises `NotPlain`, and the whole document is read by ruamel.yaml, whose word is final. A test reads every
 template both ways.
+
+It is here because the editor reads a template while its author types, and ruamel.yaml takes long for large ones. Processor time,
+the best of several runs on one machine, for 2,000 steps of three lines each: as YAML (142 kB) 50 ms here and 470 ms there,
+as indented JSON (200 kB) 76 ms and 477 ms; for 1,000 steps 22 against 226 ms and 38 against 225 ms. Small templates
+never come here.
 """
 
 import json
@@ -16,7 +21,7 @@ _LINE = re.compile(r"( *)(.*)")
 _KEY = re.compile(r"([A-Za-z0-9_$][^:#'\"\[\]{},&*!|>%@`]*?) *:(?: +|$)")
 _DOUBLE = re.compile(r'"[^"\\]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\]*)*"')
 _SINGLE = re.compile(r"'[^']*(?:''[^']*)*'")
-"""Both take stretches of plain letters at once: letter by letter, the library remembers a hundred bytes for each."""
+"""Both take runs of plain characters at once: one by one, the library remembers a hundred bytes for each."""
 _PLAIN_FIRST = frozenset("-?:,[]{}#&*!|>'\"%@`")
 _REST = re.compile(r" *(?: #.*)?")
 _BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
@@ -45,7 +50,7 @@ class _Lines:
         return self.lines[self.at] if self.at < len(self.lines) else (-1, "", 0)
 
     def shorten(self, by: int) -> None:
-        """Let the rest of the current line stand as a line of its own."""
+        """Treat the rest of the current line as a line of its own."""
         indent, text, number = self.lines[self.at]
         rest = text[by:].lstrip(" ")
         self.lines[self.at] = (indent + len(text) - len(rest), rest, number)
@@ -137,7 +142,7 @@ def _entries(lines: _Lines, indent: int, depth: int) -> dict[str, tuple[Node, No
 
 
 def _value(lines: _Lines, indent: int, begin: int, depth: int) -> Node:
-    """Read what stands behind a key: the rest of the line, or the lines below."""
+    """Read the value of a key: the rest of the line, or the lines below."""
     _, text, number = lines.peek()
     rest = text[begin:]
     lines.at += 1
@@ -152,7 +157,7 @@ def _value(lines: _Lines, indent: int, begin: int, depth: int) -> Node:
 
 
 def _refuse_more(lines: _Lines, indent: int) -> None:
-    """Refuse a text that goes on in the next line."""
+    """Refuse a text that continues in the next line."""
     if lines.peek()[0] > indent:
         raise NotPlain
 

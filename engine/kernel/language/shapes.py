@@ -1,7 +1,7 @@
-"""Say what may stand where: the shapes of the whole language, as tables.
+"""The shapes of the whole language, as tables: which keys are allowed where.
 
 The normaliser reads a document against these shapes, the JSON Schema for editors is made from them, and a construct
-that the platform does not yet execute stands in not_yet.py under the name it has here (`head.schedule`, `kind.net`,
+that the platform does not yet execute is listed in unsupported.py under the name it has here (`head.schedule`, `kind.net`,
 `step.mutex`, `task.escalate`). A new construct is a new row.
 """
 
@@ -15,7 +15,7 @@ ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One key: which reader reads it, and what stands there when nobody wrote it."""
+    """One key: which reader reads it, and its default."""
 
     reader: str
     required: bool = False
@@ -26,12 +26,12 @@ class Field:
     longest: int = 0
     """How many characters a text may have; 0: as many as it likes."""
     names: tuple[str, ...] = ()
-    """Names that expressions may use here beside the usual ones."""
+    """Names that expressions may use here besides the usual ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An object: its keys. `short` names the key that a bare value stands for."""
+    """An object: its keys. `short` names the key that a bare value sets."""
 
     name: str
     fields: Mapping[str, Field]
@@ -159,7 +159,7 @@ ATTRIBUTES: Mapping[str, Field] = {
     "allow_failure": Field("bool"),
     "tags": words(),
 }
-"""Keys that may stand beside any kind."""
+"""Keys that any step may have."""
 
 NEED = Shape(
     "need",
@@ -178,7 +178,7 @@ IN_GRAPH: Mapping[str, Field] = {
     "next": list_of(inner(EDGE)),
     "split": enum("all", "one", "many"),
 }
-"""Keys that may stand beside the kind of a child of graph, net or any_order; `next` beside any step of a list too."""
+"""Keys that a child of graph, net or any_order may have; `next` is allowed on any step of a list too."""
 
 BESIDE: Mapping[str, Mapping[str, Field]] = {
     "call": {"attempt_timeout": duration()},
@@ -186,10 +186,11 @@ BESIDE: Mapping[str, Mapping[str, Field]] = {
     "set": {"if_present": YES_NO},
     "compensate": {},
 }
-"""Keys that may stand beside one kind only."""
+"""Keys that only one kind may have."""
 
 REFERENCE = Shape("reference", {"key": Field("textvalue"), "parts": map_of(value())}, short="key")
 HEAD_REFERENCE = Shape("reference", {**REFERENCE.fields, "unique": Field("bool")}, short="key")
+STARTER = Shape("starter", {"withdraw": Field("bool", default=True)})
 STARTERS = Shape("starters", {"min_level": Field("level", default=4), "roles": words(default=[])})
 SCHEDULE = Shape(
     "schedule",
@@ -219,10 +220,12 @@ HEAD = Shape(
         "schema": Field("derived"),
         "workflow": Field("slug", required=True),
         "title": text(),
+        "case_title": Field("textvalue"),
         "description": text(),
         "tags": words(),
         "trigger": enum("manual", "scheduled", "event"),
         "starters": inner(STARTERS, default={"min_level": 4, "roles": []}),
+        "starter": inner(STARTER),
         "schedule": inner(SCHEDULE),
         "event": inner(EVENT),
         "input": Field("schema"),

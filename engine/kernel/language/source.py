@@ -32,7 +32,7 @@ LARGE_SOURCE = 50_000
 LONGEST_THOROUGH = 200_000
 """What the quick reader cannot read may be so long: the thorough one takes its time."""
 MOST_PARTS = 80_000
-"""How many lines and entries a template may have, whoever reads it."""
+"""How many lines and entries a template may have, with either reader."""
 MOST_THOROUGH_PARTS = 12_000
 MOST_UNCLOSED = 1_000
 _BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
@@ -73,7 +73,7 @@ def _refuse_masses(source: str) -> None:
 
 
 def _refuse_long_ways(source: str) -> None:
-    """Refuse what only the thorough reader could read, and not while somebody waits."""
+    """Refuse what only the thorough reader could read, because it would take too long."""
     if len(source) > LONGEST_THOROUGH or source.count("\n") + source.count(",") > MOST_THOROUGH_PARTS:
         text = "a template of this size may hold plain lists, objects and texts of one line only, or be JSON"
         raise SourceRefused("too_long", text, 1, 1)
@@ -132,7 +132,7 @@ def _key(key: Node, event: Any, entries: dict[str, tuple[Node, Node]]) -> str:
         raise SourceRefused("bad_key", "a key must be text", key.line, key.column)
     name = whole_letters(str(event.value), key.line, key.column)
     if name in entries:
-        raise SourceRefused("duplicate_key", f"the key `{name}` stands here twice", key.line, key.column, "keep one")
+        raise SourceRefused("duplicate_key", f"the key `{name}` is used twice", key.line, key.column, "keep one")
     return name
 
 

@@ -38,7 +38,7 @@ class Node:
         return "a list" if self.items is not None else "a single value"
 
     def plain(self) -> Json:
-        """Give the JSON value."""
+        """Return the JSON value."""
         if self.entries is not None:
             return {key: value.plain() for key, (_, value) in self.entries.items()}
         return [item.plain() for item in self.items] if self.items is not None else self.scalar
@@ -62,7 +62,7 @@ _BAD_LETTER = re.compile("[\ud800-\udfff\x00]")
 
 
 def whole_letters(text: str, line: int, column: int) -> str:
-    """Join halves of letters that an escape wrote apart, as JSON does; refuse a half alone and NUL, which nothing can keep."""
+    """Join surrogate halves that escapes wrote as two, as JSON does; refuse a half alone and NUL, which nothing can keep."""
     if _BAD_LETTER.search(text) is None:
         return text
     with suppress(UnicodeDecodeError):
@@ -81,7 +81,7 @@ def typed(text: str, line: int, column: int) -> Json:
     if _DECIMAL.fullmatch(text):
         return _decimal(text, line, column)
     if _NOT_NUMBERS.fullmatch(text):
-        raise SourceRefused("bad_number", f"{text} is no number that JSON knows", line, column)
+        raise SourceRefused("bad_number", f"{text} is not a number that JSON knows", line, column)
     return text
 
 

@@ -1,4 +1,4 @@
-"""Say where in a document each step stands, so that an editor can lead from a picture to the line and back."""
+"""Find the lines of each step in a document, so that an editor can go from the diagram to the line and back."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Place:
 
 
 def step_places(source: str) -> dict[str, Place]:
-    """Give the lines of every step by its id, as far as the document can be read."""
+    """Return the lines of every step by its id, as far as the document can be read."""
     try:
         documents = read_documents(source)
     except SourceRefused:

@@ -1,4 +1,4 @@
-"""Find the lists of steps inside a step, for whoever walks a definition without reading its source."""
+"""Find the lists of steps inside a step, for code that walks a definition without reading its source."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def all_steps(steps: list[dict[str, Json]], kinds: Collection[str]) -> Iterator[
 
 
 def calendars_named(canonical: Mapping[str, Json]) -> set[str]:
-    """Name the business calendars by which a canonical definition counts, wherever it does."""
+    """Return the business calendars by which a canonical definition counts, wherever it does."""
     lists = [canonical.get("steps") or [], *(handler["steps"] for handler in canonical.get("on") or ())]
     specs = [step[kind] for steps in lists for kind, step in all_steps(steps, KINDS) if kind in ("task", "wait")]
     named = (

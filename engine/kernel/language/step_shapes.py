@@ -1,4 +1,4 @@
-"""Say what stands inside each step kind: the shapes of tasks, calls, branches and all the others."""
+"""The shapes of each step kind: tasks, calls, branches and all the others."""
 
 from collections.abc import Mapping
 
@@ -89,6 +89,7 @@ TASK = Shape(
         "allow": list_of(enum("skip")),
         "comment": enum("never", "optional", "on_reject", "always", default="optional"),
         "draft": Field("bool"),
+        "secure": Field("bool"),
         "attachments": inner(ATTACHMENTS),
         "checklist": list_of(inner(CHECK)),
         "on_expire": map_of(value()),

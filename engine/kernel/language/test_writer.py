@@ -43,7 +43,7 @@ def _written(source: str, document: Node, test: dict[str, Json]) -> str:
 def _dash_column(lines: list[str], tests: Node) -> int:
     line = lines[tests.items[0].line - 1] if tests.items else ""
     if not line.lstrip().startswith("- "):
-        raise CannotWrite("write `tests:` as a list with one entry a line first")
+        raise CannotWrite("write `tests:` as a list with one entry per line first")
     return len(line) - len(line.lstrip())
 
 
@@ -77,7 +77,7 @@ def flow_text(value: Json) -> str:
 
 
 def _escaped(letter: str) -> str:
-    """Write a letter that YAML does not take as it is by its number."""
+    """Escape a character that YAML does not take as it is."""
     if letter.isprintable():
         return letter
     return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"

@@ -1,7 +1,7 @@
 """List what the language has and the platform does not yet execute, each with its reason.
 
-A construct that stands here is refused at its line with code `not_yet`, never ignored. The names are those of
-language.py. The row goes when the construct runs in every layer.
+A construct listed here is refused at its line with code `not_yet`, never ignored. The names are those of
+shapes.py. Remove the row when the construct runs in every layer.
 """
 
 from collections.abc import Mapping

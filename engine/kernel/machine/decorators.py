@@ -1,7 +1,7 @@
 """Wrap the body of a step: change what it is given before each attempt, and what it gives after a success.
 
 A body may wait for days, so a decorator is two pure functions, not one that calls the body. The kernel borrows them by
-name from whoever runs it; it knows none itself.
+name from its caller; it knows none itself.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Change = Callable[[Json], Json]
 
 @dataclass(frozen=True, slots=True)
 class Decorator:
-    """What stands around a body: `before` changes the values it is given, `after` its result. Both are pure."""
+    """A wrapper of a step's body: `before` changes the values it is given, `after` its result. Both are pure."""
 
     before: Change | None = None
     after: Change | None = None
@@ -46,7 +46,7 @@ def decorate_given(machine: "Machine", frame: Frame, step: Step) -> None:
 
 
 def decorate_result(machine: "Machine", step: Step, value: Json) -> Json:
-    """Let the decorators change the body's result, the first named last: it stands outermost."""
+    """Let the decorators change the body's result, the first named last: it is the outermost."""
     for name, found in reversed(_lent(machine, step)):
         if found.after is not None:
             value = _changed(name, found.after, copied(value))

@@ -1,4 +1,4 @@
-"""Let an operator's edit stand in place of what a failed step would be begun with.
+"""Use an operator's edit in place of the input of a failed step.
 
 A step with an `input` of its own gets the edit as that. Of the kinds that tell what they are begun with, a call's request and a
 table's inputs are edited key by key, a child's input as a whole. The edit lasts for the further attempts of that step; a call
@@ -22,7 +22,7 @@ EDITABLE = frozenset({"call", "decide", "workflow", "continue_with"})
 
 
 def can_be_edited(step: Step) -> bool:
-    """Tell whether a step is begun with something that can be edited."""
+    """Return whether a step is begun with something that can be edited."""
     return "input" in step.spec or step.kind in EDITABLE
 
 
@@ -37,7 +37,7 @@ def edit(machine: Machine, frame: Frame, given: Mapping[str, Json]) -> None:
 
 
 def kept_edit(frame: Frame) -> dict[str, Json] | None:
-    """Return of a frame's notes what outlasts an attempt."""
+    """Return the part of a frame's notes that survives an attempt."""
     return {"edited": frame.more["edited"]} if frame.more and "edited" in frame.more else None
 
 
@@ -47,8 +47,8 @@ def edited(frame: Frame) -> Mapping[str, Json] | None:
     return found
 
 
-def stand_in(machine: Machine, frame: Frame, output: Json, reason: str) -> None:
-    """End a step as skipped, with an operator's values where its result would be; what follows goes on as after a success."""
+def supply_output(machine: Machine, frame: Frame, output: Json, reason: str) -> None:
+    """End a step as skipped, with an operator's values where its result would be; what follows continues as after a success."""
     step = machine.step_of(frame)
     value = _given(step, output)
     if KINDS[step.kind].has_result or "output" in step.spec:

@@ -1,6 +1,6 @@
 """Give expressions their names.
 
-State and results belong to the case; a frame may lay its own over them (items, handlers, scopes). Reading goes
+State and results belong to the instance; a frame may lay its own over them (items, handlers, scopes). Reading goes
 outward from the frame. Only what an expression reads is looked up and handed to the library.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """The names at one place of the case. What was looked up is kept until something is written."""
+    """The names at one place of the instance. What was looked up is kept until something is written."""
 
     __slots__ = ("_bound", "_known", "_layers", "_machine", "_version")
 
@@ -31,14 +31,14 @@ class Names:
         self._bound: dict[Reads, Any] = {}
 
     def lookup(self, root: str) -> Json:
-        """Give the value of a root name, or MISSING."""
+        """Return the value of a root name, or MISSING."""
         self._look_again()
         if root not in self._known:
             self._known[root] = self._find(root)
         return self._known[root]
 
     def activation(self, environment: Any, reads: Reads) -> Any:
-        """Give the library's form of the names that an expression reads; one that holds more of them serves as well."""
+        """Return the library's form of the names that an expression reads; one that holds more of them serves as well."""
         self._look_again()
         if reads not in self._bound:
             wider = (made for known, made in self._bound.items() if covers(known, reads))
@@ -46,7 +46,7 @@ class Names:
         return self._bound[reads]
 
     def spend(self, made: int) -> None:
-        """Count the size of a value that was made for the case."""
+        """Count the size of a value that was made for the instance."""
         self._machine.spend(made)
 
     def _look_again(self) -> None:
@@ -132,13 +132,13 @@ class With:
         self._more = more
 
     def lookup(self, root: str) -> Json:
-        """Give the value of a root name, or MISSING."""
+        """Return the value of a root name, or MISSING."""
         return self._more[root] if root in self._more else self._under.lookup(root)
 
     def activation(self, environment: Any, reads: Reads) -> Any:
-        """Give the library's form of the names that an expression reads."""
+        """Return the library's form of the names that an expression reads."""
         return bind(environment, reads, self)
 
     def spend(self, made: int) -> None:
-        """Count the size of a value that was made for the case."""
+        """Count the size of a value that was made for the instance."""
         self._under.spend(made)

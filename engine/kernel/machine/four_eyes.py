@@ -1,9 +1,9 @@
-"""Say who may not do a task, because four eyes are asked for.
+"""Decide who may not do a task because of the four-eyes rule.
 
-The case keeps who took part in each step: everybody who answered a task, skipped it, or operated past it, with the moment, in
-all rounds, items, handlers and children. What `not_same_as` names covers everything inside it. The rule is decided whenever
-somebody acts: after a slice in which somebody took part, every open task that this bars them from is told so. It holds either
-way round: who did the task while a step that it names was under way is barred from the rest of that step.
+The instance keeps who took part in each step: everybody who answered a task, skipped it, or operated past it, with the moment, in
+all rounds, items, handlers and children. What `not_same_as` names covers everything inside it. The rule is decided at the act:
+after a slice in which a person took part, every open task that this excludes them from is updated. It holds either
+way round: a person who did the task while a step that it names was running is excluded from the rest of that step.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,25 +25,25 @@ Participants = Mapping[str, Mapping[str, str]]
 
 
 def remember_person(machine: Machine, step: str | None, name: str | None, at: str | None = None) -> None:
-    """Keep that somebody took part in a step, and when; nobody and the engine take no part."""
+    """Record that a person took part in a step, and when; the engine itself takes no part."""
     if step and name:
         machine.people.setdefault(step, {})[name] = at or spell_moment(machine.now)
         machine.took_part.setdefault(step, []).append((name, machine.next))
 
 
 def everybody(people: Participants) -> dict[str, str]:
-    """Name everybody who took part in any step, with the moment when they last did."""
+    """Return everybody who took part in any step, with the moment when they last did."""
     acts = sorted((at, name) for names in people.values() for name, at in names.items())
     return {name: at for at, name in acts}
 
 
 def children_named(definition: Definition, step: Step) -> tuple[str, ...]:
-    """Name the child workflows that a task's rule covers: who acts in one of them meanwhile took part too."""
+    """Return the child workflows that a task's rule covers: people who act in one of them take part too."""
     return tuple(name for name in definition.four_eyes.get(step.id, ()) if definition.steps[name].kind == "workflow")
 
 
 def barred(definition: Definition, people: Participants, started_by: str | None, step: Step) -> tuple[str, ...]:
-    """Name everybody who may not do a task, in the order in which the case came to them."""
+    """Return everybody who may not do a task, in the order in which they took part."""
     covered = definition.four_eyes.get(step.id)
     if covered is None:
         return ()
@@ -53,7 +53,7 @@ def barred(definition: Definition, people: Participants, started_by: str | None,
 
 
 def barred_from(definition: Definition, snapshot: Snapshot, started_by: str | None, token: int) -> tuple[str, ...]:
-    """Name everybody who may not do the open task that waits under a token."""
+    """Return everybody who may not do the open task that waits under a token."""
     if not definition.four_eyes:
         return ()
     frames = {frame["n"]: frame for frame in snapshot.frames}
@@ -72,7 +72,7 @@ def _upward(frames: Mapping[int, Mapping[str, Any]], number: int) -> Iterator[Ma
 def barred_from_passing(
     definition: Definition, snapshot: Snapshot, started_by: str | None, step: Step
 ) -> Iterator[tuple[Step, tuple[str, ...]]]:
-    """Give the tasks with four eyes that operating past a step passes over, and whom each bars."""
+    """Return the four-eyes tasks that skipping a step would bypass, and the people each excludes."""
     for name in definition.four_eyes:
         task: Step | None = definition.steps[name]
         while task is not None and task.id != step.id:
@@ -84,7 +84,7 @@ def barred_from_passing(
 
 @dataclass(slots=True)
 class TaskWatch:
-    """The open tasks that bar the person who acts, and how the case stood before: none of them may go by that act."""
+    """The open tasks that exclude the acting person, and the instance before the act: the act may end none of them."""
 
     before: Checkpoint
     error: ErrorRecord | None
@@ -94,7 +94,7 @@ class TaskWatch:
     closed: int
 
     def undo(self, machine: Machine) -> bool:
-        """Take the act back if it ended one of the tasks and the case goes on without it; answer whether it did."""
+        """Take the act back if it ended one of the tasks and the instance continues without it; return whether it did."""
         gone = {one.token for one in machine.closed[self.closed :]} & self.tasks.keys()
         if not gone or machine.status in GIVEN_UP:
             return False
@@ -106,11 +106,11 @@ class TaskWatch:
 
 
 GIVEN_UP = frozenset({InstanceStatus.CANCELLED, InstanceStatus.FAILED})
-"""Ends of a case that decide nothing in place of its tasks."""
+"""Ends of an instance that decide nothing in place of its tasks."""
 
 
 def watch_tasks(machine: Machine, event: Event) -> TaskWatch | None:
-    """Look at the open tasks that bar whoever sends a signal or operates, before that is applied."""
+    """Find the open tasks that exclude the sender or operator, before the act is applied."""
     names = (getattr(event, "by", None) or "").split() if isinstance(event, WAYS_PAST) else ()
     if isinstance(event, StepRetried) and event.input is None:
         return None  # the same once more: what it withdraws it opens again
@@ -131,7 +131,7 @@ WAYS_PAST = (NamedSignal, StepRetried, StepSkipped)
 
 
 def bar_people(machine: Machine) -> None:
-    """Tell the open tasks whom they bar now, after a slice in which somebody took part."""
+    """Update the people whom open tasks exclude, after a slice in which a person took part."""
     covers = machine.definition.four_eyes
     if not machine.took_part or not covers:
         return
@@ -144,7 +144,7 @@ def bar_people(machine: Machine) -> None:
 
 
 def _mark(machine: Machine, frame: Frame) -> bool:
-    """Keep at a step who did a task that names it while it was under way; answer whether anybody did."""
+    """Record at a step who did a task that names it while it was running; return whether anybody did."""
     covers = machine.definition.four_eyes
     acts = [act for step, done in machine.took_part.items() if frame.step in covers.get(step, ()) for act in done]
     did = [name for name, next_number in acts if frame.n < next_number]
@@ -154,7 +154,7 @@ def _mark(machine: Machine, frame: Frame) -> bool:
 
 
 def _barred_at(machine: Machine, leaf: Frame) -> tuple[str, ...]:
-    """Name everybody whom an open task bars: by its own rule, and by one that names a step around it."""
+    """Return everybody whom an open task excludes: by its own rule, and by one that names a step around it."""
     found = barred(machine.definition, machine.people, machine.facts.started_by, machine.step_of(machine.owner(leaf)))
     around = (name for frame in machine.upward(leaf) for name in frame.barred or ())
     return tuple(dict.fromkeys((*found, *around)))

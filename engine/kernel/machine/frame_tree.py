@@ -1,4 +1,4 @@
-"""Keep the frames of a case: who is below whom, in the order of their numbers."""
+"""The tree of an instance's frames, in the order of their numbers."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from engine.kernel.snapshot import Frame
 
 
 class Tree:
-    """The frames of one case by number, and the children of each."""
+    """The frames of one instance by number, and the children of each."""
 
     definition: Definition
     next: int
@@ -41,7 +41,7 @@ class Tree:
 
     @property
     def root(self) -> Frame:
-        """Give the frame that is the whole case."""
+        """Return the frame that is the whole instance."""
         return self.frames[self.children[0][0]]
 
     def kids(self, frame: Frame) -> list[Frame]:
@@ -67,11 +67,11 @@ class Tree:
             number = found.p
 
     def step_of(self, frame: Frame) -> Step:
-        """Give the step that a frame runs."""
+        """Return the step that a frame runs."""
         return self.definition.steps[frame.step or ""]
 
     def owner(self, frame: Frame) -> Frame:
-        """Give the nearest step frame at or above."""
+        """Return the nearest step frame at or above."""
         return next(found for found in self.upward(frame) if found.step is not None)
 
     def running(self, step: str) -> list[Frame]:

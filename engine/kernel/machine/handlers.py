@@ -22,7 +22,7 @@ def timer_spec(machine: Machine, frame: Frame, role: str) -> Mapping[str, Any]:
 
 
 def call_handler(machine: Machine, host: Frame, role: str, names: dict[str, Json]) -> None:
-    """Run a handler's steps: instead of its host when it interrupts, else beside it."""
+    """Run a handler's steps: instead of its host when it interrupts, else in parallel to it."""
     spec = timer_spec(machine, host, role)
     if spec.get("interrupting", False):
         machine.withdraw_below(host)
@@ -37,13 +37,13 @@ def call_handler(machine: Machine, host: Frame, role: str, names: dict[str, Json
 
 
 def _position(machine: Machine, host: Frame, scope: Frame, handler: str) -> str:
-    """Say which occurrence of a handler this is, at the place of its host within the scope."""
+    """Return which occurrence of a handler this is, at the place of its host within the scope."""
     place = machine.iteration(host)
     return f"{place[len(machine.iteration(scope)) :]}[{number(machine, f'{handler}{place}')}]"
 
 
 def escalate(machine: Machine, frame: Frame, name: str, payload: Json) -> bool:
-    """Call the nearest enclosing handler of an escalation; answer whether there was one."""
+    """Call the nearest enclosing handler of an escalation; return whether there was one."""
     for host in list(machine.upward(frame)):
         if host.step is None or host.phase is not None:
             continue

@@ -1,4 +1,4 @@
-"""Make the keys under which the outside hears of effects: one an occurrence, the same for every attempt.
+"""Make the keys under which the outside hears of effects: one per occurrence, the same for every attempt.
 
 A key is the instance, the step's path and the occurrence: every round, item, run of a net and number of a handler around
 the step, as people see them, and marks that only keys show: `+n` for what was taken back and is offered again, `~n`
@@ -15,7 +15,7 @@ LONGEST = 300
 
 
 def key_at(machine: Machine, frame: Frame, path: str) -> str:
-    """Give the key of an effect that stands at a path and happens in a frame."""
+    """Return the key of an effect at a path, in a frame."""
     return bounded(f"{machine.facts.id}:{path}{occurrence(machine, frame)}")
 
 

@@ -1,6 +1,6 @@
-"""Jumps within a list of steps: `next` beside a step says where the flow goes on once the step has succeeded.
+"""Jumps within a list of steps: `next` of a step says where the flow continues once the step has succeeded.
 
-The step decides while it still stands, so that what goes wrong in a condition is its own error. Its list then goes on
+The step decides while it is still alive, so that an error in a condition is its own error. Its list then continues
 at the step named; a list that does not hold it ends, and the `if`, the `switch` or the host of the handler around it
 carries the jump on. Every jump back begins a new pass of the list, which shows in the position of all that follows.
 """
@@ -19,7 +19,7 @@ MOST_JUMPS = 1000
 
 
 def way_on(machine: Machine, frame: Frame, value: Json) -> str | None:
-    """Name the step at which the flow goes on after one that succeeded; None: at the one that follows it."""
+    """Return the step with which the flow continues after a success; None: the one that follows."""
     if frame.more is not None and "jump" in frame.more:
         return str(frame.more["jump"])
     edge = _chosen(machine, frame, value)
@@ -30,7 +30,7 @@ def way_on(machine: Machine, frame: Frame, value: Json) -> str | None:
 
 
 def _chosen(machine: Machine, frame: Frame, value: Json) -> dict[str, Any] | None:
-    """Take the first edge that holds; edges beside the steps of a net are the net's own."""
+    """Take the first edge that holds; edges of steps in a net belong to the net."""
     step = machine.step_of(frame)
     if "next" not in step.spec or machine.frames[frame.p].list is None:
         return None
@@ -54,13 +54,13 @@ def _line_with(machine: Machine, frame: Frame, name: str) -> Frame | None:
 
 
 def is_back(machine: Machine, line: Frame, source: str, target: str) -> bool:
-    """Tell whether a jump within a list does not lead forward."""
+    """Return whether a jump within a list does not lead forward."""
     place = machine.definition.lists[str(line.list)].place
     return place[target] <= place[source]
 
 
 def pass_of(line: Frame) -> int:
-    """Say how often a list was begun or gone back in."""
+    """Return how often a list was begun or gone back in."""
     return int((line.more or {}).get("pass", 1))
 
 

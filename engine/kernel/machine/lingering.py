@@ -1,6 +1,6 @@
 """Let what was fired run on: a scope ends only when what lingers in it has ended.
 
-Scopes are groups, branches, items, handlers, graphs, nets, any_order and the case. A fired join is told to its parent
+Scopes are groups, branches, items, handlers, graphs, nets, any_order and the instance. A fired join is told to its parent
 at once and moves under the nearest scope, with its position and its names; its branches run to their end and count
 for nothing.
 """
@@ -21,7 +21,7 @@ SCOPE_KINDS = frozenset({"group", "graph", "net", "any_order", "workflow", "ext"
 
 
 def is_scope(machine: Machine, frame: Frame) -> bool:
-    """Tell whether a frame is a scope: a step of such a kind, or a list that is a branch, an item or a handler."""
+    """Return whether a frame is a scope: a step of such a kind, or a list that is a branch, an item or a handler."""
     if frame.step is not None:
         return machine.step_of(frame).kind in SCOPE_KINDS
     return frame.list is not None and (frame.role is not None or _is_branch(machine, frame))

@@ -2,9 +2,9 @@
 
 A live step, a running list of steps and a wait are frames. `wait` makes a leaf, `end` is the only way out: it
 withdraws what is below, newest first, notes what became of the step, deletes the frame and queues one message for the
-parent. Nothing calls upward: messages are told one after the other, so a loop of a thousand automatic rounds does not
-grow the stack. What a step kind means stands in steps/, what the attributes beside it mean in opening.py,
-finishing.py and watching.py, each in a table.
+parent. Nothing calls upward: messages are delivered one after the other, so a loop of a thousand automatic rounds does not
+grow the stack. What a step kind means is in steps/, what the attributes mean in step_start.py,
+step_end.py and step_timers.py, each in a table.
 """
 
 from collections import deque
@@ -51,7 +51,7 @@ LARGEST_ACT = 16 * 1024 * 1024
 
 
 class Rules(Protocol):
-    """What the attributes beside a step do; lent to the machine by the interpreter."""
+    """What the attributes of a step do; given to the machine by the interpreter."""
 
     def finish(self, machine: "Machine", frame: Frame, outcome: str, value: Json, error: ErrorRecord | None) -> None:
         """Act when the body of a step is over."""
@@ -64,7 +64,7 @@ class Rules(Protocol):
 
 
 class Machine(Tree):
-    """One slice's own copy of the case, and what it asks the world to do."""
+    """One slice's own copy of the instance, and what it asks the world to do."""
 
     def __init__(
         self, definition: Definition, snapshot: Snapshot, facts: InstanceFacts, environment: Environment, rules: Rules
@@ -91,9 +91,11 @@ class Machine(Tree):
         self.changes: list[Change] = []
         self.origins: dict[int, tuple[ErrorRecord, Checkpoint]] = {}
         self.took_part: dict[str, list[tuple[str, int]]] = {}
-        """The steps in which somebody took part in this slice, who, and which number was the next then."""
+        """The steps in which a person took part in this slice, the person, and the next number at that time."""
+        self.title: str | None = None
+        """The title that this slice gave the case: only the first one does."""
         self.barred: list[str] = []
-        """Tasks that four eyes keep somebody from who tried to end them by another way."""
+        """Tasks that a person excluded by four eyes tried to end by another way."""
 
     def _load(self, snapshot: Snapshot) -> None:
         """Take a snapshot's values as this machine's own."""
@@ -122,13 +124,13 @@ class Machine(Tree):
         self.queue: deque[Ended] = deque(Ended.read(stored) for stored in snapshot.queue)
 
     def checkpoint(self, frame: Frame) -> Checkpoint:
-        """Remember how the case stands now."""
+        """Remember the instance as it is now."""
         marks = (len(self.closed), len(self.effects), len(self.trace), len(self.changes))
         copy = Snapshot.from_json(copied(self.snapshot().to_json()))
         return Checkpoint(frame.n, copy, marks, dict(self.opened))
 
     def restore(self, origin: Checkpoint) -> None:
-        """Stand again where the case stood at a checkpoint; numbers used since stay used."""
+        """Go back to a checkpoint; numbers used since stay used."""
         numbers = self.next
         self._load(origin.snapshot)
         self.next = numbers
@@ -145,7 +147,7 @@ class Machine(Tree):
         self.version += 1
 
     def names(self, frame: Frame) -> Names:
-        """Give the names at a frame."""
+        """Return the names at a frame."""
         known = self._names.get(frame.n)
         if known is None:
             known = self._names[frame.n] = self._names_at(frame)
@@ -201,7 +203,7 @@ class Machine(Tree):
 
     @property
     def is_spent(self) -> bool:
-        """Tell whether this slice has done what it may."""
+        """Return whether this slice has done what it may."""
         environment = self.environment
         done = self.steps_run >= environment.max_steps or self.made > environment.max_made or self.scales.is_loaded
         return done or (environment.stop is not None and bool(environment.stop()))
@@ -213,11 +215,11 @@ class Machine(Tree):
             raise StepError("expression", "too_much", f"a step makes at most {LARGEST_ACT:,} characters at once")
 
     def weigh(self, value: Json, share: int = 1) -> None:
-        """Count a value that is about to be kept; refuse it where it or the case would become too large."""
+        """Count a value that is about to be kept; refuse it where it or the instance would become too large."""
         self.scales.add(value, self._weight, share)
 
     def _weight(self) -> int:
-        """Return how large the case is now."""
+        """Return how large the instance is now."""
         return weight_of(self.snapshot().to_json(), self.environment.largest)
 
     # what became of steps
@@ -248,19 +250,19 @@ class Machine(Tree):
         )  # fmt: skip
 
     def _run_above(self, frame: Frame) -> int | None:
-        """Give the run of the step that a step is part of; the case itself is none."""
+        """Return the run of the step that a step is part of; the instance itself is none."""
         above = self.frames[frame.p]
         while above.step is None:
             above = self.frames[above.p]
         return above.n if above.step else None
 
     def note_input(self, frame: Frame, value: Json) -> None:
-        """Say what a step was begun with, in the entry that tells of its beginning."""
+        """Record the input of a step in the trace entry of its start."""
         if self.trace and self.trace[-1].run == frame.n:
             self.trace[-1] = self.trace[-1]._replace(input=value)
 
     def write_result(self, frame: Frame, name: str, value: Json) -> None:
-        """Keep a result in the nearest frame above that has its own, else in the case."""
+        """Keep a result in the nearest frame above that has its own, else in the instance."""
         self._results_of(frame)[name] = value
         self.touch()
 
@@ -276,7 +278,7 @@ class Machine(Tree):
         return self.results
 
     def state_of(self, frame: Frame) -> dict[str, Json]:
-        """Give the state that a step at this frame writes to."""
+        """Return the state that a step at this frame writes to."""
         for found in self.upward(frame):
             if found.state is not None:
                 return found.state
@@ -285,7 +287,7 @@ class Machine(Tree):
     # ends
 
     def finish(self, frame: Frame, outcome: str, value: Json = None, error: ErrorRecord | None = None) -> None:
-        """Say that the body of a step is over; the attributes beside it act, then the step ends."""
+        """Report that the body of a step is over; its attributes act, then the step ends."""
         self.rules.finish(self, frame, outcome, value, error)
 
     def attempt(self, frame: Frame, act: Callable[[], None]) -> None:
@@ -331,7 +333,7 @@ class Machine(Tree):
                 self._withdraw(found)
 
     def withdraw(self, frame: Frame) -> None:
-        """Take a frame and all below it away without telling anybody."""
+        """Remove a frame and everything below it without a message."""
         self.withdraw_below(frame)
         self._withdraw(frame)
 
@@ -344,7 +346,7 @@ class Machine(Tree):
     # storing
 
     def snapshot(self) -> Snapshot:
-        """Give what the next slice needs."""
+        """Return what the next slice needs."""
         leaves = self.leaves()
         return Snapshot(
             status=self.status.value,

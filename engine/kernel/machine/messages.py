@@ -1,4 +1,4 @@
-"""What frames tell each other, and what the machine can go back to."""
+"""The messages between frames, and the machine's checkpoint."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from engine.kernel.snapshot import Snapshot
 
 @dataclass(slots=True)
 class Ended:
-    """The message that a child has ended: who is told, who ended, as what, and how."""
+    """The message that a child has ended: its receiver, its sender, as what, and how."""
 
     parent: int
     child: int
@@ -22,10 +22,10 @@ class Ended:
     value: Json = None
     error: ErrorRecord | None = None
     to: str | None = None
-    """The step at which the flow goes on, where it is not the one that follows."""
+    """The step with which the flow continues, if it is not the one that follows."""
 
     def stored(self) -> list[Json]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         error = error_names(self.error) if self.error is not None else None
         form = [self.parent, self.child, self.role, self.step, self.key, self.outcome, self.value, error]
         return form if self.to is None else [*form, self.to]
@@ -40,7 +40,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The case as it stood when a step failed: what an incident goes back to."""
+    """The instance as it was when a step failed: what an incident goes back to."""
 
     frame: int
     snapshot: Snapshot

@@ -1,8 +1,8 @@
-"""Tell a workflow where an operator intervened: `result.<id>.operated`.
+"""Show a workflow where an operator intervened: `result.<id>.operated`.
 
 An operator who passes over a failed step, or runs it again with another input, decides something that its author left to the
-step. The run, and everything that it stands in, is noted; when it ends the note stands beside its result, under a key of its
-own, so that a result of any form, or none, can have one. A later run of the same step without an operator takes it away.
+step. The run, and everything around it, is marked; when it ends the mark is kept next to its result, under a key of its
+own, so that a result of any form, or none, can have one. A later run of the same step without an operator removes it.
 """
 
 from engine.kernel.expressions.tokens import OPERATED
@@ -11,7 +11,7 @@ from engine.kernel.snapshot import Frame
 
 
 def operated_key(name: str) -> str:
-    """Name the key beside a result; no id of a step can be like it."""
+    """Return the key next to a result; no step id can be like it."""
     return f"{name}${OPERATED}"
 
 

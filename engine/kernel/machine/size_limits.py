@@ -1,8 +1,8 @@
-"""Keep a case from becoming so large that it takes the memory and the time of all others.
+"""Keep an instance from becoming so large that it takes the memory and the time of all others.
 
-Every value that a case keeps is weighed before it is kept. What was kept before is known from the text that was
-read; what is dropped meanwhile is not, so where the sum is too large the case is weighed as it is, and only then refused. What
-one slice writes is bounded too: old and new values also stand in the history.
+Every value that an instance keeps is weighed before it is kept. What was kept before is known from the text that was
+read; what is dropped meanwhile is not, so where the sum is too large the instance is weighed as it is, and only then
+refused. What one slice writes is bounded too: old and new values are also kept in the history.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from engine.kernel.signals import Json
 A_SLICE = 16
 """Which part of what an instance may keep one slice writes before it stops."""
 A_KEY = 8
-"""Which part of it one key of state may hold: each change of it stands twice in the history, old and new."""
+"""Which part of it one key of state may hold: each change of it is kept twice in the history, old and new."""
 
 
 class Scales:
-    """How much one case weighs, and how much one slice has added."""
+    """How much one instance weighs, and how much one slice has added."""
 
     def __init__(self, before: int, largest: int) -> None:
         self.total = before

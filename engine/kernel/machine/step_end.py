@@ -1,7 +1,7 @@
-"""Say what follows when the body of a step is over.
+"""What follows when the body of a step is over.
 
 Success: `output`, the result, what can be undone. Failure: retry, the step's own handlers, then its end; an error
-that nobody catches ends the case or makes it an incident that goes back to where the error began.
+that no handler catches ends the instance or makes it an incident that goes back to where the error began.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def _output(machine: Machine, frame: Frame, step: Step, value: Json) -> Json:
 
 
 def succeed(machine: Machine, frame: Frame, value: Json, status: StepStatus | None = None) -> None:
-    """End a step as a success, keep its result, remember how to undo it, and say where the flow goes on."""
+    """End a step as a success, keep its result, remember how to undo it, and choose where the flow continues."""
     try:
         to = way_on(machine, frame, value)
         machine.weigh(value)
@@ -102,13 +102,13 @@ def _undoable(machine: Machine, frame: Frame, value: Json) -> dict[str, Json]:
 
 
 def case_output(machine: Machine, frame: Frame) -> Json:
-    """Compute what the case returns."""
+    """Compute what the instance returns."""
     output = machine.definition.head.get("output")
     return None if output is None else output.of(machine.names(frame))
 
 
 def complete_case(machine: Machine, output: Json, outcome: str | None = None) -> None:
-    """End the case as a success, withdrawing what is left."""
+    """End the instance as a success, withdrawing what is left."""
     machine.output, machine.outcome = output, outcome
     machine.end(machine.root, COMPLETED)
 
@@ -140,7 +140,7 @@ AFTER_BODY: Mapping[str, Callable[[Machine, Frame, Json, ErrorRecord | None], No
 
 
 def retry_due(machine: Machine, frame: Frame, error: ErrorRecord) -> datetime | None:
-    """Say when the step is to be tried again, or None when it is not."""
+    """Return when the step is to be tried again, or None when it is not."""
     policy = machine.step_of(frame).spec.get("retry")
     if policy is None or frame.attempt >= policy["attempts"] or not _covers(policy["on"], error):
         return None
@@ -152,7 +152,7 @@ def retry_due(machine: Machine, frame: Frame, error: ErrorRecord) -> datetime | 
 
 
 def error_of_retrying(machine: Machine) -> ErrorRecord | None:
-    """Give the error of the step that failed last and is about to be tried again."""
+    """Return the error of the step that failed last and is about to be tried again."""
     failed = [frame for frame in machine.frames.values() if frame.wait == WaitKind.RETRY and frame.more is not None]
     last = max(failed, key=lambda leaf: leaf.n, default=None)
     return None if last is None else error_record((last.more or {})["error"])
@@ -169,7 +169,7 @@ def _delay(machine: Machine, frame: Frame, policy: Mapping[str, Any]) -> timedel
 
 
 def _spread(machine: Machine, frame: Frame, jitter: float) -> float:
-    """Move a delay by up to a part of itself, so that many cases do not come back at once; the same run always alike."""
+    """Move a delay by up to a part of itself, so that many instances do not come back at once; the same run always alike."""
     run = f"{machine.facts.id}:{frame.step}{machine.iteration(frame)}:{frame.attempt}"
     fraction = int.from_bytes(hashlib.sha256(run.encode()).digest()[:6]) / 2**48
     return 1 + min(jitter, 1.0) * (2 * fraction - 1)
@@ -179,8 +179,8 @@ def _covers(classes: list[str], error: ErrorRecord) -> bool:
     return bool({error.error_class, f"{error.error_class}/{error.code}", error.code} & set(classes))
 
 
-def mend(machine: Machine, frame: Frame) -> None:
-    """Run the body once more for whoever mended the step: as the next attempt, for which its time begins anew.
+def run_again(machine: Machine, frame: Frame) -> None:
+    """Run the body once more after an operator fixed the step: as the next attempt, for which its time begins anew.
 
     What still lives of the attempt that failed is withdrawn.
     """
@@ -250,7 +250,7 @@ def _holds(machine: Machine, frame: Frame, condition: Any, error: ErrorRecord) -
 
 
 def _run_handler(machine: Machine, frame: Frame, name: str, error: ErrorRecord) -> None:
-    """Run a handler's steps in place of what failed; what they find out is known to the flow after the step."""
+    """Run a handler's steps in place of what failed; their results are known to the flow after the step."""
     machine.withdraw_below(frame)
     machine.note(frame, StepStatus.FAILED, error=error)
     _forget(machine, frame, machine.step_of(frame))
@@ -259,7 +259,7 @@ def _run_handler(machine: Machine, frame: Frame, name: str, error: ErrorRecord) 
 
 
 def told_handler(machine: Machine, frame: Frame, message: Ended) -> None:
-    """Go on after the failed step once its handler is over, or pass the handler's own error up."""
+    """Continue after the failed step once its handler is over, or pass the handler's own error up."""
     if message.outcome == FAILED:
         assert message.error is not None
         remember_origin(machine, frame, message.error)
@@ -269,7 +269,7 @@ def told_handler(machine: Machine, frame: Frame, message: Ended) -> None:
 
 
 def end_handled(machine: Machine, frame: Frame, message: Ended, status: StepStatus, reason: str) -> None:
-    """End a step whose handler ran instead of its body; the case itself then ends as completed."""
+    """End a step whose handler ran instead of its body; the instance itself then ends as completed."""
     outcome = COMPLETED if message.outcome == SKIPPED else message.outcome
     if not frame.step and outcome == COMPLETED:
         machine.attempt(frame, lambda: complete_case(machine, case_output(machine, frame)))
@@ -278,7 +278,7 @@ def end_handled(machine: Machine, frame: Frame, message: Ended, status: StepStat
 
 
 def told_on_timeout(machine: Machine, frame: Frame, message: Ended) -> None:
-    """Go on after a step whose time ran out, or pass up the error of its `on_timeout`."""
+    """Continue after a step that timed out, or pass up the error of its `on_timeout`."""
     if message.outcome == FAILED:
         assert message.error is not None
         remember_origin(machine, frame, message.error)
@@ -304,15 +304,15 @@ def time_out(machine: Machine, frame: Frame, leaf: Frame) -> None:
         machine.note(frame, StepStatus.TIMED_OUT)
         open_list(machine, frame, "on_timeout", role="on_timeout")
     else:
-        error = StepError(ErrorClass.TIMEOUT, "timeout", f"`{step.id}` was not done in time")
+        error = StepError(ErrorClass.TIMEOUT, "timeout", f"`{step.id}` was not finished in time")
         fail(machine, frame, error.record(step.id, frame.attempt), StepStatus.TIMED_OUT)
 
 
 def deadline(machine: Machine, frame: Frame, leaf: Frame) -> None:
-    """Withdraw everything when the case's own time is over; a handler at the head may catch it."""
+    """Withdraw everything when the instance's own time is over; a handler at the head may catch it."""
     machine.close(leaf, Closing.ANSWERED)
     machine.withdraw_below(frame)
-    error = StepError(ErrorClass.TIMEOUT, "deadline", "the case was not done in time")
+    error = StepError(ErrorClass.TIMEOUT, "deadline", "the instance was not finished in time")
     fail(machine, frame, error.record(None, 1), StepStatus.TIMED_OUT)
 
 
@@ -324,23 +324,23 @@ def retry_now(machine: Machine, frame: Frame, leaf: Frame) -> None:
 
 
 def remember_origin(machine: Machine, frame: Frame, error: ErrorRecord) -> None:
-    """Keep how the case stood when an error began that could become an incident.
+    """Keep the instance as it was when an error began that could become an incident.
 
     Below branches that are counted there is nothing to keep: when the join fails, the error begins anew there. A copy for each of
-    thousands of items that fail would take as many times the whole case.
+    thousands of items that fail would take as many times the whole instance.
     """
     if uncaught_end(machine, error) is None and id(error) not in machine.origins and not is_counted(machine, frame.p):
         machine.origins[id(error)] = (error, machine.checkpoint(frame))
 
 
 def is_counted(machine: Machine, number: int) -> bool:
-    """Tell whether a frame is, or is inside, one that counts its branches: an error there begins anew when the join fails."""
+    """Return whether a frame is, or is inside, one that counts its branches: an error there begins anew when the join fails."""
     around = machine.upward(machine.frames[number]) if number in machine.frames else ()
     return any(machine.step_of(found).kind in ("for_each", "parallel") for found in around if found.step)
 
 
 def uncaught_end(machine: Machine, error: ErrorRecord) -> InstanceStatus | None:
-    """Say how a case ends by an error that nobody catches; None: it is an incident, which can be mended."""
+    """Return how an instance ends by an uncaught error; None: it becomes an incident, which can be fixed."""
     step = machine.definition.steps.get(error.step or "")
     if error.error_class == ErrorClass.TIMEOUT and step is not None and step.kind in MENDED_WHEN_LATE:
         return None
@@ -348,4 +348,4 @@ def uncaught_end(machine: Machine, error: ErrorRecord) -> InstanceStatus | None:
 
 
 MENDED_WHEN_LATE = frozenset({"call", "workflow"})
-"""Kinds whose timeout is nobody's missed answer: trying once more may help."""
+"""Kinds whose timeout is not a person's missed answer: a retry may help."""

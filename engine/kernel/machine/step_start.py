@@ -86,7 +86,7 @@ def _enabled_while(machine: Machine, frame: Frame, step: Step) -> bool:
 
 
 def _mutex(machine: Machine, frame: Frame, step: Step) -> bool:
-    """Stand in the line of every name; the head of all of them goes on."""
+    """Queue for every name; the first of all queues continues."""
     for name in step.spec["mutex"]:
         line = machine.mutexes.setdefault(name, [])
         if frame.n not in line and not _held_above(machine, frame, line):
@@ -111,7 +111,7 @@ def _throttle(machine: Machine, frame: Frame, step: Step) -> bool:
 
 
 def _look_later(machine: Machine, frame: Frame) -> None:
-    """Wait to be let in; who frees a place says so, and the timer is there in case that was missed."""
+    """Wait for a slot; a freed slot sends a signal, and the timer covers a lost one."""
     machine.wait(frame, WaitKind.TIMER, due=machine.now + LOOK_AGAIN, role="throttle")
 
 
@@ -119,7 +119,7 @@ LOOK_AGAIN = timedelta(minutes=10)
 
 
 def _rate_limit(machine: Machine, frame: Frame, step: Step) -> bool:
-    """Ask whether the step may go on now; over the limit it comes again later."""
+    """Ask whether the step may continue now; over the limit it asks again later."""
     spec, key = step.spec["rate_limit"], _key(machine, frame, step, "rate_limit")
     seconds = period_of(spec["per"].of(machine.names(frame)), "rate_limit.per").length.total_seconds()
     again = machine.environment.admit(key, spec["limit"], seconds) if machine.environment.admit is not None else None
@@ -135,7 +135,7 @@ def _key(machine: Machine, frame: Frame, step: Step, attribute: str) -> str:
 
 
 def ask_again(machine: Machine, frame: Frame, leaf: Frame) -> None:
-    """Ask once more whether a slowed step may go on."""
+    """Ask once more whether a slowed step may continue."""
     machine.close(leaf, Closing.ANSWERED)
     gate, step = str(leaf.role), machine.step_of(frame)
     if gate == "throttle" and frame.place is not None:
@@ -147,7 +147,7 @@ def ask_again(machine: Machine, frame: Frame, leaf: Frame) -> None:
 
 
 def enter(machine: Machine, frame: Frame) -> None:
-    """Let a step go on that was given its place."""
+    """Resume a step that got its throttle slot."""
     for leaf in machine.kids(frame):
         if leaf.role == "throttle":
             machine.close(leaf, Closing.ANSWERED)
@@ -155,18 +155,18 @@ def enter(machine: Machine, frame: Frame) -> None:
 
 
 def _held_above(machine: Machine, frame: Frame, line: list[int]) -> bool:
-    """Tell whether the step runs inside the one that holds the name: then it passes."""
+    """Return whether the step runs inside the one that holds the name: then it passes."""
     return bool(line) and any(found.n == line[0] for found in machine.upward(frame) if found is not frame)
 
 
 def may_hold(machine: Machine, frame: Frame, step: Step) -> bool:
-    """Tell whether a step is first in all its lines."""
+    """Return whether a step is first in all its lines."""
     lines = [machine.mutexes.get(name, []) for name in step.spec["mutex"]]
     return all(frame.n not in line or line[0] == frame.n for line in lines)
 
 
 def hold(machine: Machine, frame: Frame, why: str) -> None:
-    """Let a step, or a further attempt of it, wait until something lets it go on."""
+    """Hold a step, or a further attempt of it, until something resumes it."""
     frame.held = why
     if frame.attempt > 1:
         machine.note(frame, StepStatus.RETRYING, reason=f"held back: {why}")
@@ -176,14 +176,14 @@ def hold(machine: Machine, frame: Frame, why: str) -> None:
 
 
 def go_on(machine: Machine, frame: Frame, gate: str) -> None:
-    """Let a held step go on behind the gate that held it."""
+    """Resume a held step after the gate that held it."""
     frame.held = None
     step = machine.step_of(frame)
     machine.attempt(frame, lambda: _pass_behind(machine, frame, step, gate))
 
 
 def _pass_behind(machine: Machine, frame: Frame, step: Step, gate: str) -> None:
-    """Go on behind a gate: to the first attempt of the body, or to the one that is due."""
+    """Continue after a gate: to the first attempt of the body, or to the one that is due."""
     (begin_again if frame.attempt > 1 else pass_gates)(machine, frame, step, gate)
 
 
@@ -196,9 +196,9 @@ GATES: Mapping[str, Gate] = {
     "throttle": _throttle,
     "rate_limit": _rate_limit,
 }
-"""What stands before a body, in order; a gate answers whether the step may go on now."""
+"""The gates before a body, in order; a gate returns whether the step may continue now."""
 BEFORE_ATTEMPTS = ("throttle", "rate_limit")
-"""What is asked before every attempt; who has a place keeps it between them."""
+"""The gates before every attempt; a throttle slot is kept between attempts."""
 
 
 def begin(machine: Machine, frame: Frame, step: Step) -> None:
@@ -228,12 +228,12 @@ def start_body(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def later(machine: Machine, value: Json, what: str) -> datetime:
-    """Say when a computed duration from now is over."""
+    """Return when a computed duration from now is over."""
     return period_of(value, what).after(machine.now)
 
 
-def later_at_work(machine: Machine, value: Json, what: str, calendar: str | None) -> datetime:
-    """Say when a computed duration is over on a business calendar; without one, on any calendar."""
+def due_on_calendar(machine: Machine, value: Json, what: str, calendar: str | None) -> datetime:
+    """Return when a computed duration from now is over: in business time if a calendar is given."""
     if calendar is None:
         return later(machine, value, what)
     found = machine.environment.calendar(calendar) if machine.environment.calendar is not None else None
@@ -275,7 +275,7 @@ def open_steps(machine: Machine, frame: Frame, which: str, **more: Any) -> Frame
 
 
 def told_line(machine: Machine, line: Frame, message: Ended) -> None:
-    """Go on with the next step of a list, or end it as its step ended."""
+    """Continue with the next step of a list, or end it as its step ended."""
     steps = machine.definition.lists[line.list or ""]
     if message.outcome not in (COMPLETED, SKIPPED):
         machine.end(line, message.outcome, error=message.error)
@@ -299,7 +299,7 @@ def _open_next(machine: Machine, line: Frame, place: int) -> None:
 
 
 def _jump(machine: Machine, line: Frame, source: str, target: str) -> None:
-    """Go on at the step named; a list that does not hold it ends and hands the jump on."""
+    """Continue at the step named; a list that does not hold it ends and hands the jump on."""
     place = machine.definition.lists[line.list or ""].place.get(target)
     if place is None:
         carry(line, target)
@@ -320,7 +320,7 @@ def end_line(machine: Machine, line: Frame) -> None:
 
 
 def lingering(machine: Machine, frame: Frame) -> bool:
-    """Tell whether something fired earlier still runs in a scope."""
+    """Return whether something fired earlier still runs in a scope."""
     below = machine.children[frame.n]
     return bool(below) and any(machine.frames[number].role in LINGERS for number in below)
 

@@ -1,7 +1,7 @@
 """The table of step kinds: each is two small functions and a few facts.
 
-`start` begins the body of a step; `told` hears that a list or step of its body ended; `answered` hears what happened
-to its wait. The modules beside this one fill the table; the loop knows nothing but it.
+`start` begins the body of a step; `told` is called when a list or step of its body ended, `answered` with what happened
+to its wait. The modules in steps/ fill the table; the loop knows nothing but it.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class Kind:
     expired: ValueOf | None = None
     """What its result is when its time ran out."""
     so_far: ValueOf | None = None
-    """What its result is when somebody ends it early."""
+    """What its result is when it is ended early."""
     has_result: bool = True
     result_name: Callable[[Step], str] = _own_name
 

@@ -1,7 +1,7 @@
-"""Begin what watches over a step: its timeout, its reminders, its handlers, the deadline of the case.
+"""Begin what watches over a step: its timeout, its reminders, its handlers, the deadline of the instance.
 
-Watches are side waits: they die with their step and do not keep a case alive. What happens when one rings stands in
-ringing.py.
+Watches are side waits: they die with their step and do not keep an instance alive. What happens when one fires is in
+timers_fired.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -101,7 +101,7 @@ def open_timer(
 
 
 def due_of(machine: Machine, frame: Frame, spec: Mapping[str, Any], base: datetime, occurrence: int) -> datetime:
-    """Say when an occurrence of a reminder or handler is due, counted from when the step began."""
+    """Return when an occurrence of a reminder or handler is due, counted from when the step began."""
     names = machine.names(frame)
     if "at" in spec:
         return moment_of(spec["at"].of(names), "at")

@@ -1,6 +1,6 @@
-"""Open the timers of an open task, and say what they ask for when they ring: letters, and changes to the task.
+"""Open the timers of an open task, and decide what they do when they fire: e-mails, and changes to the task.
 
-`remind` sends letters, `escalate` may also raise the priority, ask more people, give the task to somebody, and take a
+`remind` sends e-mails; `escalate` may also raise the priority, add candidates, assign the task, and take a
 branch. Both are side waits: they die with the task.
 """
 
@@ -12,7 +12,7 @@ from engine.kernel.effects import ChangeTask, Closing, TellPeople, WaitKind
 from engine.kernel.errors import expression_error
 from engine.kernel.machine.expression_scope import Names
 from engine.kernel.machine.machine import Machine
-from engine.kernel.machine.step_start import later_at_work
+from engine.kernel.machine.step_start import due_on_calendar
 from engine.kernel.machine.step_timers import open_timer
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame
@@ -23,7 +23,7 @@ FAMILIES = ("remind", "escalate")
 def watch_task(
     machine: Machine, frame: Frame, leaf: Frame, task: Mapping[str, Any], promised_at: datetime | None
 ) -> None:
-    """Send the letter that a task is there, and open its timers."""
+    """Send the e-mail that announces a task, and open its timers."""
     if promised_at is not None:
         machine.wait(frame, WaitKind.TIMER, due=promised_at, role="sla", side=True)
     if "notify" in task:
@@ -34,17 +34,17 @@ def watch_task(
 
 
 def _open_timer(machine: Machine, frame: Frame, role: str, spec: Mapping[str, Any], calendar: str | None) -> None:
-    """Set a timer; what comes once comes after business time where the task or the case has a calendar."""
+    """Set a timer; what comes once comes after business time where the task or the instance has a calendar."""
     calendar = calendar or machine.definition.canonical.get("calendar")
     if calendar is None or "after" not in spec:
         open_timer(machine, frame, role, spec, machine.now, 1)
         return
-    due = later_at_work(machine, spec["after"].of(machine.names(frame)), role, calendar)
+    due = due_on_calendar(machine, spec["after"].of(machine.names(frame)), role, calendar)
     machine.wait(frame, WaitKind.TIMER, due=due, role=role, side=True)
 
 
 def ring_promise(machine: Machine, frame: Frame, leaf: Frame) -> None:
-    """Note that the time has passed by which the task was promised to be done."""
+    """Record that the task missed its SLA."""
     machine.close(leaf, Closing.ANSWERED)
     task = _task_leaf(machine, frame)
     if task is not None:
@@ -52,7 +52,7 @@ def ring_promise(machine: Machine, frame: Frame, leaf: Frame) -> None:
 
 
 def ring_task(machine: Machine, frame: Frame, role: str, spec: Mapping[str, Any]) -> None:
-    """Ask for what a task's timer is there for, if the task is still open."""
+    """Do what a task's timer is for, if the task is still open."""
     family = role.split(".")[0]
     leaf = _task_leaf(machine, frame)
     if leaf is None:
@@ -83,7 +83,7 @@ def _change(machine: Machine, frame: Frame, leaf: Frame, spec: Mapping[str, Any]
 
 
 def tell(machine: Machine, frame: Frame, leaf: Frame, role: str, spec: Mapping[str, Any]) -> None:
-    """Ask for a letter to those whom the author names; to those asked where none is named."""
+    """Request an e-mail to the people whom the author names, or to the task's candidates where none is named."""
     names, why = machine.names(frame), role.split(".")[0]
     to = _listed(spec, "notify" if why == "escalate" else "to", names)
     machine.effects.append(
@@ -105,7 +105,7 @@ def _word(spec: Mapping[str, Any], key: str, names: Names) -> str | None:
 
 
 def _listed(spec: Mapping[str, Any], key: str, names: Names) -> tuple[str, ...]:
-    """Read names; `true` is nobody in particular: those asked."""
+    """Read names; `true` means the task's candidates."""
     found: Json = spec[key].of(names) if key in spec else None
     listed = found if isinstance(found, list) else [found]
     if not all(item is None or isinstance(item, (str, bool)) for item in listed):

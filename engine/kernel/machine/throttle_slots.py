@@ -1,6 +1,6 @@
-"""Say which places under a throttle a case asks for, has, and leaves: read off its snapshot, so that none can be forgotten.
+"""The throttle slots that an instance wants, has and frees: read from its snapshot, so that none can be forgotten.
 
-Who has which place is kept by whoever runs many cases; a case only says what it wants, and is told that it was let in.
+The runtime keeps who has which slot; an instance only says what it wants, and is told that it got one.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Place(NamedTuple):
 
 
 def places_of(snapshot: Snapshot | None) -> dict[int, Place]:
-    """Give the places that the live steps of a case have or wait for, by their run."""
+    """Return the places that the live steps of an instance have or wait for, by their run."""
     frames = snapshot.frames if snapshot is not None else ()
     asking = ((frame, *frame["place"]) for frame in frames if "place" in frame)
     return {frame["n"]: Place(key, limit, frame.get("held") == "throttle") for frame, key, limit in asking}

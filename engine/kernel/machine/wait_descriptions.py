@@ -1,4 +1,4 @@
-"""Describe a stored case for people: what it waits for, and which children. Derived when stored, never read back."""
+"""Describe a stored instance for people: what it waits for, and which children. Derived when stored, never read back."""
 
 from engine.kernel.machine.frame_tree import Tree
 from engine.kernel.signals import Json
@@ -6,7 +6,7 @@ from engine.kernel.snapshot import Frame
 
 
 def shown_wait(tree: Tree, leaf: Frame) -> dict[str, Json]:
-    """Say where a wait is and what comes next."""
+    """Return where a wait is and what comes next."""
     step = tree.step_of(tree.owner(leaf))
     home = tree.definition.lists.get(step.home)
     return {
@@ -23,7 +23,7 @@ def shown_wait(tree: Tree, leaf: Frame) -> dict[str, Json]:
 
 
 def shown_child(tree: Tree, leaf: Frame, reference: str | None) -> dict[str, Json]:
-    """Say which instance a wait is for, and where its result goes; waits of earlier releases do not know."""
+    """Return which instance a wait is for, and where its result goes; waits of earlier releases do not know."""
     known = leaf.more or {}
     return {
         "child": known.get("child"),

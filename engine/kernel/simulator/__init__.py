@@ -4,8 +4,8 @@ A test is an object: who starts it, with what, how tasks and calls are answered,
 `run_test` plays one; `run_tests` all that a definition holds.
 """
 
-from engine.kernel.simulator.environment import Lending
+from engine.kernel.simulator.environment import SimulationSetup
 from engine.kernel.simulator.player import Report, run_test, run_tests, simulate
 from engine.kernel.simulator.world import World
 
-__all__ = ["Lending", "Report", "World", "run_test", "run_tests", "simulate"]
+__all__ = ["Report", "SimulationSetup", "World", "run_test", "run_tests", "simulate"]

@@ -1,4 +1,4 @@
-"""What people, senders and time do in a simulation: the entries of `do`."""
+"""The acts of people, senders and time in a simulation: the entries of `do`."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from engine.kernel.signals import Json, StepRetried, StepSkipped, TaskClaimed, T
 from engine.kernel.simulator.answer_rules import attach_files, checked_answer
 from engine.kernel.simulator.instance import Instance, Task
 from engine.kernel.simulator.people import Person, Refused
-from engine.kernel.simulator.permissions import refuse_act, refuse_given, refuse_unseen, somebody
+from engine.kernel.simulator.permissions import UNNAMED, choose_person, refuse_act, refuse_given, refuse_unseen
 from engine.kernel.simulator.world import World
 from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import InstanceStatus, TaskStatus
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 OPERATES = 4
-"""From this level on one assigns tasks, releases those of others and sends signals."""
+"""The level from which a person may assign tasks, release those of others and send signals."""
 
 
 def complete(world: World, instance: Instance, task: Task | None, by: str | None, given: Mapping[str, Json]) -> None:
-    """Answer a task as a person; an open one is claimed in the same act."""
+    """Complete a task as a person; an open one is claimed in the same act."""
     task = _there(task)
-    person = world.person(by or somebody(world, task))
+    person = world.person(by or choose_person(world, task))
     refuse_act(task, person, answers=True)
     answer = checked_answer(task, attach_files(task, given))
-    if instance.definition.claims_decide and task.claimed_by is None and not task.task.extra.get("several"):
+    if instance.definition.claims_decide and task.claimed_by is None and not task.task.rules.several:
         world.send(instance, TaskClaimed(task.wait.token, person.name))
     task.answered_by.append(person.name)
     world.send(instance, TaskCompleted(task.wait.token, answer.outcome, person.name, answer.values, answer.comment))
@@ -41,8 +41,8 @@ def _there(task: Task | None) -> Task:
 
 
 def _refuse_over_limit(world: World, instance: Instance, task: Task, name: str) -> None:
-    """Refuse a claim by somebody who holds as many tasks of this step as its author lets one person hold."""
-    most = task.task.extra.get("wip_limit")
+    """Refuse a claim by a person who already holds as many tasks of this step as its author allows."""
+    most = task.task.rules.wip_limit
     same = [one for one in world.instances if one.definition.name == instance.definition.name]
     held = [
         other
@@ -55,8 +55,8 @@ def _refuse_over_limit(world: World, instance: Instance, task: Task, name: str) 
 
 
 def _refuse_shared(task: OpenTask) -> None:
-    if task.extra.get("several"):
-        raise Refused("status", "several people answer this task; it is nobody's alone")
+    if task.rules.several:
+        raise Refused("status", "several people answer this task, so nobody can claim it")
 
 
 def _refuse_operator(person: Person, what: str) -> None:
@@ -71,7 +71,7 @@ def _act_complete(play: "Play", instance: Instance, act: Mapping[str, Json]) -> 
 
 def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _there(instance.find_task(str(act["claim"])))
-    person = play.world.person(str(act.get("by") or somebody(play.world, task)))
+    person = play.world.person(str(act.get("by") or choose_person(play.world, task)))
     refuse_act(task, person)
     if task.claimed_by is not None:
         return
@@ -82,28 +82,28 @@ def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> Non
 
 
 def _tell_engine(play: "Play", instance: Instance, event: TaskClaimed | TaskReleased) -> None:
-    """Let a claim or release move the case, where its definition picks among offers by that."""
+    """Let a claim or release move the instance, where its definition picks among offers by that."""
     if instance.definition.claims_decide:
         play.world.send(instance, event)
 
 
 def _act_release(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _there(instance.find_task(str(act["release"])))
-    person = play.world.person(str(act.get("by") or task.assignee or "somebody"))
+    person = play.world.person(str(act.get("by") or task.assignee or UNNAMED))
     refuse_unseen(task, person)
     if task.status is not TaskStatus.CLAIMED:
-        raise Refused("status", "nobody has claimed it")
+        raise Refused("status", "it is not claimed")
     if task.assignee != person.name:
-        _refuse_operator(person, "release somebody else's task")
+        _refuse_operator(person, "release another person's task")
     task.assignee, task.status = None, TaskStatus.OPEN
     _tell_engine(play, instance, TaskReleased(task.wait.token))
 
 
 def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _there(instance.find_task(str(act["skip"])))
-    person = play.world.person(str(act.get("by") or somebody(play.world, task)))
+    person = play.world.person(str(act.get("by") or choose_person(play.world, task)))
     refuse_act(task, person)
-    if "skip" not in task.task.extra.get("allow", ()):
+    if "skip" not in task.task.rules.allow:
         raise Refused("refused", "the task may not be skipped")
     reason = skip_reason(act)
     if not reason.strip():
@@ -112,15 +112,15 @@ def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None
 
 
 def skip_reason(act: Mapping[str, Json]) -> str:
-    """Say why a task is skipped: `with: the reason`; a test that does not say has one."""
+    """Return why a task is skipped: `with: the reason`; a test that does not say has one."""
     given = act.get("with", "not needed")
     return str((given.get("reason") if isinstance(given, Mapping) else given) or "")
 
 
 def _act_assign(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
-    """Give a task to somebody, or with nobody named offer it to all candidates again."""
+    """Assign a task to a person, or with no name offer it to all candidates again."""
     task = _there(instance.find_task(str(act["assign"])))
-    operator = play.world.person(str(act.get("by") or "somebody"))
+    operator = play.world.person(str(act.get("by") or UNNAMED))
     refuse_unseen(task, operator)
     _refuse_operator(operator, "assign a task")
     if not task.is_open:
@@ -133,7 +133,7 @@ def _act_assign(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
 
 
 def receiver(act: Mapping[str, Json]) -> str | None:
-    """Name whom a task is assigned to: `with: ann` or `with: {user: ann}`."""
+    """Return the person a task is assigned to: `with: ann` or `with: {user: ann}`."""
     given = act.get("with")
     name = given.get("user") if isinstance(given, Mapping) else given
     return None if name is None else str(name)
@@ -149,8 +149,8 @@ def _hand_over(play: "Play", instance: Instance, task: Task, name: str | None) -
 
 
 def _act_operate(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
-    """Help a case that stands still at a failed step: pass over it, or with `input` run it again with that."""
-    operator = play.world.person(str(act.get("by") or "somebody"))
+    """Repair an instance that stopped at a failed step: skip the step, or run it again with `input`."""
+    operator = play.world.person(str(act.get("by") or UNNAMED))
     _refuse_operator(operator, "operate cases")
     if instance.status is not InstanceStatus.INCIDENT or instance.snapshot is None:
         raise Refused("status", f"the case is {instance.status.value}")
@@ -158,7 +158,7 @@ def _act_operate(play: "Play", instance: Instance, act: Mapping[str, Json]) -> N
     step = instance.definition.steps[name]
     for _task, people in barred_from_passing(instance.definition, instance.snapshot, instance.facts.started_by, step):
         if operator.name in people:
-            raise Refused("four_eyes", "somebody else must do this")
+            raise Refused("four_eyes", "another person must do this")
     stuck = [
         frame["n"] for frame in instance.snapshot.frames if (frame.get("step"), frame.get("phase")) == (name, "stuck")
     ]
@@ -171,11 +171,11 @@ def _act_operate(play: "Play", instance: Instance, act: Mapping[str, Json]) -> N
 
 
 def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
-    """Send a signal to one case, or by key to whoever waits."""
+    """Send a signal to one instance, or by key to the instances that wait for it."""
     name, payload, key = str(act["signal"]), act.get("with"), act.get("key")
-    sender = play.world.person(str(act.get("by") or "somebody"))
+    sender = play.world.person(str(act.get("by") or UNNAMED))
     if key is None and sender.level < OPERATES and sender.name != instance.facts.started_by:
-        raise Refused("not_found", "there is no such case for them", rule="level")
+        raise Refused("not_found", "there is no such instance, or they can't see it", rule="level")
     _refuse_operator(sender, "send signals")
     if key is None:
         play.heard = int(play.world.send_named(instance, name, payload, sender.name))
@@ -188,7 +188,7 @@ def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
 
 
 def _act_advance(play: "Play", _instance: Instance, act: Mapping[str, Json]) -> None:
-    """Let time pass; timers ring one by one at their time."""
+    """Let time pass; timers fire one by one at their time."""
     until = parse_period(str(act["advance"])).after(play.world.now)
     play.let_time_pass(until)
 

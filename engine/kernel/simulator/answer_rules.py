@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.kernel.effects import OpenTask, Outcome
-from engine.kernel.forms import check_values
+from engine.kernel.forms import FieldError, check_answer_values, without_wrong
 from engine.kernel.signals import Json
 from engine.kernel.simulator.instance import Task
 from engine.kernel.simulator.people import Refused
-from engine.kernel.task_answers import FileRules, brought_values, ending_of, files_named, read_only_kept, rules_of
+from engine.kernel.tasks.answers import brought_values, ending_of, files_named, files_taken, read_only_kept
+from engine.kernel.tasks.rules import FileRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def attach_files(task: Task, given: Mapping[str, Json]) -> dict[str, Json]:
         return dict(given)
     names = given["attachments"]
     for name in names if isinstance(names, list) else [names]:
-        _attach(task, rules_of(task.task.extra, task.task.form), str(name))
+        _attach(task, files_taken(task.task.rules, task.task.form), str(name))
     return {key: value for key, value in given.items() if key != "attachments"}
 
 
@@ -51,12 +52,12 @@ def _attach(task: Task, rules: FileRules | None, name: str) -> None:
 def checked_answer(task: Task, given: Mapping[str, Json]) -> Answer:
     """Read an answer; refuse one that the task would not take."""
     found, values = task.task, dict(given)
-    ticked = values.pop("ticked", None) if found.extra.get("checklist") else None
+    ticked = values.pop("ticked", None) if found.rules.checklist else None
     comment = str(values.pop("comment", None) or "")
     outcome = _outcome(found, values.pop("outcome", None))
     if not comment.strip() and _comment_needed(found, outcome):
         raise Refused("comment_required", "a comment is needed", ("comment",))
-    filled = _checked_values(task, values)
+    filled = _checked_values(task, values, rejects=outcome.reject)
     if not outcome.reject:
         _refuse_unticked(found, ticked)
         _refuse_without_files(task)
@@ -79,14 +80,16 @@ def _comment_needed(task: OpenTask, outcome: Outcome) -> bool:
     return rule == "always" or (rule == "on_reject" and outcome.reject)
 
 
-def _checked_values(task: Task, values: dict[str, Json]) -> dict[str, Json]:
+def _checked_values(task: Task, values: dict[str, Json], *, rejects: bool) -> dict[str, Json]:
     form, payload = dict(task.task.form), task.task.payload
     sent = read_only_kept(form, payload, {**brought_values(form, payload), **values})
-    filled, problems = check_values(form or None, sent)
+    filled, problems = check_answer_values(form or None, sent, rejects=rejects)
     if problems:
         raise Refused("invalid", problems[0].message, tuple(_within(problem.path) for problem in problems))
     missing = [(path, name) for path, name in files_named(form, filled) if name not in task.files]
-    if missing:
+    if missing and rejects:
+        filled = without_wrong(filled, [FieldError(path, "file", name) for path, name in missing])
+    elif missing:
         said = f"there is no file called {missing[0][1]}; say attachments: [{missing[0][1]}]"
         raise Refused("invalid", said, tuple(_within(path) for path, _ in missing))
     return dict(filled)
@@ -100,13 +103,12 @@ def _refuse_unticked(task: OpenTask, ticked: Json) -> None:
     """Refuse an answer that leaves points of the checklist undone; unless a test says which are ticked, all are."""
     if ticked is None:
         return
-    points = task.extra.get("checklist") or ()
-    missing = [point["id"] for point in points if point["required"] and point["id"] not in ticked]
+    missing = [point.id for point in task.rules.checklist if point.required and point.id not in ticked]
     if missing:
         raise Refused("invalid", f"not done yet: {', '.join(missing)}", tuple(f"checklist.{name}" for name in missing))
 
 
 def _refuse_without_files(task: Task) -> None:
-    rules = FileRules.of(task.task.extra)
+    rules = task.task.rules.files
     if rules is not None and rules.required and not task.files:
         raise Refused("invalid", "a file is needed; say attachments: [its name]", ("attachments",))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.kernel.signals import CallFailed, CallSucceeded, Event, Json
-from engine.kernel.steps.graphql_response import read_answer
+from engine.kernel.steps.graphql_response import read_response
 
 _RETRIED_STATUS = frozenset({408, 425, 429})
 
@@ -21,14 +21,14 @@ def answered(token: int, transport: str, answer: Mapping[str, Json]) -> Event:
 
 
 def _answered_graphql(token: int, answer: Mapping[str, Json]) -> Event:
-    """Take `data` and `errors` as the body that they would stand in; none given: success, empty."""
+    """Take `data` and `errors` as the response body; none given: success, empty."""
     body = {key: answer[key] for key in ("data", "errors") if key in answer} or answer.get("body") or {"data": {}}
     said = _answered_http(token, {**answer, "body": body})
     if not isinstance(said, CallSucceeded):
         return said
-    read = read_answer(**said.value)
+    read = read_response(**said.value)
     if read is None:
-        return CallFailed(token, "transport", "bad_answer", "The answer is not one to a GraphQL query.", said.value)
+        return CallFailed(token, "transport", "bad_answer", "This is not a GraphQL response.", said.value)
     if read.code:
         return CallFailed(token, "business", read.code, read.message, read.value)
     return CallSucceeded(token, read.value)

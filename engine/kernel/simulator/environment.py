@@ -1,4 +1,4 @@
-"""What a simulation borrows from whoever plays it: calendars and decorators by name, turns and places, and how much it may do."""
+"""What a simulation is given: calendars and decorators by name, rate limits, throttle slots, and its budget."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,43 +21,43 @@ class OverBudget(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Lending:
-    """What is lent for one simulation."""
+class SimulationSetup:
+    """What one simulation is given."""
 
     calendar: Callable[[str], Calendar | None] | None = None
     decorator: Callable[[str], Decorator | None] | None = None
     most_steps: int = 1_000_000
     most_made: int = 32 * 1024 * 1024
     stop: Callable[[], bool] | None = None
-    """Looked at while cases run; true ends the simulation as over its budget."""
+    """Looked at while instances run; true ends the simulation as over its budget."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """What a simulation has used of the steps and the time that it was lent."""
+    """What a simulation has used of its steps and time."""
 
-    lending: Lending
+    setup: SimulationSetup
     steps: int = 0
     made: int = 0
 
     @property
     def steps_left(self) -> int:
-        """Say how many steps may still begin."""
-        return self.lending.most_steps - self.steps
+        """Return how many steps may still begin."""
+        return self.setup.most_steps - self.steps
 
     @property
     def made_left(self) -> int:
-        """Say how much may still be made."""
-        return self.lending.most_made - self.made
+        """Return how much may still be made."""
+        return self.setup.most_made - self.made
 
     def spend(self, found: Slice) -> None:
-        """Count a slice; refuse to go on when it had to stop early, or nothing is left."""
+        """Count a slice; refuse to continue when it had to stop early, or nothing is left."""
         self.steps += sum(run.began for run in found.trace)
         self.made += found.made
         if self.steps_left <= 0:
-            raise OverBudget(f"it runs more than {self.lending.most_steps:,} steps")
+            raise OverBudget(f"it runs more than {self.setup.most_steps:,} steps")
         if self.made_left <= 0:
-            raise OverBudget(f"its values measure more than {self.lending.most_made:,} characters")
+            raise OverBudget(f"its values measure more than {self.setup.most_made:,} characters")
         if found.more:
             raise OverBudget("it takes too much time")
 
@@ -69,12 +69,12 @@ def calendars_of(test: Mapping[str, Json]) -> dict[str, Calendar]:
 
 @dataclass(slots=True)
 class Turns:
-    """Who may pass a rate limit when: the same even turns as the platform's, under the simulation's clock."""
+    """A rate limit with the same even turns as the platform's, under the simulation's clock."""
 
     free_at: dict[str, datetime] = field(default_factory=dict)
 
     def admit(self, now: datetime, key: str, limit: int, seconds: float) -> Any:
-        """Let a step go on, or say when to ask again."""
+        """Let a step continue, or return when to ask again."""
         window = timedelta(seconds=seconds)
         taken_until = max(self.free_at.get(key, now), now) + window / limit
         if taken_until - now > window:
@@ -96,16 +96,16 @@ class Asked:
 
 @dataclass(slots=True)
 class Places:
-    """Who has a place under a throttle and who waits for one, first come first served, as on the platform."""
+    """The throttle slots in use and the steps that wait for one, first come first served, as on the platform."""
 
     line: list[Asked] = field(default_factory=list)
 
     def has(self, instance: "Instance", run: int) -> bool:
-        """Tell whether a run was let in."""
+        """Return whether a run was let in."""
         return any(one.is_in for one in self.line if (one.instance, one.run) == (instance, run))
 
     def look(self, instance: "Instance") -> list["Instance"]:
-        """Take in what a case asks for and leaves; let in who now has room, and give whose cases those are."""
+        """Record the slots that an instance wants and frees; grant free slots, and return the instances that got one."""
         wanted = places_of(instance.snapshot)
         self.line = [one for one in self.line if one.instance is not instance or one.run in wanted]
         known = {one.run for one in self.line if one.instance is instance}

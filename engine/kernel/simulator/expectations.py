@@ -1,4 +1,4 @@
-"""Compare a simulated case with what a test expects: objects match in part, lists wholly."""
+"""Compare a simulated instance with what a test expects: objects match in part, lists wholly."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_expectation(play: "Play", instance: Instance | None, expected: Mapping[str, Json]) -> list[str]:
-    """List every way in which a case is not as expected."""
+    """List every way in which an instance is not as expected."""
     failures: list[str] = []
     if instance is None and "refused" not in expected:
         why = f" as {play.refused.code}: {play.refused}" if play.refused is not None else ""
@@ -58,7 +58,7 @@ def describe(play: "Play", instance: Instance) -> dict[str, Json]:
 
 
 def path_of(instance: Instance) -> list[str]:
-    """List the ids written by the author in the order begun, once a run, skipped ones left out."""
+    """List the ids written by the author in the order begun, once per run, skipped ones left out."""
     skipped = {run.run for run in instance.trace if run.status.value == "skipped"}
     seen: set[int] = set()
     path = []
@@ -165,7 +165,7 @@ def _expect_requests(_play: "Play", instance: Instance, wanted: Json) -> list[st
 
 
 def _expect_keys(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
-    """Look at the keys under which calls were made, the id of the case written as `instance`."""
+    """Look at the keys under which calls were made, the id of the instance written as `instance`."""
     own, failures = f"{instance.facts.id}:", []
     for step, asked in wanted.items():
         keys = [call.key for name, call in instance.requests if name == step]

@@ -1,4 +1,4 @@
-"""One case of a simulation: its snapshot, its waits, its tasks and everything that became of it."""
+"""One instance of a simulation: its snapshot, its waits, its tasks and everything that became of it."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Task:
     status: TaskStatus = TaskStatus.OPEN
     answered_by: list[str] = field(default_factory=list)
     asked: set[str] = field(init=False)
-    """People to whom it is offered beside those whom its author asked: whose it was or is to be."""
+    """People to whom it is offered besides the author's candidates: earlier and later assignees."""
     for_everybody: bool = field(init=False)
     files: list[str] = field(default_factory=list)
 
@@ -46,23 +46,23 @@ class Task:
 
     @property
     def task(self) -> OpenTask:
-        """Give the task as the kernel opened it, or as escalations left it."""
+        """Return the task as the kernel opened it, or as escalations left it."""
         assert self.wait.task is not None
         return self.wait.task
 
     @property
     def claimed_by(self) -> str | None:
-        """Name who has claimed it; one that was only given to somebody is not claimed."""
+        """Return the person who has claimed it; one that was only assigned is not claimed."""
         return self.assignee if self.status is TaskStatus.CLAIMED else None
 
     @property
     def is_open(self) -> bool:
-        """Tell whether people can still act on it."""
+        """Return whether people can still act on it."""
         return self.status in (TaskStatus.OPEN, TaskStatus.CLAIMED)
 
 
 class Instance:
-    """A case under the simulation's clock."""
+    """An instance under the simulation's clock."""
 
     def __init__(
         self, world: "World", definition: Definition, facts: InstanceFacts, label: str, places: tuple[Place, ...] = ()
@@ -84,7 +84,7 @@ class Instance:
         self.opened_at: dict[int, datetime] = {}
         self.input: Json = None
         self.held: list[Event] = []
-        """What came while it stood still."""
+        """What arrived while it was stopped."""
         self.tasks: dict[int, Task] = {}
         self.trace: list[StepRun] = []
         self.completed: list[str] = []
@@ -99,7 +99,7 @@ class Instance:
 
     def send(self, event: Event) -> Slice:
         """Apply one event and take in what came of it."""
-        found = advance(self.definition, self.snapshot, self.facts, [event], self.world.lend(self))
+        found = advance(self.definition, self.snapshot, self.facts, [event], self.world.environment(self))
         self.world.budget.spend(found)
         self.snapshot = self.world.stored(found.snapshot)
         self._take_in(found)
@@ -128,12 +128,12 @@ class Instance:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the case has ended."""
+        """Return whether the instance has ended."""
         return self.status in TERMINAL_INSTANCE
 
     @property
     def reference(self) -> str | None:
-        """Give the reference by which it goes now."""
+        """Return the reference by which it goes now."""
         return self.snapshot.reference if self.snapshot is not None else self.facts.reference
 
     def open_tasks(self) -> list[Task]:
@@ -141,7 +141,7 @@ class Instance:
         return [task for _, task in sorted(self.tasks.items()) if task.is_open]
 
     def has_open(self, name: str) -> bool:
-        """Tell whether people can act on a task of this name."""
+        """Return whether people can act on a task of this name."""
         return any(name in names_of(task.wait) for task in self.open_tasks())
 
     def find_task(self, name: str) -> Task | None:
@@ -151,5 +151,5 @@ class Instance:
 
 
 def names_of(wait: Wait) -> set[str]:
-    """Give the names under which a test may mean a wait."""
+    """Return the names under which a test may mean a wait."""
     return names_at(wait.step, wait.iteration)

@@ -1,4 +1,4 @@
-"""Say in sentences in what a simulated case differs from what its test expects."""
+"""Describe in sentences how a simulated instance differs from what its test expects."""
 
 import json
 import re
@@ -45,7 +45,7 @@ def _status(found: Json, _number: int | None) -> str:
 
 
 def _outcome(found: Json, _number: int | None) -> str:
-    return "the case has no outcome" if found is None else f"the outcome is {_words(found)}"
+    return "the instance has no outcome" if found is None else f"the outcome is {_words(found)}"
 
 
 def _path(found: Json, number: int | None) -> str:

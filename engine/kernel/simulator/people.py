@@ -1,4 +1,4 @@
-"""Say who may act on a task in a simulation, by the rules of the language: level, candidate, four eyes."""
+"""Decide who may act on a task in a simulation, by the rules of the language: level, candidate, four eyes."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -19,9 +19,9 @@ USUAL_LEVEL = 4
 
 
 class Refused(Exception):
-    """Somebody may not do that now; `code` is the platform's refusal.
+    """A person may not do that now; `code` is the platform's refusal.
 
-    What somebody does not even see is not found; `rule` says which rule is behind that, and a test may name either.
+    What a person does not even see is not found; `rule` says which rule is behind that, and a test may name either.
     """
 
     def __init__(self, code: str, message: str, fields: tuple[str, ...] = (), rule: str = "") -> None:
@@ -47,27 +47,27 @@ def read_people(given: Mapping[str, Json]) -> dict[str, Person]:
 
 
 def refuse_person(task: OpenTask, person: Person, inside: Collection[str] = ()) -> None:
-    """Refuse who may not do a task, whoever it is offered to; `inside` took part in children that are still under way."""
+    """Refuse a person who may not do a task, also if they are no candidate; `inside` took part in children that still run."""
     if person.level < task.min_level:
         raise Refused("level", f"level {task.min_level} is needed")
     if person.name in task.excluded or person.name in inside:
-        raise Refused("four_eyes", "somebody else must do this")
+        raise Refused("four_eyes", "another person must do this")
     if task.familiar and person.name not in task.familiar:
         raise Refused("not_candidate", f"only {' or '.join(task.familiar)} may do this")
 
 
 def refuse_actor(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> None:
-    """Refuse who may not act on a task as its author wrote it."""
+    """Refuse a person who may not act on a task as its author wrote it."""
     refuse_person(task, person, inside)
     if assignee is not None and person.name != assignee:
         raise Refused("not_candidate", f"the task is {assignee}'s")
     offered = task.roles or task.users
     if assignee is None and offered and person.name not in task.users and not person.roles & set(task.roles):
-        raise Refused("not_candidate", "the task is offered to others")
+        raise Refused("not_candidate", "they are not a candidate of the task")
 
 
 def may_act(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> bool:
-    """Tell whether a person may act on a task."""
+    """Return whether a person may act on a task."""
     try:
         refuse_actor(task, assignee, person, inside)
     except Refused:
@@ -76,14 +76,14 @@ def may_act(task: OpenTask, assignee: str | None, person: Person, inside: Collec
 
 
 def people_inside(instance: "Instance", task: OpenTask) -> set[str]:
-    """Name who took part in those children under way that four eyes look into."""
-    steps = task.extra.get("not_inside", ())
+    """Return the people who took part in running children that the four-eyes rule covers."""
+    steps = task.rules.not_inside
     waiting = [token for token, wait in instance.waits.items() if token in instance.children and wait.step in steps]
     return {name for token in waiting for name in everybody_in(instance.children[token])} | _checked_above(instance)
 
 
 def _checked_above(instance: "Instance") -> set[str]:
-    """Name who did, while a case was under way, a task above it whose rule looks into the case."""
+    """Return the people who did a task above a running instance whose rule covers the instance."""
     if instance.parent is None or instance.parent[0].snapshot is None:
         return set()
     (parent, token), since = instance.parent, spell_moment(instance.facts.started_at)
@@ -95,11 +95,11 @@ def _checked_above(instance: "Instance") -> set[str]:
 
 
 def _looks_into(task: OpenTask | None, step: str) -> bool:
-    return task is not None and step in task.extra.get("not_inside", ())
+    return task is not None and step in task.rules.not_inside
 
 
 def everybody_in(instance: "Instance") -> dict[str, str]:
-    """Name who took part in a case and in its children, with the moment when they last did."""
+    """Return the people who took part in an instance and its children, with the moment when they last did."""
     found = everybody(instance.snapshot.people) if instance.snapshot is not None else {}
     for child in instance.children.values():
         found |= everybody_in(child)
@@ -107,15 +107,15 @@ def everybody_in(instance: "Instance") -> dict[str, str]:
 
 
 def choose_assignee(world: "World", instance: "Instance", wait: Wait) -> str | None:
-    """Choose whose a new task is, where its author lets the platform choose: one of the cast who may do it."""
+    """Choose the assignee of a new task, where its author lets the platform choose: one of the cast who may do it."""
     task = wait.task
     assert task is not None
-    if task.extra.get("several"):
+    if task.rules.several:
         return None
     inside = people_inside(instance, task)
     fitting = [person.name for person in world.people.values() if may_act(task, None, person, inside)]
     place = (instance.definition.name, wait.step)
-    way, last = str(task.extra.get("assign_by", "offer")), world.last_given.get(place)
+    way, last = task.rules.assign_by or "offer", world.last_given.get(place)
     chosen = choose(way, fitting, loads=_loads(world), last=last, draw=lambda number: wait.token % number)
     if chosen is not None:
         world.last_given[place] = chosen

@@ -1,4 +1,4 @@
-"""Who may act on a task now, by the rules of the service in its order; and who does where a test names nobody."""
+"""Decide who may act on a task now, by the rules of the service in its order; and who acts where a test names nobody."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from engine.kernel.simulator.world import World
 
 SEES_ALL = 4
-"""From this level on one sees every task; below it only those meant for one, and those that one answered."""
-MOST_STRANGERS = 1_000
+"""The level from which a person sees every task; below it only their own, those offered to them and those they answered."""
+UNNAMED = "somebody"
+"""The person who acts where a test names nobody; stored tests know this name."""
+MOST_INVENTED = 1_000
 
 
 def refuse_act(task: Task, person: Person, *, answers: bool = False) -> None:
-    """Refuse who may not act on a task now; who sends an answer twice is told that they have answered."""
+    """Refuse a person who may not act on a task now; a second answer gets its own refusal."""
     try:
         if answers and task.status is TaskStatus.COMPLETED and person.name in task.answered_by:
             raise Refused("answered", "they have answered it already")
@@ -31,25 +33,25 @@ def refuse_act(task: Task, person: Person, *, answers: bool = False) -> None:
 
 
 def refuse_given(task: Task, person: Person) -> None:
-    """Refuse to give a task to somebody who may not do it, whoever has it now."""
+    """Refuse to assign a task to a person who may not do it, whatever its present assignee."""
     _refuse_unfit(task, person)
     if (task.task.roles or task.task.users) and not _is_offered(task, person):
-        raise Refused("not_candidate", "the task is offered to others")
+        raise Refused("not_candidate", "they are not a candidate of the task")
 
 
 def refuse_unseen(task: Task, person: Person) -> None:
-    """Refuse an act on a task by somebody who does not see it."""
+    """Refuse an act on a task by a person who does not see it."""
     if not sees(task, person):
         raise unseen("not_candidate")
 
 
 def unseen(rule: str) -> Refused:
-    """Refuse as the platform does where somebody sees nothing; the rule says why."""
-    return Refused("not_found", f"there is no such task for them ({rule})", rule=rule)
+    """Refuse as the platform does where a person sees nothing; the rule says why."""
+    return Refused("not_found", f"there is no such task, or they can't see it ({rule})", rule=rule)
 
 
 def sees(task: Task, person: Person) -> bool:
-    """Tell whether somebody sees a task at all."""
+    """Return whether a person sees a task at all."""
     if person.level >= SEES_ALL or person.name in task.answered_by:
         return True
     try:
@@ -64,7 +66,7 @@ def sees(task: Task, person: Person) -> bool:
 def _refuse_unfit(task: Task, person: Person) -> None:
     refuse_person(task.task, person, people_inside(task.instance, task.task))
     if person.name in task.answered_by:
-        raise Refused("answered", "everybody answers once")
+        raise Refused("answered", "each person answers once")
 
 
 def _refuse_unasked(task: Task, person: Person) -> None:
@@ -74,7 +76,7 @@ def _refuse_unasked(task: Task, person: Person) -> None:
             said = f"{task.assignee} has claimed it" if claimed else f"the task is {task.assignee}'s"
             raise Refused("claimed" if claimed else "not_candidate", said)
     elif not _is_offered(task, person):
-        raise Refused("not_candidate", "the task is offered to others")
+        raise Refused("not_candidate", "they are not a candidate of the task")
 
 
 def _is_offered(task: Task, person: Person) -> bool:
@@ -82,14 +84,14 @@ def _is_offered(task: Task, person: Person) -> bool:
     return task.for_everybody or named or bool(person.roles & set(task.task.roles))
 
 
-# Somebody
+# Choosing a person
 
 
-def somebody(world: "World", task: Task) -> str:
-    """Name somebody who may act: whose it is, one of the cast, one whom its author names, else a stranger of the right sort."""
+def choose_person(world: "World", task: Task) -> str:
+    """Return a person who may act: the assignee, one of the cast, one whom its author names, else an invented person."""
     if task.assignee:
         return task.assignee
-    name = "somebody"
+    name = UNNAMED
     for name in _candidates(world, task):
         if _may(task, world.person(name)):
             break
@@ -110,22 +112,22 @@ def _candidates(world: "World", task: Task) -> Iterator[str]:
         _able(world, task, name)
         yield name
     if task.task.roles or task.for_everybody:
-        yield _stranger(world, task)
+        yield _invented_person(world, task)
 
 
 def _able(world: "World", task: Task, name: str) -> None:
-    """Let somebody of whom the test says nothing have the level that is asked, and a role."""
+    """Give a person whom the test does not describe the required level and a role."""
     if name not in world.people:
         known = world.person(name)
         level = max(USUAL_LEVEL, task.task.min_level, known.level)
-        world.strangers[name] = Person(name, known.roles | set(task.task.roles[:1]), level)
+        world.invented[name] = Person(name, known.roles | set(task.task.roles[:1]), level)
 
 
-def _stranger(world: "World", task: Task) -> str:
-    """Find a stranger who has not answered yet and whom no rule forbids."""
-    first = f"somebody-{task.task.roles[0]}" if task.task.roles else "somebody"
+def _invented_person(world: "World", task: Task) -> str:
+    """Find an invented person who has not answered yet and whom no rule excludes."""
+    first = f"{UNNAMED}-{task.task.roles[0]}" if task.task.roles else UNNAMED
     name = first
-    for number in range(2, MOST_STRANGERS):
+    for number in range(2, MOST_INVENTED):
         _able(world, task, name)
         if _fits(task, world.person(name)):
             break
@@ -134,7 +136,7 @@ def _stranger(world: "World", task: Task) -> str:
 
 
 def _fits(task: Task, person: Person) -> bool:
-    """Tell whether the task could be given to somebody, were it still open."""
+    """Return whether the task could be assigned to a person, were it still open."""
     try:
         refuse_given(task, person)
     except Refused:

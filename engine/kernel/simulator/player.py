@@ -8,7 +8,7 @@ from typing import Any
 from engine.kernel.program import Definition
 from engine.kernel.signals import Json
 from engine.kernel.simulator.acts import ACTS, TASK_ACTS, complete
-from engine.kernel.simulator.environment import Lending, OverBudget
+from engine.kernel.simulator.environment import OverBudget, SimulationSetup
 from engine.kernel.simulator.expectations import check_expectation, describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.mismatches import act_words
@@ -24,7 +24,7 @@ Others = Mapping[str, Definition] | None
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of one test: its failures, and how the case ended."""
+    """What came of one test: its failures, and how the instance ended."""
 
     name: str
     failures: tuple[str, ...]
@@ -36,7 +36,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Tell whether all went as expected."""
+        """Return whether all went as expected."""
         return not self.failures
 
 
@@ -48,20 +48,20 @@ class Play:
         definitions: Mapping[str, Definition],
         name: str,
         test: Mapping[str, Json],
-        lending: Lending | None = None,
+        setup: SimulationSetup | None = None,
     ) -> None:
         self.name = name
         self.test = test
-        self.world = World(definitions, test, lending)
+        self.world = World(definitions, test, setup)
         self.failures: list[str] = []
         self.main: Instance | None = None
         self.refused: Refused | None = None
         self.misspelt: list[Misspelt] = []
         self.heard = 0
-        """How many heard the last signal."""
+        """How many instances took the last signal."""
 
     def run(self) -> None:
-        """Start the case, do what the test does, look at what is expected."""
+        """Start the instance, do what the test does, look at what is expected."""
         self.misspelt = misspelt(self.world.definitions, self.name, self.test)
         if self.misspelt:
             self.failures += [str(one) for one in self.misspelt]
@@ -77,12 +77,12 @@ class Play:
         self.check(self.main, self.test.get("expect") or {})
 
     def unused(self) -> list[tuple[str, str]]:
-        """List what the test gives and nobody asked for, by `answers` or `calls` and its name."""
+        """List what the test gives and nothing asked for, by `answers` or `calls` and its name."""
         given = [(family, str(name)) for family in ("answers", "calls") for name in self.test.get(family) or ()]
         return [(family, name) for family, name in given if f"{family}:{name}" not in self.world.used]
 
     def tell_unused(self) -> None:
-        """Let a test be red that answers what does not come: it was meant for something else."""
+        """Fail a test that answers what does not come: it was meant for something else."""
         for family, name in self.unused() if self.main is not None else ():
             why = "no such task was there to be answered" if family == "answers" else "no such call was made"
             if family == "answers" and "do" in self.test:
@@ -119,7 +119,7 @@ class Play:
         ACTS[word](self, instance, act)
 
     def find(self, name: str) -> Instance | None:
-        """Find another case by its step, its workflow or the name it was started with."""
+        """Find another instance by its step, its workflow or the name it was started with."""
         found = [one for one in self.world.instances if fits(name, one.places)] or self._nth(name)
         return next((one for one in reversed(found) if not one.is_over), found[-1] if found else None)
 
@@ -130,7 +130,7 @@ class Play:
         return started[int(number) : int(number) + 1] if number.isdigit() else []
 
     def inside(self, instance: Instance, name: str) -> list[Instance]:
-        """List the cases below one that a name means."""
+        """List the instances below one that a name means."""
         outer = len(instance.places)
         below = [one for one in self.world.instances if one.places[:outer] == instance.places]
         return [one for one in below if fits(name, one.places[outer:])]
@@ -138,7 +138,7 @@ class Play:
     def _meant(
         self, instance: Instance, word: str, act: Mapping[str, Json]
     ) -> tuple[Instance | None, Mapping[str, Json]]:
-        """Find whose task an act means: `sub/ask` is the task `ask` of a child, one where it is open before others."""
+        """Find the task that an act means: `sub/ask` is the task `ask` of a child, an open one first."""
         where, _, task = str(act[word]).rpartition("/")
         if not where:
             return instance, act
@@ -150,7 +150,7 @@ class Play:
         self.world.settle()
 
     def let_time_pass(self, until: datetime) -> None:
-        """Let timers ring one by one at their time, up to a moment."""
+        """Fire timers one by one at their time, up to a moment."""
         for _ in range(MOST_JUMPS):
             due = [entry for entry in self.world.timers() if entry[0] <= until]
             if not due:
@@ -182,7 +182,7 @@ class Play:
                 self.world.ring(instance, wait)
             else:
                 return
-        raise OverBudget(f"more than {MOST_JUMPS:,} answers and timers do not bring it to rest")
+        raise OverBudget(f"it still runs after {MOST_JUMPS:,} answers and timers")
 
     def _timed_signals(self) -> list[tuple[datetime, Mapping[str, Json]]]:
         return [(self._moment(str(one["at"])), one) for one in self.test.get("signals") or () if "at" in one]
@@ -228,12 +228,12 @@ class Play:
 
 
 def run_test(
-    definition: Definition, test: Mapping[str, Json], others: Others = None, lending: Lending | None = None
+    definition: Definition, test: Mapping[str, Json], others: Others = None, setup: SimulationSetup | None = None
 ) -> Report:
     """Play one test of a definition; children and followers come from `others`."""
     name = str(test.get("name") or "test")
     try:
-        play = Play({**(others or {}), definition.name: definition}, definition.name, test, lending)
+        play = Play({**(others or {}), definition.name: definition}, definition.name, test, setup)
         play.run()
         play.tell_unused()
     except OverBudget as problem:
@@ -250,10 +250,12 @@ def _result(play: Play) -> dict[str, Json]:
     return {} if refused is None else {"refused": {"code": refused.code, "fields": list(refused.fields)}}
 
 
-def run_tests(definition: Definition, others: Others = None, lending: Lending | None = None) -> tuple[Report, ...]:
+def run_tests(
+    definition: Definition, others: Others = None, setup: SimulationSetup | None = None
+) -> tuple[Report, ...]:
     """Play all tests that a definition holds."""
-    return tuple(run_test(definition, test, others, lending) for test in definition.canonical.get("tests", ()))
+    return tuple(run_test(definition, test, others, setup) for test in definition.canonical.get("tests", ()))
 
 
 simulate = run_test
-"""Play a case as a test would, to see what comes of it."""
+"""Play an instance as a test would, to see what comes of it."""

@@ -1,7 +1,7 @@
-"""How cases of a simulation begin: started by somebody, by another case or by an event, by the platform's rules.
+"""How instances of a simulation begin: started by a person, by another instance or by an event, by the platform's rules.
 
 A limit lets them wait for their turn, a reference that only one may have keeps a second one out; a child runs in its parent's
-place and is answered for at once where it cannot be born.
+place and is answered at once where it cannot be started.
 """
 
 from collections.abc import Mapping
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from engine.kernel.simulator.world import World
 
 DEEPEST = 25
-"""How many children may stand below one another."""
+"""How deep children may nest."""
 LONGEST_CHAIN = 60
-"""How many cases of a simulation may start one another without a wait in between."""
+"""How many instances of a simulation may start one another without a wait in between."""
 
 
 class ChildStarts:
-    """Who may begin in a world, and when."""
+    """The starts in a world: which are allowed, and when."""
 
     def __init__(self, world: "World") -> None:
         self.world = world
         self.references: dict[tuple[str, str], Instance] = {}
-        """Who was born under a reference that only one may have at a time."""
+        """The instances that hold a unique reference."""
 
     def start(self, name: str, given: Json, by: str | None, label: str) -> Instance:
-        """Start a case as somebody; refuse an input that does not fit, one too many, a reference that is in use."""
+        """Start an instance as a person; refuse an invalid input, one instance too many, a reference that is in use."""
         definition = self.world.definitions[name]
         if by is not None:
             _refuse_starter(definition, self.world.person(by))
@@ -50,13 +50,13 @@ class ChildStarts:
             raise Refused("invalid", problems[0].message, tuple(problem.path for problem in problems))
         waits = not self._has_room(definition)
         if waits and _limits(definition).get("at_limit") == "refuse":
-            raise Refused("limit", "as many cases run as may")
-        instance = self._unborn(definition, filled, by, label)
+            raise Refused("limit", "the limit of running instances is reached")
+        instance = self._new_instance(definition, filled, by, label)
         self._hold_reference(instance)
-        self._bear(instance, waits=waits)
+        self._start(instance, waits=waits)
         return instance
 
-    def _unborn(
+    def _new_instance(
         self,
         definition: Definition,
         given: Json,
@@ -66,59 +66,59 @@ class ChildStarts:
         reference: str | None = None,
         places: tuple[Place, ...] = (),
     ) -> Instance:
-        """Make a case that is about to live, under the reference that it will have where only one may have it."""
+        """Make an instance that is about to start, with its unique reference if it has one."""
         world = self.world
-        facts = InstanceFacts(new_id or world.lend_id(0), definition.name, 1, by, world.now, reference)
-        if _is_unique(definition):
-            facts = replace(facts, reference=reference_at_start(definition, facts, given, world.lend()))
+        facts = InstanceFacts(new_id or world.next_id(0), definition.name, 1, by, world.now, reference)
+        if definition.has_unique_reference:
+            facts = replace(facts, reference=reference_at_start(definition, facts, given, world.environment()))
         instance = Instance(world, definition, facts, label, places)
         instance.input = given
         return instance
 
     def _hold_reference(self, instance: Instance) -> None:
-        """Hold the reference of a case that is about to live, or refuse it."""
+        """Hold the reference of an instance that is about to start, or refuse it."""
         reference, name = instance.facts.reference, instance.definition.name
-        if reference is None or not _is_unique(instance.definition):
+        if reference is None or not instance.definition.has_unique_reference:
             return
         holder = self.references.get((name, reference))
         if holder is not None and not holder.is_over and holder.reference == reference:
             raise Refused("reference", f"{reference} is in use by instance {holder.facts.id}, which is not over yet.")
         self.references[name, reference] = instance
 
-    def _bear(self, instance: Instance, *, waits: bool) -> None:
-        """Let a case begin, or wait for its turn."""
+    def _start(self, instance: Instance, *, waits: bool) -> None:
+        """Start an instance, or queue it."""
         self.world.instances.append(instance)
         if not waits:
             instance.status = InstanceStatus.RUNNING
-            self.world.births.append((instance, Started(instance.input)))
+            self.world.starts.append((instance, Started(instance.input)))
 
     # Limits
 
     def _has_room(self, definition: Definition) -> bool:
-        """Tell whether one more may begin; a child runs in its parent's place."""
+        """Return whether one more may begin; a child runs in its parent's place."""
         most = _limits(definition).get("concurrent")
         same = [one for one in self.world.instances if one.definition.name == definition.name and not one.is_child]
         return most is None or sum(one.status is not InstanceStatus.QUEUED and not one.is_over for one in same) < most
 
     def admit(self, definition: Definition) -> None:
-        """Let those who wait longest begin, as many as there is room for."""
+        """Start the instances that wait longest, as many as the limit allows."""
         for waiting in self.world.instances:
             mine = waiting.definition.name == definition.name and waiting.status is InstanceStatus.QUEUED
             if mine and self._has_room(definition):
                 waiting.status = InstanceStatus.RUNNING
                 self.world.pending.append((waiting, Started(waiting.input)))
 
-    def _bear_inside(self, instance: Instance) -> None:
-        """Let begin what another case starts; at a limit it waits, whatever its author says of starts by people."""
+    def _start_inside(self, instance: Instance) -> None:
+        """Start what another instance starts; at a limit it is queued, whatever its author says about starts by people."""
         limited = not instance.is_child and _limits(instance.definition).get("concurrent") is not None
-        self._bear(instance, waits=limited)
+        self._start(instance, waits=limited)
         if limited:
             self.admit(instance.definition)
 
-    # By other cases
+    # By other instances
 
     def start_child(self, instance: Instance, effect: StartChild) -> None:
-        """Start what a case starts, as its child or as what it continues with."""
+        """Start what an instance starts, as its child or as what it continues with."""
         if effect.name not in self.world.definitions:
             if effect.token is not None:
                 self.world.pending.append((instance, self._stub(instance, effect)))
@@ -131,25 +131,25 @@ class ChildStarts:
         if effect.token is not None:
             child.parent, child.is_child = (instance, effect.token), True
             instance.children[effect.token] = child
-        self._bear_inside(child)
+        self._start_inside(child)
 
     def _child(self, instance: Instance, effect: StartChild) -> Instance:
         definition = self.world.definitions[effect.name]
         if instance.depth >= DEEPEST:
-            raise Refused("too_deep", f"Children stand at most {DEEPEST} deep.")
+            raise Refused("too_deep", f"Children nest at most {DEEPEST} deep.")
         values, problems = check_values(definition.input_schema, {} if effect.input is None else effect.input)
         if problems:
             raise Refused("child_input", unfit_input(effect.name, problems[0]))
         label, places = _named(instance, effect)
         by = instance.facts.started_by
-        child = self._unborn(definition, values, by, label, effect.instance, places=places)
+        child = self._new_instance(definition, values, by, label, effect.instance, places=places)
         child.hops = _hops_from(instance)
         child.depth = instance.depth + 1 if effect.token is not None else 0
         self._hold_reference(child)
         return child
 
     def _refuse_child(self, instance: Instance, effect: StartChild, refusal: Refused) -> None:
-        """Answer the parent's wait as a child that failed would; where nobody waits nothing comes of it."""
+        """Answer the parent's wait as a failed child would; without a wait nothing happens."""
         if effect.token is None:
             return
         error_class = "definition" if refusal.code in ("too_deep", "child_input") else "business"
@@ -157,7 +157,7 @@ class ChildStarts:
         self.world.pending.append((instance, ChildEnded(effect.token, "failed", None, None, error, "")))
 
     def _stub(self, instance: Instance, effect: StartChild) -> ChildEnded:
-        """Answer for a child whose definition is not at hand: as `calls` says, else completed with nothing."""
+        """Answer for a child whose definition is not at hand: as `calls` says, else completed with no output."""
         wait = instance.waits.get(effect.token or 0)
         given = self.world._given(instance, "calls", wait) if wait is not None else None
         output = (given or {}).get("result", {})
@@ -174,15 +174,15 @@ class ChildStarts:
             values, problems = check_values(definition.input_schema, found.input)
             if not problems:
                 by = instance.facts.started_by
-                born = self._unborn(definition, values, by, name, reference=found.reference)
+                born = self._new_instance(definition, values, by, name, reference=found.reference)
                 born.hops = _hops_from(instance)
                 with suppress(Refused):
                     self._hold_reference(born)
-                    self._bear_inside(born)
+                    self._start_inside(born)
 
 
 def _hops_from(instance: Instance) -> int:
-    """Count the cases that started one another without a wait in between, up to what a case starts now; there must be an end."""
+    """Count the instances that started one another without a wait in between: such a chain must end."""
     waited = instance.snapshot is not None and instance.snapshot.waited
     hops = 1 if waited else instance.hops + 1
     if hops > LONGEST_CHAIN:
@@ -191,7 +191,7 @@ def _hops_from(instance: Instance) -> int:
 
 
 def _named(instance: Instance, effect: StartChild) -> tuple[str, tuple[Place, ...]]:
-    """Give the names under which a test means a case: its step's, or its workflow's where nobody waits for it."""
+    """Return the names under which a test means an instance: its step's, or its workflow's where no step waits for it."""
     wait = instance.waits.get(effect.token or 0)
     if effect.token is None:
         return effect.name, ()
@@ -205,12 +205,8 @@ def _refuse_starter(definition: Definition, person: Person) -> None:
         raise Refused("level", f"level {definition.starters.min_level} is needed")
     roles = set(definition.starters.roles)
     if roles and not roles & person.roles:
-        raise Refused("not_candidate", "others may start this")
+        raise Refused("not_candidate", "they may not start this")
 
 
 def _limits(definition: Definition) -> Mapping[str, Json]:
     return definition.canonical.get("limits") or {}
-
-
-def _is_unique(definition: Definition) -> bool:
-    return bool((definition.canonical.get("reference") or {}).get("unique"))

@@ -1,7 +1,7 @@
 """Find the words of a test that mean nothing: such a test would be green whatever happens.
 
-Keys and verbs are those of this package; steps, tasks, children and cases must be there in the workflow, or in those at hand.
-People need not be declared, but one whose name is nearly that of somebody declared is taken for a slip.
+Keys and verbs are those of this package; steps, tasks, children and instances must be there in the workflow, or in those at hand.
+People need not be declared, but a name that is nearly that of a declared person is reported as a typo.
 """
 
 import difflib
@@ -38,7 +38,7 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
     "start": ("name", "workflow", "by"),
     "expect": (),
 }
-"""What may stand beside each verb of `do`."""
+"""The keys that each verb of `do` may have."""
 BESIDE_ANY = ("in", "refused", "again")
 TASK_VERBS = ("complete", "claim", "release", "assign", "skip")
 STEP_VERBS = (*TASK_VERBS, "operate")
@@ -53,12 +53,12 @@ SHOWN = ("status", "outcome", "output", "state", "results", "error", "path", "ta
 EMITTED_WORDS = ("signal", "event", "notice", "key", "payload")
 BY_STEP = ("runs", "counts", "calls", "requests", "keys", "due", "results")
 NEARLY = 0.8
-"""How much alike two names of people are where one is taken for a slip."""
+"""How alike two names of people are when one is reported as a typo."""
 
 
 @dataclass(frozen=True, slots=True)
 class Misspelt:
-    """A word that means nothing: where it stands in the test, as a key or as a value, and what is said of it."""
+    """A word that means nothing: where it is in the test, as a key or as a value, and its message."""
 
     path: Path
     word: str
@@ -110,15 +110,15 @@ class _Spelling:
             self.known((*path, key), key, known, said)
 
     def check(self) -> None:
-        self.keys((), self.test, TEST_KEYS, "a test has nothing named {}")
+        self.keys((), self.test, TEST_KEYS, "a test has no key {}")
         for name, one in self.people.items():
-            self.keys(("people", name), one, PERSON_KEYS, f"{name} has roles and a level, nothing named {{}}")
+            self.keys(("people", name), one, PERSON_KEYS, f"{name} has roles and a level, no key {{}}")
             for role in _list(_mapping(one).get("roles")):
                 said = f"no workflow at hand knows the role {role}"
                 self.nearly(("people", name, "roles"), role, self.roles, said, "choose a name that differs more")
         self.person(("as",), self.test.get("as"))
         for place, entry in enumerate(_list(self.test.get("signals"))):
-            self.keys(("signals", place), entry, ("name", "at", *SIGNAL_KEYS), "a signal has nothing named {}")
+            self.keys(("signals", place), entry, ("name", "at", *SIGNAL_KEYS), "a signal has no key {}")
             if isinstance(entry, dict):
                 self.signal(("signals", place, "name"), entry.get("name"))
         self.answers()
@@ -130,12 +130,12 @@ class _Spelling:
     # Names
 
     def person(self, path: Path, name: Json) -> None:
-        """Note somebody who is nearly one of the people."""
+        """Report a name that is nearly that of a declared person."""
         message = f"{_place(path)}there is no {name} among the people"
         self.nearly(path, name, self.people, message, f"declare {name} under people")
 
     def case(self, path: Path, label: str, within: Scope = ()) -> Scope:
-        """Find which workflow a case has, by its label; note one that no case can have."""
+        """Find which workflow an instance has, by its label; report one that no instance can have."""
         scope: Scope = within or (self.main,)
         for place, part in enumerate(_base(one) for one in label.split("/")):
             inner = _children(scope)
@@ -144,7 +144,7 @@ class _Spelling:
                 **({**dict(zip(self.definitions, self.definitions, strict=True)), **self.started} if not place else {}),
             }
             if part not in known:
-                self.note(path, f"{_place(path)}there is no case named {part}", part, known)
+                self.note(path, f"{_place(path)}there is no instance named {part}", part, known)
                 return self.everywhere
             workflow = known[part]
             scope = (self.definitions[workflow],) if workflow in self.definitions else self.everywhere
@@ -170,7 +170,7 @@ class _Spelling:
         heads = [{**one.canonical, "tests": None} for one in self.definitions.values()]
         if name not in {text for head in heads for text in _texts(head)}:
             known = [one for head in heads for one in _signals(head)]
-            self.note(path, f"{_place(path)}nobody waits for a signal named {name}", str(name), known)
+            self.note(path, f"{_place(path)}no step waits for a signal named {name}", str(name), known)
 
     @property
     def roles(self) -> set[str]:
@@ -188,18 +188,18 @@ class _Spelling:
         for name, given in _mapping(self.test.get("calls")).items():
             self.step(("calls", name), name, (self.main,))
             for answer in given if isinstance(given, list) else [given]:
-                self.keys(("calls", name), answer, CALL_KEYS, f"the answer to {name} has nothing named {{}}")
+                self.keys(("calls", name), answer, CALL_KEYS, f"the answer to {name} has no key {{}}")
                 if "error" in _mapping(answer):
-                    self.known(("calls", name), answer["error"], ErrorClass, "there is no class of errors named {}")
+                    self.known(("calls", name), answer["error"], ErrorClass, "there is no error class {}")
 
     def act(self, path: Path, act: Json) -> None:
         verb = next((key for key in _mapping(act) if key in ACT_KEYS), None)
         if verb is None:
             word = next(iter(_mapping(act)), "")
-            self.note((*path, word) if word else path, f"{_place(path)}nothing known is done", word, ACT_KEYS)
+            self.note((*path, word) if word else path, f"{_place(path)}unknown verb", word, ACT_KEYS)
             return
         known = (verb, *ACT_KEYS[verb], *BESIDE_ANY)
-        self.keys(path, act, known, f"{_place(path)}beside {verb} there is nothing named {{}}")
+        self.keys(path, act, known, f"{_place(path)}{verb} has no key {{}}")
         self.refusal((*path, "refused"), act.get("refused"))
         self.person((*path, "by"), act.get("by"))
         scope = self.case((*path, "in"), str(act["in"])) if "in" in act else (self.main,)
@@ -214,14 +214,14 @@ class _Spelling:
         if verb == "signal" and "key" not in act:
             for word in ("all", "ttl"):
                 if word in act:
-                    self.note((*path, word), f"{_place(path)}{word} means something only beside key", word, ())
+                    self.note((*path, word), f"{_place(path)}{word} only works with key", word, ())
         if verb == "assign":
             given = act.get("with")
             self.person((*path, "with"), given.get("user") if isinstance(given, dict) else given)
 
     def refusal(self, path: Path, code: Json) -> None:
         if code is not None and not isinstance(code, bool):
-            self.known(path, code, REFUSALS, f"{_place(path)}nothing is refused as {{}}")
+            self.known(path, code, REFUSALS, f"{_place(path)}there is no refusal code {{}}")
 
     # Expectations
 
@@ -241,7 +241,7 @@ class _Spelling:
         ):
             self.step((*path, place), name, scope, task=True)
         for name, asked in _mapping(wanted).items():
-            self.keys((*path, name), asked, TASK_WORDS, "of a task there is nothing named {}")
+            self.keys((*path, name), asked, TASK_WORDS, "a task has no key {}")
 
     def steps(self, path: Path, wanted: Json, scope: Scope) -> None:
         for place, name in enumerate(_list(wanted)):
@@ -256,7 +256,7 @@ class _Spelling:
             self.steps((*path, place), pair, scope)
 
     def waits(self, path: Path, wanted: Json, _scope: Scope) -> None:
-        self.keys(path, wanted, WaitKind, "nobody waits for {}")
+        self.keys(path, wanted, WaitKind, "there is no kind of wait named {}")
 
     def started_ones(self, path: Path, wanted: Json, scope: Scope) -> None:
         known = {*self.definitions, *(name for one in scope for name in one.canonical["requires"]["workflows"])}
@@ -268,7 +268,7 @@ class _Spelling:
 
     def emitted(self, path: Path, wanted: Json, _scope: Scope) -> None:
         for place, entry in enumerate(_list(wanted)):
-            self.keys((*path, place), entry, EMITTED_WORDS, "of what is emitted there is nothing named {}")
+            self.keys((*path, place), entry, EMITTED_WORDS, "an emitted entry has no key {}")
 
     def absent(self, path: Path, wanted: Json, scope: Scope) -> None:
         for place, entry in enumerate(_list(wanted)):
@@ -278,7 +278,7 @@ class _Spelling:
                 self.step((*path, place), rest.partition(".")[0], scope)
 
     def refused(self, path: Path, wanted: Json, _scope: Scope) -> None:
-        self.keys(path, wanted, ("code", "fields"), "a refusal has a code and fields, nothing named {}")
+        self.keys(path, wanted, ("code", "fields"), "a refusal has a code and fields, no key {}")
         self.refusal(path, wanted.get("code") if isinstance(wanted, dict) else wanted)
 
 
@@ -299,13 +299,13 @@ _LOOKS: Mapping[str, Any] = {
 
 
 def _children(scope: Scope) -> dict[str, str]:
-    """Give the steps that start other workflows, and which."""
+    """Return the steps that start other workflows, and which."""
     steps = [step for definition in scope for step in definition.steps.values()]
     return {step.id: str(_mapping(step.raw.get(step.kind)).get("name")) for step in steps if step.kind == "workflow"}
 
 
 def _signals(value: Json) -> Iterator[str]:
-    """Give the names of the signals that a workflow waits for or sends."""
+    """Return the names of the signals that a workflow waits for or sends."""
     for inner in value if isinstance(value, list) else _mapping(value).values():
         yield from _signals(inner)
     named = _mapping(value).get("signal")
@@ -315,7 +315,7 @@ def _signals(value: Json) -> Iterator[str]:
 
 
 def _texts(value: Json) -> Iterator[str]:
-    """Give every text in a workflow."""
+    """Return every text in a workflow."""
     if isinstance(value, str):
         yield value
     for inner in value if isinstance(value, list) else _mapping(value).values():
@@ -336,7 +336,7 @@ def _list(value: Json) -> list[Any]:
 
 
 def _place(path: Path) -> str:
-    """Say where in the test a word stands, for those that could stand anywhere."""
+    """Return where in the test a word is, for words that are allowed anywhere."""
     if path[0] == "do" and len(path) > 1:
         return f"act {int(path[1]) + 1}: "
     return f"{path[0]}: "

@@ -1,4 +1,4 @@
-"""The world of a simulation: a clock, people, all cases, what calls answer, and signals on their way."""
+"""The world of a simulation: a clock, people, all instances, what calls answer, and signals on their way."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ from engine.kernel.signals import (
     TimerDue,
 )
 from engine.kernel.simulator.calls import answered
-from engine.kernel.simulator.environment import Budget, Lending, OverBudget, Places, Turns, calendars_of
+from engine.kernel.simulator.environment import Budget, OverBudget, Places, SimulationSetup, Turns, calendars_of
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.naming import most_exact
 from engine.kernel.simulator.people import Person, Refused, everybody_in, may_act, people_inside, read_people
@@ -56,19 +56,19 @@ from engine.kernel.transitions import InstanceStatus, TaskStatus
 MONDAY = "2030-01-07T09:00:00Z"
 MOST_TURNS = 20_000
 _MOVES_ANYTHING = (TaskCompleted, TaskClaimed, TaskReleased, TaskSkipped, CancelCase, StepRetried, StepSkipped)
-"""What reaches a case that stands still; everything else is held until it goes on."""
+"""What reaches a stopped instance; everything else is held until it resumes."""
 _RINGS: Mapping[WaitKind, type] = {WaitKind.TIMER: TimerDue, WaitKind.RETRY: RetryDue}
 
 
 class World:
-    """Everything outside the cases, under a fake clock."""
+    """Everything outside the instances, under a fake clock."""
 
     def __init__(
-        self, definitions: Mapping[str, Definition], test: Mapping[str, Json], lending: Lending | None = None
+        self, definitions: Mapping[str, Definition], test: Mapping[str, Json], setup: SimulationSetup | None = None
     ) -> None:
         self.definitions = definitions
-        self.lending = lending or Lending()
-        self.budget = Budget(self.lending)
+        self.setup = setup or SimulationSetup()
+        self.budget = Budget(self.setup)
         self.calendars = calendars_of(test)
         self.turns = Turns()
         self.places = Places()
@@ -76,74 +76,74 @@ class World:
         self.test = test
         self.now: datetime = parse_moment(str(test.get("at") or MONDAY))
         self.people = read_people(test.get("people") or {})
-        self.strangers: dict[str, Person] = {}
-        """Those of whom the test says nothing, once one of them has acted."""
+        self.invented: dict[str, Person] = {}
+        """People whom the test does not describe, once one of them has acted."""
         self.instances: list[Instance] = []
         self.beginning = ChildStarts(self)
-        self.births: deque[tuple[Instance, Event]] = deque()
+        self.starts: deque[tuple[Instance, Event]] = deque()
         self.pending: deque[tuple[Instance, Event]] = deque()
         self.on_their_way: list[tuple[Instance, int]] = []
         """Which waits have a signal by key that is still to be delivered."""
         self.kept: list[tuple[str, str, Json, datetime, str | None]] = []
         self.barred: tuple[str, ...] = ()
-        """Tasks that four eyes kept whoever acted last from ending."""
+        """Tasks that the last actor could not end because of four eyes."""
         self.ids = 0
         self.used: set[str] = set()
         """Which of the test's answers and calls were asked for."""
 
     def person(self, name: str) -> Person:
-        """Give a person of the cast; strangers are of the usual level and have no role."""
-        return self.people.get(name) or self.strangers.get(name) or Person(name)
+        """Return a person of the cast; an invented person has the usual level and no role."""
+        return self.people.get(name) or self.invented.get(name) or Person(name)
 
-    def lend_id(self, _number: int) -> str:
-        """Give the id of the next case: of the form that the platform's have, and the same whenever the test is played."""
+    def next_id(self, _number: int) -> str:
+        """Return the id of the next instance: of the form that the platform's have, and the same whenever the test is played."""
         self.ids += 1
         return _case_id(self.now, self.ids)
 
-    def lend(self, instance: Instance | None = None) -> Environment:
-        """Lend the kernel what the platform would lend it, under the simulation's clock and within its budget."""
+    def environment(self, instance: Instance | None = None) -> Environment:
+        """Return the environment that the platform would give the kernel, under the simulation's clock and within its budget."""
         return Environment(
             self.now,
             max_steps=self.budget.steps_left,
             max_made=self.budget.made_left,
-            stop=self.lending.stop,
+            stop=self.setup.stop,
             calendar=self._calendar,
             admit=partial(self.turns.admit, self.now),
             has_place=partial(self.places.has, instance) if instance is not None else None,
-            new_id=self.lend_id,
+            new_id=self.next_id,
             members=self._members,
-            decorator=self.lending.decorator,
+            decorator=self.setup.decorator,
         )
 
     def _calendar(self, name: str) -> Calendar | None:
-        if name in self.calendars or self.lending.calendar is None:
+        if name in self.calendars or self.setup.calendar is None:
             return self.calendars.get(name)
-        return self.lending.calendar(name)
+        return self.setup.calendar(name)
 
     def stored(self, snapshot: Snapshot) -> Snapshot:
         """Send a snapshot through JSON, as storing would."""
         return Snapshot.from_json(json.loads(json.dumps(snapshot.to_json())))
 
     def start(self, name: str, given: Json, by: str | None, label: str) -> Instance:
-        """Start a case as somebody and let it run to its first waits, or refuse it."""
+        """Start an instance as a person and run it to its first waits, or refuse it."""
         instance = self.beginning.start(name, given, by, label)
         self.settle()
         return instance
 
     def send(self, instance: Instance, event: Event) -> bool:
-        """Apply an event, then everything that follows from it at once; answer whether it was applied."""
+        """Apply an event, then everything that follows from it at once; return whether it was applied."""
         applied = self._turn(instance, event)
         self.settle()
         return applied
 
     def settle(self) -> None:
-        """Let everything that is pending happen: what was born in a slice begins before anything else."""
+        """Let everything that is pending happen: what a slice starts begins before anything else."""
         turns = 0
-        while self.births or self.pending:
+        while self.starts or self.pending:
             turns += 1
             if turns > MOST_TURNS:
-                raise OverBudget("it does not come to rest")
-            self._turn(*(self.births or self.pending).popleft())
+                raise OverBudget("it never stops running")
+            self._turn(*(self.starts or self.pending).popleft())
         self.on_their_way.clear()
 
     def _turn(self, instance: Instance, event: Event) -> bool:
@@ -243,29 +243,29 @@ class World:
             task.asked.add(name)
 
     def _bar(self, instance: Instance, effect: BarPeople) -> None:
-        """Tell an open task whom four eyes bar now; who holds it and is barred gives it back, as on the platform."""
+        """Update the people whom four eyes exclude from an open task; an excluded assignee loses it, as on the platform."""
         task = instance.tasks[effect.token]
         task.wait = task.wait._replace(task=replace(task.task, excluded=effect.excluded))
         if task.claimed_by in effect.excluded and not instance.definition.claims_decide:
             task.assignee, task.status = None, TaskStatus.OPEN
 
     def _members(self, roles: Sequence[str], level: int) -> set[str]:
-        """Name the people of the test who hold one of these roles and are of a level."""
+        """Return the people of the test who hold one of these roles and are of a level."""
         return {one.name for one in self.people.values() if one.roles & set(roles) and one.level >= level}
 
     # signals
 
     def send_named(self, instance: Instance, name: str, payload: Json, by: str | None = None) -> bool:
-        """Send a signal to one case; refuse it where nobody waits there any more, or not yet."""
+        """Send a signal to one instance; refuse it where the instance has ended or not begun."""
         if instance.is_over or instance.status is InstanceStatus.QUEUED:
             raise Refused("status", f"the case is {instance.status.value}")
         return self.operate(instance, NamedSignal(name, None, payload, by=by))
 
     def operate(self, instance: Instance, event: Event) -> bool:
-        """Let somebody move a case otherwise than by an answer; refuse it where four eyes keep them from what it ends."""
+        """Move an instance otherwise than by an answer; refuse it where four eyes exclude the person from a task it ends."""
         applied = self._turn(instance, event)
         if self.barred:
-            raise Refused("four_eyes", "somebody else must do this")
+            raise Refused("four_eyes", "another person must do this")
         self.settle()
         return applied
 
@@ -279,7 +279,7 @@ class World:
         everybody: bool = False,
         by: str | None = None,
     ) -> int:
-        """Bring a signal by key to whoever waits longest, or to all; keep it for the sender's time when nobody does."""
+        """Deliver a signal by key to the instance that waits longest, or to all; keep it for the sender's time if none waits."""
         waiting = self._waiting(name, key)
         reached = waiting if everybody else waiting[:1]
         for instance, token in reached:
@@ -291,7 +291,7 @@ class World:
         return len(reached)
 
     def _waiting(self, name: str, key: str) -> list[tuple[Instance, int]]:
-        """List who waits for a signal and has none on its way: watches last, then the oldest first."""
+        """List the waits for a signal that have none on its way: side waits last, then the oldest first."""
         found = [
             (wait.side, one.opened_at[wait.token], number, wait.token, one)
             for number, one in enumerate(self.instances)
@@ -324,7 +324,7 @@ class World:
         self.beginning.admit(instance.definition)
 
     def timers(self) -> list[tuple[datetime, int, Instance, Wait]]:
-        """List what will ring, the next first."""
+        """List the timers that will fire, the next first."""
         found = [
             (wait.due_at, number, one, wait)
             for number, one in enumerate(self.instances)
@@ -334,7 +334,7 @@ class World:
         return sorted(found, key=lambda entry: (entry[0], entry[1], entry[3].token))
 
     def ring(self, instance: Instance, wait: Wait) -> None:
-        """Let one timer ring."""
+        """Fire one timer."""
         self.send(instance, _RINGS[wait.kind](wait.token))
 
     def spell(self, moment: datetime | None) -> str | None:
@@ -350,7 +350,7 @@ def _case_id(now: datetime, number: int) -> str:
 
 
 def change_task(task: OpenTask, change: ChangeTask) -> OpenTask:
-    """Give a task as an escalation leaves it."""
+    """Return a task as an escalation leaves it."""
     return replace(
         task,
         priority=change.priority or task.priority,

@@ -1,6 +1,6 @@
-"""Choose whose task it is to be, where the author lets the platform choose (`assign_by`).
+"""Choose the assignee of a task, where the author lets the platform choose (`assign_by`).
 
-Everything that changes from moment to moment is handed in: who fits, how much each has to do, who was last, a draw.
+Everything that changes over time is passed in: the candidates, their open tasks, the last assignee, a random draw.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ WAYS = ("random", "round_robin", "least_loaded")
 def choose(
     way: str, fitting: Sequence[str], *, loads: Mapping[str, int], last: str | None, draw: Callable[[int], int]
 ) -> str | None:
-    """Name one of those who fit, or nobody where nobody does."""
+    """Return one of the candidates, or None where there is none."""
     names = sorted(fitting)
     if not names or way not in WAYS:
         return None

@@ -20,12 +20,12 @@ from engine.kernel.signals import CallFailed, CallSucceeded, Json
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.timing.periods import parse_moment
 
-PATIENCE = 30.0
-"""Seconds that an attempt of a call has when nobody said more."""
-LONGEST = 3600.0
+DEFAULT_TIMEOUT = 30.0
+"""The default seconds of one attempt of a call."""
+MAX_TIMEOUT = 3600.0
 """Seconds that an attempt has at most, whatever was written."""
-BEHIND = 1.0
-"""Seconds by which an attempt may outlast the step's own time: the step's timer is to be there first."""
+TIMEOUT_GRACE = 1.0
+"""Seconds by which an attempt may outlast the step's own time: so that the step's own timer fires first."""
 
 
 def _call(machine: Machine, frame: Frame, step: Step) -> None:
@@ -63,17 +63,17 @@ def _computed(value: Any, names: Any) -> Json:
 
 
 def _patience(machine: Machine, frame: Frame, step: Step) -> float:
-    """Say how many seconds this attempt has: its own time, but hardly more than the step has left."""
-    own = PATIENCE
+    """Return how many seconds this attempt has: its own time, but hardly more than the step has left."""
+    own = DEFAULT_TIMEOUT
     if "attempt_timeout" in step.spec:
         written = step.spec["attempt_timeout"].of(machine.names(frame))
         own = period_of(written, "attempt_timeout").length.total_seconds()
     left = _seconds_left(machine, frame)
-    return max(min(own, LONGEST, LONGEST if left is None else left + BEHIND), 0.001)
+    return max(min(own, MAX_TIMEOUT, MAX_TIMEOUT if left is None else left + TIMEOUT_GRACE), 0.001)
 
 
 def _seconds_left(machine: Machine, frame: Frame) -> float | None:
-    """Say how much is left of the time for the whole step; None where that has no end."""
+    """Return how much is left of the time for the whole step; None where that has no end."""
     whole = watch_named(machine, frame, "timeout")
     return None if whole is None else (parse_moment(str(whole.due)) - machine.now).total_seconds()
 

@@ -1,4 +1,4 @@
-"""Other workflows: a child that is waited for, and one that lives its own life."""
+"""Other workflows: a child that is waited for, and one that runs on its own."""
 
 from engine.kernel.effects import Closing, ErrorRecord, StartChild, WaitKind
 from engine.kernel.errors import ErrorClass, StepError
@@ -29,7 +29,7 @@ def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _known_version(machine: Machine, name: str, version: str) -> Json:
-    """Say which version a child has, as far as it is known before it is born."""
+    """Return the version of a child, as far as it is known before its start."""
     if version == "same" and name == machine.facts.template:
         return machine.facts.version
     return int(version) if version.isdigit() else version
@@ -40,8 +40,8 @@ def _so_far(machine: Machine, frame: Frame, step: Step) -> Json:
 
 
 def allow_birth(machine: Machine, *, own_life: bool) -> None:
-    """Fail the step where one more instance may not be started: nothing begets without end."""
-    refuse = machine.environment.refuse_birth
+    """Fail the step where one more instance may not be started: chains of starts have an end."""
+    refuse = machine.environment.refuse_new_instance
     refusal = refuse(own_life, machine.waited) if refuse is not None else None
     if refusal is not None:
         raise StepError(ErrorClass.DEFINITION, *refusal)
@@ -55,7 +55,7 @@ def _input(machine: Machine, frame: Frame, step: Step) -> Json:
 
 
 def unfit_input(name: str, problem: FieldError) -> str:
-    """Say which workflow refuses which field of what it is given."""
+    """Return the message that names the workflow and the field of its input that is invalid."""
     return f"`{name}` does not take this input: {problem.path or 'input'}: {problem.message}"
 
 
@@ -89,7 +89,7 @@ def _error(frame: Frame, event: ChildEnded) -> ErrorRecord:
 
 
 def _continue_with(machine: Machine, frame: Frame, step: Step) -> None:
-    """Start another workflow and go on."""
+    """Start another workflow and continue."""
     allow_birth(machine, own_life=True)
     given, new = _input(machine, frame, step), _new_id(machine, frame.n)
     machine.note_input(frame, given)

@@ -77,7 +77,7 @@ def happened(machine: Machine, frame: Frame) -> None:
 
 
 def claimed(machine: Machine, leaf: Frame) -> bool:
-    """Let a claim pick where the start picks; answer whether it did."""
+    """Let a claim pick where the start picks; return whether it did."""
     picked, below = False, leaf
     for found in list(machine.upward(leaf)):
         if _is_offer(machine, found) and _start_picks(machine, found) and (found.more or {})["picked"] is None:

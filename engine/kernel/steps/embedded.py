@@ -1,4 +1,4 @@
-"""Run the steps of an embedded workflow inside the case: its own `start`, everybody's state."""
+"""Run the steps of an embedded workflow inside the instance: its own `start`, everybody's state."""
 
 from engine.kernel.effects import ErrorRecord
 from engine.kernel.errors import ErrorClass, StepError
@@ -50,7 +50,7 @@ def _with_outcome(output: Json, outcome: str | None) -> dict[str, Json]:
 
 
 def host_of(machine: Machine, frame: Frame) -> Frame | None:
-    """Find the step that embeds what a frame belongs to; None where it is the case's own."""
+    """Find the step that embeds what a frame belongs to; None where it is the instance's own."""
     below = frame
     for found in machine.upward(frame):
         inside = found is not frame and found.step is not None and below.role not in INSTEAD

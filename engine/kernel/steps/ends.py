@@ -1,4 +1,4 @@
-"""Steps that end something further out: the case, a container, other steps; and those that undo."""
+"""Steps that end something further out: the instance, a container, other steps; and those that undo."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ from engine.kernel.transitions import StepStatus
 
 
 def _complete(machine: Machine, frame: Frame, step: Step) -> None:
-    """End the case as a success under the author's name for it, or end one step now with its results so far."""
+    """End the instance as a success under the author's name for it, or end one step now with its results so far."""
     if "step" in step.body:
         machine.end(frame, COMPLETED, to=way_on(machine, frame, None))
         for target in machine.running(step.body["step"]):
@@ -40,7 +40,7 @@ def _complete(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _usual_output(machine: Machine, frame: Frame, host: Frame | None) -> Json:
-    """Compute what the case returns, or what is embedded and ends here."""
+    """Compute what the instance returns, or what is embedded and ends here."""
     return case_output(machine, frame) if host is None else embedded_output(machine, host)
 
 
@@ -55,7 +55,7 @@ def complete_step(machine: Machine, frame: Frame) -> None:
 
 
 def _cancel(machine: Machine, frame: Frame, step: Step) -> None:
-    """End the case as cancelled, or withdraw what lives of some steps."""
+    """End the instance as cancelled, or withdraw what lives of some steps."""
     if step.body.get("case"):
         reason = as_text(step.body["reason"].of(machine.names(frame))) if "reason" in step.body else None
         host = host_of(machine, frame)

@@ -10,7 +10,7 @@ LONGEST_CODE, LONGEST_MESSAGE = 100, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GraphqlResult:
     """What a step gets, and why it fails where the server said so."""
 
     value: dict[str, Json]
@@ -18,16 +18,16 @@ class Answer:
     message: str = ""
 
 
-def read_answer(status: Json, headers: Json, body: Json) -> Answer | None:
+def read_response(status: Json, headers: Json, body: Json) -> GraphqlResult | None:
     """Read the body of an answer; None where it is no answer to a query at all."""
     if not isinstance(body, Mapping) or not ("data" in body or body.get("errors")):
         return None
     value: dict[str, Json] = {"data": body.get("data"), "status": status, "headers": headers}
     errors = body.get("errors")
     if not errors:
-        return Answer(value)
+        return GraphqlResult(value)
     first = errors[0] if isinstance(errors, list) else errors
-    return Answer({**value, "errors": errors}, _code(first), _message(first))
+    return GraphqlResult({**value, "errors": errors}, _code(first), _message(first))
 
 
 def _code(error: Json) -> str:

@@ -43,7 +43,7 @@ def unbegun(tree: Tree, frame: Frame) -> tuple[Step, ...]:
 
 
 def close_pending(machine: Machine, frame: Frame) -> None:
-    """Let nothing be pending in a graph that goes."""
+    """Close pending steps of a graph that ends."""
     left = [step for step in unbegun(machine, frame) if machine.step_status.get(step.id) == StepStatus.PENDING]
     if left:
         _say(machine, left, StepStatus.CANCELLED)
@@ -97,7 +97,7 @@ def _told(machine: Machine, frame: Frame, step: Step, message: Ended) -> None:
 
 
 def _end(machine: Machine, frame: Frame, step: Step) -> None:
-    """Fail if a failed step has nobody that asked for its failure."""
+    """Fail if no step needs the failure of a failed step."""
     graph: Any = frame.more
     for child in _steps(machine, step):
         if child.id in graph["errors"] and not _expected(machine, step, child.id):

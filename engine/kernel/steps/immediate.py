@@ -43,7 +43,7 @@ def write_state(machine: Machine, frame: Frame, values: Mapping[str, Json]) -> N
 
 
 def set_inside(value: Json, path: list[str], new: Json) -> Json:
-    """Give a copy of an object with one inner value replaced."""
+    """Return a copy of an object with one inner value replaced."""
     if not path:
         return new
     if value is not None and not isinstance(value, dict):
@@ -66,8 +66,18 @@ def set_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None
     machine.touch()
 
 
+LONGEST_TITLE = 200
+
+
+def set_title(machine: Machine, spec: Any, names: Any) -> None:
+    """Compute the title of the case, as of its start; an empty one is none."""
+    text = as_text(spec.of(names))
+    line = " ".join(text.split())
+    machine.title = line[:LONGEST_TITLE] or None
+
+
 def begin_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None:
-    """Give a case its reference; one that it was given stays, and has parts only where it is the author's own."""
+    """Give an instance its reference; one that it was given stays, and has parts only where it is the author's own."""
     given = machine.reference
     if given is None:
         set_reference(machine, spec, names)
@@ -93,7 +103,7 @@ def _row_holds(cells: Mapping[str, Json], inputs: Mapping[str, Json]) -> bool:
 
 
 def cell_holds(cell: Json, value: Json) -> bool:
-    """Tell whether a cell of a decision table fits a value: equal, one of, or all bounds."""
+    """Return whether a cell of a decision table fits a value: equal, one of, or all bounds."""
     if isinstance(cell, list):
         return any(_same(one, value) for one in cell)
     if isinstance(cell, dict):

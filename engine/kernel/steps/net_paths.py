@@ -1,4 +1,4 @@
-"""Say where tokens of a net can still come: an over-estimate that is never too early."""
+"""Return where tokens of a net can still come: an over-estimate that is never too early."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -41,7 +41,7 @@ def _could_run(net: "Net", name: str, coming: set[str]) -> bool:
 
 
 def _round_could_run(came: set[str], entries: set[str], there: set[str], wanted: int) -> bool:
-    """Tell whether a counting join could run: in its open round, or after the entries that this one still lacks."""
+    """Return whether a counting join could run: in its open round, or after the entries that this one still lacks."""
     if len(came) < wanted:
         return len(came | there) >= wanted
     return entries - came <= there and len(there) >= wanted
@@ -52,7 +52,7 @@ def _enough(net: "Net", edge: str, coming: set[str]) -> bool:
 
 
 def reaches(net: "Net", begin: Iterable[str], wanted: Iterable[str], barrier: str) -> bool:
-    """Tell whether a walk along edges from `begin` meets one that is wanted, without passing a step."""
+    """Return whether a walk along edges from `begin` meets one that is wanted, without passing a step."""
     seen, pending = set(begin), list(begin)
     goal = set(wanted)
     while pending:

@@ -18,7 +18,7 @@ from engine.kernel.snapshot import Frame
 from engine.kernel.steps.net_paths import can_still_come, reaches
 
 ENTRY = ">"
-"""The edge on which the net's first token lies: `>start`."""
+"""The edge that holds the net's first token: `>start`."""
 
 
 MOST_RUNS = 10_000
@@ -48,13 +48,13 @@ class Net:
         return list(dict.fromkeys(f"{name}>{edge['to']}" for edge in edges(self.steps[name])))
 
     def take_of(self, edge: str) -> int:
-        """Say how many tokens an AND-join takes from an edge."""
+        """Return how many tokens an AND-join takes from an edge."""
         source, target = edge.split(">")
         found = [one.get("take", 1) for one in edges(self.steps[source]) if one["to"] == target] if source else [1]
         return int(found[0])
 
     def join(self, name: str) -> Any:
-        """Say how tokens come together at a step."""
+        """Return how tokens come together at a step."""
         return self.steps[name].spec.get("join", "each")
 
     def put(self, edge: str, count: int = 1) -> None:
@@ -117,7 +117,7 @@ def _told(machine: Machine, frame: Frame, _step: Step, message: Ended) -> None:
 
 
 def _chosen(net: Net, step: Step) -> Iterator[tuple[str, int]]:
-    """Say which edges get how many tokens."""
+    """Return which edges get how many tokens."""
     out = edges(step)
     split = step.spec.get("split") or ("one" if any("when" in edge for edge in out) else "all")
     names = net.machine.names(net.frame)
@@ -153,7 +153,7 @@ def _and_join(net: Net, name: str) -> None:
 
 
 def _round(net: Net, name: str, edge: str, wanted: int) -> None:
-    """Count an entry once a round; at the n-th the step runs, and when all came the round begins anew."""
+    """Count an entry once per round; at the n-th the step runs, and when all came the round begins anew."""
     came = net.rounds.setdefault(name, [])
     rest = net.steps[name].spec.get("rest", "let_run")
     if edge in came:
@@ -192,7 +192,7 @@ def _cancel_rest(net: Net, name: str, came: list[str]) -> None:
 
 
 def settle(machine: Machine, frame: Frame) -> bool:
-    """When nothing else is ready: let a free OR-join run, or end the net; answer whether something moved."""
+    """When nothing else is ready: let a free OR-join run, or end the net; return whether something moved."""
     net = Net(machine, frame)
     name = _free_join(net)
     if name is not None:
@@ -245,7 +245,7 @@ def _end(net: Net) -> None:
 
 
 def remove_tokens(machine: Machine, frame: Frame, names: set[str]) -> None:
-    """Take away the tokens that wait at the doors of steps."""
+    """Remove the tokens that wait before steps."""
     net = Net(machine, frame)
     for edge in [edge for edge in net.tokens if edge.split(">")[1] in names]:
         del net.tokens[edge]

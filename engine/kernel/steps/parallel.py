@@ -1,6 +1,6 @@
 """Containers that run many lists at once and count how they end: parallel and for_each.
 
-The counters stand in the frame: m started, live, ok, bad, cx (cancelled), todo (items not yet started). One pure
+The counters are in the frame: m started, live, ok, bad, cx (cancelled), todo (items not yet started). One pure
 function, `verdict`, says from them when the join is decided; `rest` says what becomes of those still live.
 """
 
@@ -27,7 +27,7 @@ _COUNTER = {COMPLETED: "ok", SKIPPED: "ok", FAILED: "bad", CANCELLED: "cx"}
 
 
 def verdict(join: Json, count: Mapping[str, Any]) -> str | None:
-    """Say as what a join is decided, or None while it is not."""
+    """Return as what a join is decided, or None while it is not."""
     open_ended = count["live"] or count["todo"] or count["open"]
     if join == "fail_fast" and count["bad"]:
         return FAILED
@@ -96,10 +96,10 @@ def _listen(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def _fill(machine: Machine, frame: Frame, step: Step, then: str) -> bool:
-    """Start items that wait for their turn, as many as the limit allows; one of them may end the step, or the case.
+    """Start items that wait for their turn, as many as the limit allows; one of them may end the step, or the instance.
 
-    A slice that has done what it may stops after a portion: the step tells itself to go on, before anybody else is told of
-    anything. `then` is what is left to be done after that; the answer is whether it can be done now.
+    A slice that has done what it may stops after a portion: the step sends itself a message to continue, before any other is
+    delivered. `then` is what is left to be done after that; returns whether it can be done now.
     """
     count: Any = frame.more
     if "filling" in count:
@@ -119,7 +119,7 @@ def _fill(machine: Machine, frame: Frame, step: Step, then: str) -> bool:
 
 
 def fill_on(machine: Machine, frame: Frame, _message: Ended) -> None:
-    """Go on starting items in a later slice, then with what was left to be done."""
+    """Start more items in a later slice, then with what was left to be done."""
     count: Any = frame.more
     step, then = machine.step_of(frame), count.pop("filling")
     if _fill(machine, frame, step, then) and frame.n in machine.frames:
@@ -221,7 +221,7 @@ def _fire(machine: Machine, frame: Frame, value: Json) -> None:
 
 
 def _value(_machine: Machine, frame: Frame, step: Step) -> Json:
-    """Give the results so far: by branch, or in the list's order with null where there is none."""
+    """Return the results so far: by branch, or in the list's order with null where there is none."""
     count: Any = frame.more
     ended = {key: value for key, value, outcome in count["res"] if outcome == COMPLETED}
     if step.kind == "parallel":

@@ -20,7 +20,7 @@ def _group(machine: Machine, frame: Frame, _step: Step) -> None:
 
 
 def _ext(machine: Machine, frame: Frame, step: Step) -> None:
-    """Run the steps that a kind of the house became."""
+    """Run the steps that a kind of the project became."""
     if "steps" not in step.lists:
         text = f"the step kind `{step.body['type']}` was not known when this version was read"
         raise StepError(ErrorClass.DEFINITION, "not_expanded", text)
@@ -28,13 +28,13 @@ def _ext(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def pass_on(machine: Machine, frame: Frame, _step: Step, message: Ended) -> None:
-    """End as the list ended; a jump that leads out of it goes on from here."""
+    """End as the list ended; a jump that leads out of it continues from here."""
     carry(frame, message.to)
     machine.finish(frame, message.outcome, message.value, message.error)
 
 
 def _last(machine: Machine, frame: Frame, _step: Step) -> Json:
-    """Give the last result of the list that runs."""
+    """Return the last result of the list that runs."""
     lines = [found for found in machine.kids(frame) if found.list is not None and found.role is None]
     return copied((lines[-1].more or {}).get("last")) if lines else None
 

@@ -9,12 +9,13 @@ from engine.kernel.errors import expression_error
 from engine.kernel.machine.expression_scope import Names, With
 from engine.kernel.machine.four_eyes import START, barred, children_named, remember_person
 from engine.kernel.machine.machine import COMPLETED, Machine, moment_of
-from engine.kernel.machine.step_start import later_at_work
+from engine.kernel.machine.step_start import due_on_calendar
 from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.machine.task_timers import watch_task
 from engine.kernel.program import Step
 from engine.kernel.signals import Json, TaskCompleted
 from engine.kernel.snapshot import Frame, copied
+from engine.kernel.tasks.rules import ChecklistPoint, FileRules, FourEyesRule, TaskRules
 from engine.kernel.timing.periods import is_period, spell_moment
 
 
@@ -49,33 +50,34 @@ def describe_task(machine: Machine, frame: Frame, step: Step) -> OpenTask:
         excluded=_excluded(machine, frame, step),
         familiar=_who_did(machine, names, task.get("same_as", ())),
         sla_at=_due(machine, task, "sla", names),
-        extra=_extra(machine, step, names),
+        rules=_rules(machine, step, names),
     )
 
 
-_EXTRA = frozenset(["allow", "draft", "assign_by", "wip_limit", "attachments"])
-"""Attributes that only the inbox reads; they hold no expressions."""
-
-
-def _extra(machine: Machine, step: Step, names: Names) -> dict[str, Json]:
+def _rules(machine: Machine, step: Step, names: Names) -> TaskRules:
     task = step.body
-    found = {key: copied(value) for key, value in task.items() if key in _EXTRA}
-    if step.id in machine.definition.four_eyes:
-        found["four_eyes"] = {
-            "start": START in task["not_same_as"],
-            "steps": list(machine.definition.four_eyes[step.id]),
-        }
-    if children := children_named(machine.definition, step):
-        found["not_inside"] = list(children)
-    if "checklist" in task:
-        found["checklist"] = [_check(place, point, names) for place, point in enumerate(task["checklist"])]
-    return {**found, "several": True} if "complete_when" in task else found
+    return TaskRules(
+        allow=tuple(task.get("allow") or ()),
+        draft=task.get("draft", True),
+        assign_by=task.get("assign_by"),
+        wip_limit=task.get("wip_limit"),
+        files=FileRules.from_json(task["attachments"]) if "attachments" in task else None,
+        four_eyes=_four_eyes(machine, step),
+        not_inside=tuple(children_named(machine.definition, step)),
+        checklist=tuple(_point(place, point, names) for place, point in enumerate(task.get("checklist", ()))),
+        several="complete_when" in task,
+        secure=task.get("secure", False),
+    )
 
 
-def _check(place: int, point: Mapping[str, Any], names: Names) -> dict[str, Json]:
-    """Give a point of a checklist; without an id it goes by its place."""
-    title = _text(point, "title", names)
-    return {"id": point.get("id") or f"point_{place + 1}", "title": title, "required": point["required"]}
+def _four_eyes(machine: Machine, step: Step) -> FourEyesRule | None:
+    steps = machine.definition.four_eyes.get(step.id)
+    return None if steps is None else FourEyesRule(START in step.body["not_same_as"], tuple(steps))
+
+
+def _point(place: int, point: Mapping[str, Any], names: Names) -> ChecklistPoint:
+    """Return a point of a checklist; without an id it goes by its place."""
+    return ChecklistPoint(point.get("id") or f"point_{place + 1}", _text(point, "title", names), point["required"])
 
 
 def _computed(spec: Mapping[str, Any], key: str, names: Names) -> Json:
@@ -110,15 +112,17 @@ def _outcomes(task: Mapping[str, Any]) -> tuple[Outcome, ...]:
     given = task.get("outcomes")
     if not given:
         return DONE
-    return tuple(Outcome(one["name"], one["title"], one["reject"], one.get("comment")) for one in given)
+    return tuple(
+        Outcome(one["name"], one["title"], one["reject"], one.get("comment"), one.get("secure", False)) for one in given
+    )
 
 
 DONE = (Outcome("done", "Done"),)
-"""What a task can be answered with where its author named nothing."""
+"""The default outcomes of a task."""
 
 
 def _excluded(machine: Machine, frame: Frame, step: Step) -> tuple[str, ...]:
-    """Name whom four eyes bar: by the task's own rule, and by one that names a step around it."""
+    """Return the people whom four eyes exclude: by the task's own rule, and by one that names a step around it."""
     own = barred(machine.definition, machine.people, machine.facts.started_by, step)
     around = (name for found in machine.upward(frame) for name in found.barred or ())
     return tuple(dict.fromkeys((*own, *around)))
@@ -130,12 +134,12 @@ def _due(machine: Machine, task: Mapping[str, Any], key: str, names: Names) -> d
         return None
     if isinstance(found, str) and is_period(found):
         calendar = task.get("calendar") or machine.definition.canonical.get("calendar")
-        return later_at_work(machine, found, key, calendar)
+        return due_on_calendar(machine, found, key, calendar)
     return moment_of(found, key)
 
 
 def _who_did(machine: Machine, names: Names, steps: list[str]) -> tuple[str, ...]:
-    """Name the people who started the case or completed these tasks."""
+    """Return the people who started the instance or completed these tasks."""
     if not steps:
         return ()
     results = names.lookup("result")
@@ -152,8 +156,9 @@ def _answered(machine: Machine, frame: Frame, leaf: Frame, event: TaskCompleted)
     step = machine.step_of(frame)
     answer = _record(machine, event)
     if "complete_when" in step.body:
-        return _one_of_several(machine, frame, leaf, answer)
-    remember_person(machine, step.id, event.by)
+        return _one_of_several(machine, frame, leaf, answer, event.stood_in_for)
+    for name in (event.by, event.stood_in_for, *event.prepared_by):
+        remember_person(machine, step.id, name)
     _receive(machine, answer)
     machine.close(leaf, Closing.ANSWERED)
     machine.finish(frame, COMPLETED, answer)
@@ -176,13 +181,19 @@ def _receive(machine: Machine, answer: dict[str, Json]) -> None:
     machine.touch()
 
 
-def _one_of_several(machine: Machine, frame: Frame, leaf: Frame, answer: dict[str, Json]) -> bool:
-    """Add one person's answer; each answers once, until the condition holds."""
+def _one_of_several(
+    machine: Machine, frame: Frame, leaf: Frame, answer: dict[str, Json], stood_in_for: str | None
+) -> bool:
+    """Add one person's answer; each answers once, until the condition holds. A deputy's answer is the absent person's."""
     frame.more = frame.more or {"answers": []}
-    answers = frame.more["answers"]
-    if any(given["by"] == answer["by"] for given in answers):
+    answers, deputies = frame.more["answers"], dict(frame.more.get("deputies", {}))
+    answered = {given["by"] for given in answers} | set(deputies.values())
+    if not answered.isdisjoint({answer["by"], stood_in_for} - {None}):
         return False
-    remember_person(machine, frame.step, answer["by"])
+    for name in (answer["by"], stood_in_for):
+        remember_person(machine, frame.step, name)
+    if stood_in_for:
+        frame.more["deputies"] = {**deputies, str(answer["by"]): stood_in_for}
     _receive(machine, answer)
     answers.append(answer)
     if _complete(machine, frame, answers):
@@ -194,7 +205,8 @@ def _one_of_several(machine: Machine, frame: Frame, leaf: Frame, answer: dict[st
 def _complete(machine: Machine, frame: Frame, answers: list[dict[str, Json]]) -> bool:
     task = machine.step_of(frame).body
     rejecting = {outcome.name for outcome in _outcomes(task) if outcome.reject}
-    answered = {str(answer["by"]) for answer in answers}
+    deputies = (frame.more or {}).get("deputies", {})
+    answered = {deputies.get(str(answer["by"]), str(answer["by"])) for answer in answers}
     asked = _asked(machine, frame) | answered
     names = {
         "done": len(answers),
@@ -207,7 +219,7 @@ def _complete(machine: Machine, frame: Frame, answers: list[dict[str, Json]]) ->
 
 
 def _asked(machine: Machine, frame: Frame) -> set[str]:
-    """Name everybody who may answer now: the people named and the roles' active members, but for whom four eyes bar."""
+    """Return the people who may answer now: those named and the roles' active members, less those whom four eyes exclude."""
     step, names = machine.step_of(frame), machine.names(frame)
     found, roles = set(_people(step.body, "users", names)), _people(step.body, "roles", names)
     if roles and machine.environment.members is not None:
@@ -216,7 +228,7 @@ def _asked(machine: Machine, frame: Frame) -> set[str]:
 
 
 def _expired(machine: Machine, frame: Frame, step: Step) -> Json:
-    """Give the answer that an expired task has: the author's, or none."""
+    """Return the answer that an expired task has: the author's, or none."""
     base = {"outcome": None, "by": None, "at": spell_moment(machine.now), "comment": None, "expired": True}
     if "on_expire" not in step.body:
         return base

@@ -3,7 +3,7 @@
 from engine.kernel.effects import Closing, WaitKind
 from engine.kernel.machine.expression_scope import With
 from engine.kernel.machine.machine import COMPLETED, Machine, moment_of
-from engine.kernel.machine.step_start import later_at_work, period_of
+from engine.kernel.machine.step_start import due_on_calendar, period_of
 from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.program import Step
 from engine.kernel.signals import Json, TimerDue
@@ -15,7 +15,7 @@ def _wait(machine: Machine, frame: Frame, step: Step) -> None:
     """Open a durable timer, and listen for a signal that moves it."""
     names = machine.names(frame)
     if "for" in step.body:
-        due = later_at_work(machine, step.body["for"].of(names), "wait.for", step.body.get("calendar"))
+        due = due_on_calendar(machine, step.body["for"].of(names), "wait.for", step.body.get("calendar"))
     else:
         due = moment_of(step.body["until"].of(names), "wait.until")
     machine.wait(frame, WaitKind.TIMER, due=due)

@@ -83,7 +83,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Know when an office is open; Monday is the first of the seven weekly entries."""
+    """The open hours of an office; Monday is the first of the seven weekly entries."""
 
     zone: ZoneInfo
     weekly: tuple[Hours, ...]
@@ -119,7 +119,7 @@ class Calendar:
         }
 
     def hours_on(self, day: date) -> Hours:
-        """Give the open hours of a date: its own entry first, then the yearly one, then its weekday's."""
+        """Return the open hours of a date: its own entry first, then the yearly one, then its weekday's."""
         weekly = self.weekly[day.weekday()]
         exact, yearly = day.isoformat(), day.isoformat()[5:]
         if exact in self.half_days:
@@ -129,19 +129,19 @@ class Calendar:
         return self.half_days.get(yearly, weekly) if weekly else ()
 
     def is_holiday(self, day: date) -> bool:
-        """Tell whether a day is closed by its date, not only by its weekday."""
+        """Return whether a day is closed by its date, not only by its weekday."""
         return not self.holidays.isdisjoint((day.isoformat(), day.isoformat()[5:]))
 
     def is_business_day(self, day: date) -> bool:
-        """Say whether anybody works on a date."""
+        """Return whether a date is a business day."""
         return bool(self.hours_on(day))
 
     def is_open(self, moment: datetime) -> bool:
-        """Say whether a moment lies in open hours; closing time itself does not."""
+        """Return whether a moment is in open hours; closing time itself is not."""
         return self.next_open(moment) == moment.astimezone(UTC)
 
     def next_open(self, moment: datetime) -> datetime:
-        """Give the moment itself while open, else the next opening."""
+        """Return the moment itself while open, else the next opening."""
         return max(next(self._spans_after(moment)).start, moment.astimezone(UTC))
 
     def add_business_time(self, moment: datetime, duration: str) -> datetime:
@@ -153,7 +153,7 @@ class Calendar:
         return self._work(reached, parts.work) if parts.work else reached
 
     def add_business_days(self, day: date, days: int) -> date:
-        """Give the date that lies some business days after another."""
+        """Return the date some business days after another."""
         following = (other for other in _days_from(day + timedelta(days=1)) if self.is_business_day(other))
         reached = next(islice(following, days - 1, None), None) if days else day
         if reached is None:
@@ -193,7 +193,7 @@ class Calendar:
         raise _too_far()
 
     def _spans_after(self, moment: datetime) -> Iterator[Span]:
-        """Give the open spans that end after a moment; nothing within the horizon is an error, not a silence."""
+        """Return the open spans that end after a moment; finding none is an error, not an empty answer."""
         for day in _days_from(wall_of(self.zone, moment).date()):
             yield from (span for span in self._spans_on(day) if span.end > moment)
         raise _too_far()
@@ -229,7 +229,7 @@ def _too_far() -> CalendarError:
 
 
 def _days_from(day: date) -> Iterator[date]:
-    """Give the dates from one to the horizon."""
+    """Return the dates from one up to the furthest that a calendar looks ahead."""
     last = min(day, date.max - HORIZON - timedelta(days=2)) + HORIZON
     return (date.fromordinal(number) for number in range(day.toordinal(), last.toordinal()))
 
@@ -290,7 +290,7 @@ def _read_hours(path: str, stored: Json, problems: dict[str, str]) -> Hours:
     texts = stored if isinstance(stored, list) else [stored]
     intervals = [_read_interval(text) for text in texts[:DAY_MINUTES]]
     if None in intervals:
-        problems[path] = "is no list of intervals such as 09:00-17:00 (up to 24:00; past midnight, write two days)"
+        problems[path] = "is not a list of intervals such as 09:00-17:00 (up to 24:00; past midnight, write two days)"
     hours = sorted(interval for interval in intervals if interval is not None)
     if any(one.end > other.start for one, other in pairwise(hours)):
         problems[path] = "has intervals that overlap"
@@ -323,7 +323,7 @@ def _read_half_days(stored: Json, problems: dict[str, str]) -> dict[str, Hours]:
 
 
 def _is_date(path: str, text: Json, count: int, problems: dict[str, str]) -> bool:
-    """Say whether a text is a date or a day of every year, 29 February included."""
+    """Return whether a text is a date or a day of every year, 29 February included."""
     if count > MOST_DATES:
         problems[path] = f"has more than {MOST_DATES} dates"
         return False
@@ -333,5 +333,5 @@ def _is_date(path: str, text: Json, count: int, problems: dict[str, str]) -> boo
             return True
     except ValueError:
         pass
-    problems[f"{path}.{text}"] = "is no date (2030-12-24, or 12-24 for every year)"
+    problems[f"{path}.{text}"] = "is not a date (2030-12-24, or 12-24 for every year)"
     return False

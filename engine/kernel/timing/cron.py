@@ -1,6 +1,6 @@
-"""Say when a schedule runs, in the wall-clock time of its zone and over every change of the clock.
+"""Decide when a schedule runs, in the wall-clock time of its zone and over every change of the clock.
 
-An expression means wall-clock times. A job at fixed times runs once a local day: of two equal times it takes the first,
+An expression means wall-clock times. A job at fixed times runs once per local day: of two equal times it takes the first,
 and where the clock leaps over its time, the first minute after the gap. A job whose minute or hour field repeats (`*`,
 `*/n`, `a/n`, or the whole field as a range) follows real time: it runs whenever the clock shows a matching time. `dst`
 lets an author choose otherwise. A day that never was (Samoa left out 30 December 2011) has no run.
@@ -30,7 +30,7 @@ class Dst(StrEnum):
     """Choose what the clock's changes do to a job at fixed times."""
 
     ONCE = "once"
-    """Once a local day: first of two, moved out of a gap."""
+    """Once per local day: first of two, moved out of a gap."""
     SKIP = "skip"
     """At most once: first of two, not at all in a gap."""
     EVERY = "every"
@@ -51,7 +51,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class CronSchedule:
-    """Know the runs of an expression in a zone, on the business days of a calendar if one is given."""
+    """The runs of an expression in a zone, on the business days of a calendar if one is given."""
 
     expression: str
     zone: str
@@ -64,7 +64,7 @@ class CronSchedule:
     def parse(
         cls, expression: str, zone: str = "UTC", dst: str = Dst.ONCE, calendar: Calendar | None = None
     ) -> "CronSchedule":
-        """Read what stands under `schedule`, or raise CronError with a sentence."""
+        """Read the value of `schedule`, or raise CronError with a sentence."""
         if dst not in list(Dst):
             raise CronError("dst_unknown", f"dst is one of {', '.join(Dst)}, not {dst!r}", did_you_mean(dst, Dst))
         try:
@@ -73,7 +73,7 @@ class CronSchedule:
             raise CronError("zone_unknown", str(error), error.hint) from error
 
     def next_after(self, moment: datetime) -> Slot:
-        """Say when it runs next, strictly after a moment."""
+        """Return when it runs next, strictly after a moment."""
         follows_real_time = self._fields.repeats or self.dst is Dst.EVERY
         find = self._next_shown if follows_real_time else self._next_of_day
         slot = find(moment.astimezone(UTC))
@@ -86,19 +86,19 @@ class CronSchedule:
         return list(islice(self.slots_after(moment), n))
 
     def slots_after(self, moment: datetime) -> Iterator[Slot]:
-        """Give the runs after a moment, without end."""
+        """Return the runs after a moment, without end."""
         while True:
             slot = self.next_after(moment)
             yield slot
             moment = slot.at
 
     def slots_between(self, after: datetime, until: datetime) -> Iterator[Slot]:
-        """Give the runs after one moment up to and including another: what an outage may have missed."""
+        """Return the runs after one moment up to and including another: what an outage may have missed."""
         last = until.astimezone(UTC)
         return takewhile(lambda slot: slot.at <= last, self.slots_after(after))
 
     def runs_at(self, moment: datetime) -> bool:
-        """Say whether a moment is one of the runs."""
+        """Return whether a moment is one of the runs."""
         at = moment.astimezone(UTC)
         return self.next_after(at - timedelta(microseconds=1)).at == at
 
@@ -126,7 +126,7 @@ class CronSchedule:
         return next((self._slot(at) for at in shown if at > moment), None)
 
     def _walls_after(self, start: datetime) -> Iterator[datetime]:
-        """Give the matching wall-clock times; with a calendar only on its business days, and not for ever."""
+        """Return the matching wall-clock times; with a calendar only on its business days, and not for ever."""
         if self.calendar is None:
             return self._fields.walls_after(start)
         last_day = min(start.date(), date.max - FURTHEST) + FURTHEST

@@ -1,7 +1,7 @@
 """Read a cron expression: which days it means, and which times of day.
 
 croniter expands the fields. What it lets through and an author cannot have meant is refused here first, with a sentence:
-reversed ranges, `5-5` (which it reads as "all"), letters that stand for chance, a year. It is never asked for the next
+reversed ranges, `5-5` (which it reads as "all"), characters that mean a random value, a year. It is never asked for the next
 time: it neither joins `13` with `fri#2` nor keeps to one run in the autumn night.
 """
 
@@ -56,9 +56,9 @@ class Place:
         if text in self.words:
             return self.words[text]
         if not text.isdigit():
-            raise CronError("cron_value", f"{text!r} is no {self.name}")
+            raise CronError("cron_value", f"{text!r} is not a valid {self.name}")
         if not self.low <= int(text) <= self._highest:
-            raise CronError("cron_value", f"{self.name} {text} lies outside {self.low}–{self._highest}")
+            raise CronError("cron_value", f"{self.name} {text} is outside {self.low}–{self._highest}")
         return int(text)
 
     @property
@@ -106,7 +106,7 @@ class CronFields:
     repeats: bool
 
     def has_day(self, day: date) -> bool:
-        """Say whether the three fields of the date hold."""
+        """Return whether the three fields of the date hold."""
         if day.month not in self.months:
             return False
         by_day, by_weekday = self._has_month_day(day), self._has_weekday(day)
@@ -115,13 +115,13 @@ class CronFields:
     def walls_after(
         self, wall: datetime, is_wanted: DayTest | None = None, last_day: date = date.max
     ) -> Iterator[datetime]:
-        """Give the matching wall-clock times after one, in order, on the days that somebody wants."""
+        """Return the matching wall-clock times after one, in order, on the wanted days."""
         for day in self._days_between(wall.date(), last_day):
             if is_wanted is None or is_wanted(day):
                 yield from (datetime.combine(day, at) for at in self._times_of(day, wall))
 
     def is_possible(self) -> bool:
-        """Say whether any date matches: 28 years show every kind of year with every weekday."""
+        """Return whether any date matches: 28 years show every kind of year with every weekday."""
         return any(True for _ in self._days_between(date(2000, 1, 1), date(2027, 12, 31)))
 
     def _has_month_day(self, day: date) -> bool:
@@ -135,14 +135,14 @@ class CronFields:
         return (weekday, (day.day + 6) // 7) in self.nth_weekdays or (is_last and (weekday, "l") in self.nth_weekdays)
 
     def _days_between(self, first: date, last: date) -> Iterator[date]:
-        """Give the matching dates from one to the end of another's month, leaping over months that do not count."""
+        """Return the matching dates from one to the end of another's month, leaping over months that do not count."""
         for year, month in _months_between(first, last):
             if month in self.months:
                 days = (date(year, month, number) for number in range(1, calendar.monthrange(year, month)[1] + 1))
                 yield from (day for day in days if day >= first and self.has_day(day))
 
     def _times_of(self, day: date, after: datetime) -> Iterator[time]:
-        """Give the matching times of one day that lie after a moment."""
+        """Return the matching times of one day after a moment."""
         if day > after.date():
             yield from (time(*parts) for parts in product(self.hours, self.minutes, self.seconds))
             return
@@ -197,7 +197,9 @@ def _read_part(place: Place, text: str) -> Part:
         return Part(text if _step(place, match) > 1 else "*", repeats=True)
     if match := _RANGE.fullmatch(text):
         return _read_range(place, match)
-    raise CronError("cron_value", f"{text!r} is no {place.name}", "a value, a range 1-5, a step */15, a list 1,15")
+    raise CronError(
+        "cron_value", f"{text!r} is not a valid {place.name}", "a value, a range 1-5, a step */15, a list 1,15"
+    )
 
 
 def _read_special(place: Place, text: str) -> Part | None:
@@ -214,7 +216,7 @@ def _read_special(place: Place, text: str) -> Part | None:
 
 
 def _read_range(place: Place, match: re.Match[str]) -> Part:
-    """Read `a`, `a-b`, `a-b/n` and `a/n`, which goes on to the end of the field."""
+    """Read `a`, `a-b`, `a-b/n` and `a/n`, which continues to the end of the field."""
     low, high = _bounds(place, match)
     step = _step(place, match)
     is_open = match["high"] is None and match["step"] is not None
@@ -245,7 +247,7 @@ def _step(place: Place, match: re.Match[str]) -> int:
 
 def _refuse_mixed_weekdays(parts: list[Part]) -> None:
     if len({part.special for part in parts}) > 1:
-        raise CronError("cron_value", "weekdays such as 5#2 or 5L do not stand in one list with plain ones")
+        raise CronError("cron_value", "weekdays such as 5#2 or 5L cannot be mixed with plain ones in one list")
 
 
 def _assemble(texts: list[str], parts: list[list[Part]]) -> CronFields:
@@ -272,7 +274,7 @@ def _expand(parts: list[list[Part]], texts: list[str]) -> tuple[list[list[int | 
     try:
         expanded, nth = croniter.expand(" ".join(plain + ["*"] * (5 - len(plain))))
     except CroniterError as error:
-        raise CronError("cron_value", f"{' '.join(texts)!r} is no cron expression: {error}") from error
+        raise CronError("cron_value", f"{' '.join(texts)!r} is not a cron expression: {error}") from error
     return expanded, nth
 
 
@@ -284,7 +286,7 @@ def _values(place: Place, expanded: list[int | str]) -> tuple[int, ...]:
 
 
 def _months_between(first: date, last: date) -> Iterator[tuple[int, int]]:
-    """Give the months from that of one day to that of another."""
+    """Return the months from that of one day to that of another."""
     indexes = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
     return ((index // 12, index % 12 + 1) for index in indexes)
 

@@ -22,20 +22,20 @@ class Period:
     rest: timedelta
 
     def after(self, moment: datetime) -> datetime:
-        """Say which moment lies this far after another."""
+        """Return the moment this far after another."""
         return add_months(moment, self.months) + self.rest
 
     def before(self, moment: datetime) -> datetime:
-        """Say which moment lies this far before another."""
+        """Return the moment this far before another."""
         return add_months(moment, -self.months) - self.rest
 
     def times(self, count: int) -> "Period":
-        """Give the period that is so many times as long; every month counts from the first day, not from the last."""
+        """Return the period that is so many times as long; every month counts from the first day, not from the last."""
         return self if count == 1 else Period(self.months * count, self.rest * count)
 
     @property
     def length(self) -> timedelta:
-        """Give a plain length, a month as 30 days: for sizes, never for dates."""
+        """Return a plain length, a month as 30 days: for sizes, never for dates."""
         return timedelta(days=30 * self.months) + self.rest
 
 
@@ -43,7 +43,7 @@ def parse_period(text: str) -> Period:
     """Read an ISO duration such as P2D or PT0.2S, or raise ValueError with a sentence."""
     match = _PERIOD.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text[:40]!r} is no ISO 8601 duration (P2D, PT30M, P1DT12H …)")
+        raise ValueError(f"{text[:40]!r} is not an ISO 8601 duration (P2D, PT30M, P1DT12H …)")
     parts = {name: float(value) for name, value in match.groupdict().items() if value is not None}
     months = int(parts.pop("years", 0)) * 12 + int(parts.pop("months", 0))
     return _bounded(text, months, {name: parts[name] for name in _PARTS if name in parts})
@@ -62,7 +62,7 @@ def _bounded(text: str, months: int, parts: dict[str, float]) -> Period:
 
 
 def is_period(text: str) -> bool:
-    """Tell whether a text spells a duration."""
+    """Return whether a text spells a duration."""
     return _PERIOD.fullmatch(text) is not None
 
 
@@ -82,7 +82,7 @@ def parse_moment(text: str) -> datetime:
             return datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is no date or moment (2030-01-07T09:00:00Z)") from None
+        raise ValueError(f"{text[:40]!r} is not a date or moment (2030-01-07T09:00:00Z)") from None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 

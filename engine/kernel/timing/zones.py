@@ -1,7 +1,7 @@
 """Turn wall-clock times into moments, over every change of the clock.
 
 A wall-clock time is usually one moment, two where the clock goes back, none where it leaps. Python tells its two readings
-apart by `fold`; how far they lie from each other names the case: zero on a plain day, later in an overlap, earlier in a gap.
+apart by `fold`; their distance says which it is: zero on a plain day, later in an overlap, earlier in a gap.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ class UnknownZone(ValueError):
     """A name that the IANA database lacks, with the name that looks most like it."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name[:60]!r} is no IANA time zone (such as Europe/Berlin)")
+        super().__init__(f"{name[:60]!r} is not an IANA time zone (such as Europe/Berlin)")
         self.hint = did_you_mean(name[:60], zone_names())
 
 
@@ -46,7 +46,7 @@ def moment_of(zone: ZoneInfo, wall: datetime, fold: int = 0) -> datetime:
 
 
 def comes_again(zone: ZoneInfo, wall: datetime) -> timedelta:
-    """Say how much later a wall-clock time comes again: zero for once, negative for never."""
+    """Return how much later a wall-clock time comes again: zero for once, negative for never."""
     return moment_of(zone, wall, 1) - moment_of(zone, wall, 0)
 
 

@@ -1,7 +1,7 @@
 """Read a document's nodes into canonical values, collecting every finding.
 
 `Reading` is the memory of one pass: findings, the outline of steps, the expressions met and what the template requires.
-The readers of single values stand in reading_values.py, those of steps in reading_steps.py; all are rows of one table.
+The readers of single values are in values.py, those of steps in steps.py; all are rows of one table.
 """
 
 import re
@@ -24,7 +24,7 @@ _USUAL_NAMES = ("start", "state", "result", "status", "task", "signal", "instanc
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An expression as it stands in the document."""
+    """An expression in the document."""
 
     text: str
     node: Node
@@ -83,7 +83,7 @@ class Reading:
     def __init__(self, allow_not_yet: bool, above: int = 0) -> None:
         self.allow_not_yet = allow_not_yet
         self.above = above
-        """How many lines stand above the document in the text that its author sees."""
+        """How many lines precede the document in the text that its author sees."""
         self.findings: list[Finding] = []
         self.steps: dict[str, Outline] = {}
         self.uses: list[Use] = []
@@ -101,16 +101,16 @@ class Reading:
         self.into: set[str] = set()
         self.name: str | None = None
         self.workflow_named: Callable[[str, Json], tuple[int, Mapping[str, Json]] | None] | None = None
-        """Gives the workflows that may be embedded; None where nobody knows them."""
+        """Returns the workflows that may be embedded; None where they are not known."""
         self.embedded: list[str] = []
-        """Where steps were put in that this author did not write: what is doubtful there is others' doubt."""
+        """Where embedded steps were inserted: warnings there belong to their own author."""
         self.kinds: Mapping[str, StepKind] | None = None
-        """The step kinds of the house; None where nobody knows them."""
+        """The step kinds of the project; None where they are not known."""
         self.step_kinds: dict[str, Node] = {}
         self.expanding: tuple[str, ...] = ()
-        """Kinds of the house that are being read into steps just now, the outermost first."""
+        """Kinds of the project that are being read into steps just now, the outermost first."""
         self.ways: dict[str, Any] | None = None
-        """Where the flow can go within the lists that have jumps; made by the checks (validator_ways.py)."""
+        """Where the flow can go within the lists that have jumps; made by the checks (validation/paths.py)."""
         self.starter_level = 4
         self.input_schema: dict[str, Json] = {}
         self.names: frozenset[str] = frozenset(_USUAL_NAMES)
@@ -130,7 +130,7 @@ class Reading:
             self.findings.append(Finding(code, WARNING, message, *where, hint))
 
     def line_of(self, node: Node) -> int:
-        """Say in which line of the whole text something stands."""
+        """Return the line in the whole text."""
         return node.line + self.above
 
     def refuse_mass(self, node: Node, what: str, most: int) -> None:
@@ -219,7 +219,7 @@ def read_entry(
     path: str,
     out: dict[str, Json],
 ) -> None:
-    """Read one key of an object into `out`, or say that nobody knows it."""
+    """Read one key of an object into `out`, or report it as unknown."""
     here = f"{path}/{key}" if path else key
     wanted = fields.get(key)
     if wanted is None:

@@ -41,11 +41,11 @@ def read_steps(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
 
 
 def read_step(reading: Reading, node: Node, path: str, place: int) -> Json:
-    """Read one step: its id, its one kind, and the attributes beside it."""
+    """Read one step: its id, its one kind, and its attributes."""
     if node.entries is None and node.scalar in _ALONE:
         node = Node(node.line, node.column, entries={node.scalar: (node, Node(node.line, node.column))})
     if node.entries is None:
-        reading.error(node, "wrong_type", f"a step is wanted here, not {node.kind}", path)
+        reading.error(node, "wrong_type", f"expected a step, not {node.kind}", path)
         return ABSENT
     node = with_own_kind(reading, with_jump_alone(node))
     kind = _kind(reading, node, path)
@@ -69,7 +69,7 @@ def _kind(reading: Reading, node: Node, path: str) -> str | None:
     reading.error(
         node,
         "no_kind",
-        "this step says not what it does",
+        "this step has no kind: say what it does",
         path,
         did_you_mean(strange, [*KINDS, *(reading.kinds or ())]),
     )
@@ -128,7 +128,7 @@ def _read_inside(reading: Reading, node: Node, outline: Outline, path: str) -> J
         if key == outline.kind:
             _read_kind(reading, outline, value, path)
         elif key not in fields and (home := _home(key)):
-            reading.error(key_node, "out_of_place", f"`{key}` only stands beside `{home}`", f"{path}/{key}")
+            reading.error(key_node, "out_of_place", f"`{key}` is only allowed with `{home}`", f"{path}/{key}")
         elif key != "id":
             read_entry(reading, key, key_node, value, "step", fields, path, spec)
     reading.step = before
@@ -136,7 +136,7 @@ def _read_inside(reading: Reading, node: Node, outline: Outline, path: str) -> J
 
 
 def _home(key: str) -> str:
-    """Name the kind beside which alone a key may stand, if there is one."""
+    """Return the only kind that allows a key, if there is one."""
     return next((kind for kind, own in BESIDE.items() if key in own), "")
 
 
@@ -159,7 +159,7 @@ def read_id(_reading: Reading, node: Node, _wanted: Field, _path: str) -> Json:
 def read_ref(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
     """Read the id of another step."""
     if not isinstance(node.scalar, str):
-        reading.error(node, "wrong_type", "the id of a step is wanted here", path)
+        reading.error(node, "wrong_type", "expected the id of a step", path)
         return ABSENT
     reading.mentions.append(Mention(node.scalar, node, path, reading.step))
     return node.scalar
@@ -181,7 +181,7 @@ def read_state_keys(reading: Reading, node: Node, _wanted: Field, path: str) -> 
         return ABSENT
     for key, (key_node, _) in node.entries.items():
         if not key or any(not part for part in key.split(".")):
-            reading.error(key_node, "bad_key", f"`{key}` is no key of state", path)
+            reading.error(key_node, "bad_key", f"`{key}` is not a valid key of state", path)
     return read_map(reading, node, Field("map", each=Field("value")), path)
 
 
@@ -189,7 +189,7 @@ def read_state_keys(reading: Reading, node: Node, _wanted: Field, path: str) -> 
 def read_function(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
     """Read the name of a registered function."""
     if not isinstance(node.scalar, str) or not node.scalar.strip():
-        reading.error(node, "wrong_type", "the name of a function is wanted here", path)
+        reading.error(node, "wrong_type", "expected the name of a function", path)
         return ABSENT
     reading.functions.setdefault(node.scalar, Named(node, path))
     reading.called[path.rpartition("/")[0]] = node.scalar
@@ -220,7 +220,7 @@ def read_version(reading: Reading, node: Node, _wanted: Field, path: str) -> Jso
     """Read which version of a workflow: latest, same or a number."""
     if node.scalar in ("latest", "same") or (isinstance(node.scalar, int) and node.scalar > 0):
         return node.scalar
-    reading.error(node, "wrong_word", "latest, same or a version's number is wanted here", path)
+    reading.error(node, "wrong_word", "expected latest, same or a version number", path)
     return ABSENT
 
 
@@ -272,7 +272,7 @@ def read_join(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
     if isinstance(node.scalar, int) and not isinstance(node.scalar, bool) and node.scalar > 0:
         return node.scalar
     words = ", ".join(wanted.options)
-    reading.error(node, "wrong_word", f"one of {words} or a number is wanted here", path)
+    reading.error(node, "wrong_word", f"expected one of {words} or a number", path)
     return ABSENT
 
 
@@ -345,7 +345,7 @@ def read_cell(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
 
 @reads("cancel")
 def read_cancel(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
-    """Read what to cancel; the word `case` alone is the whole case."""
+    """Read what to cancel; the word `case` alone is the whole instance."""
     assert wanted.shape is not None
     if node.scalar == "case":
         return {"case": True}

@@ -1,6 +1,6 @@
-"""Read steps that stand for others: a bare jump, an embedded workflow, a kind that the house registered.
+"""Read steps that represent others: a bare jump, an embedded workflow, a kind that the project registered.
 
-What they stand for is put in where they are written, and read as if the author had written it there.
+What they represent is inserted where they are written, and read as if the author had written it there.
 """
 
 from engine.kernel.findings import did_you_mean
@@ -14,7 +14,7 @@ from engine.kernel.signals import Json
 
 
 def with_jump_alone(node: Node) -> Node:
-    """Read a step that only says where the flow goes on as an empty group that jumps."""
+    """Read a step that only says where the flow continues as an empty group that jumps."""
     entries = node.entries or {}
     if "next" not in entries or any(key in KINDS for key in entries):
         return node
@@ -22,7 +22,7 @@ def with_jump_alone(node: Node) -> Node:
 
 
 def with_own_kind(reading: Reading, node: Node) -> Node:
-    """Read `name: body`, where the house has registered the name, as `ext: {type: name, with: body}`."""
+    """Read `name: body`, where the project has registered the name, as `ext: {type: name, with: body}`."""
     entries = node.entries or {}
     own = [key for key in entries if key in (reading.kinds or {})]
     if len(own) != 1 or any(key in KINDS for key in entries):
@@ -69,20 +69,20 @@ def _looked_up(reading: Reading, node: Node, path: str, name: str, version: Json
     find = reading.workflow_named
     child = find(name, version) if find is not None and name != reading.name else None
     if name == reading.name or (child is not None and reading.name in embedded_names(child[1])):
-        text = f"`{name}` cannot be embedded in `{reading.name}`: it would hold itself"
-        reading.error(node, "embeds_itself", text, path, "leave `embed` out: a child may be of its own kind")
+        text = f"`{name}` cannot be embedded in `{reading.name}`: it would contain itself"
+        reading.error(node, "embeds_itself", text, path, "remove `embed`: a child may be the same workflow")
         return {}
     if find is None:
         return {}  # nobody knows the tenant here: it is looked up when the version is saved and activated
     if child is None:
         text = f"there is no active version of `{name}` that could be embedded"
-        reading.error(node, "unknown_workflow", text, path, "activate it first, or leave `embed` out")
+        reading.error(node, "unknown_workflow", text, path, "activate it first, or remove `embed`")
         return {}
     return _node({"version": child[0], **embedded_body(child[1], reading.step)}, node).entries or {}
 
 
 def _node(value: Json, at: Node) -> Node:
-    """Give a value as if it were written where another node is."""
+    """Return a value as if it were written where another node is."""
     if isinstance(value, dict):
         entries = {key: (Node(at.line, at.column, key), _node(inner, at)) for key, inner in value.items()}
         return Node(at.line, at.column, entries=entries)
@@ -93,7 +93,7 @@ def _node(value: Json, at: Node) -> Node:
 
 @reads("own_kind")
 def read_own_kind(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
-    """Read a step of a kind that the house registered, and put in the steps that it becomes."""
+    """Read a step of a kind that the project registered, and put in the steps that it becomes."""
     assert wanted.shape is not None
     if node.entries is None:
         reading.error(node, "wrong_type", "`ext` must be an object, not " + node.kind, path)
@@ -111,7 +111,7 @@ def read_own_kind(reading: Reading, node: Node, wanted: Field, path: str) -> Jso
 
 
 def _own_steps(reading: Reading, node: Node, path: str, name: str, body: Json) -> dict[str, tuple[Node, Node]]:
-    """Check a body and make steps of it; what is wrong is said where the step stands."""
+    """Check a body and make steps of it; errors are reported at the step."""
     kind = (reading.kinds or {}).get(name)
     if kind is None:
         return {}  # said when its name is read
@@ -135,14 +135,14 @@ def _own_steps(reading: Reading, node: Node, path: str, name: str, body: Json) -
 
 @reads("own_type")
 def read_own_type(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
-    """Read the name of a step kind of the house."""
+    """Read the name of a step kind of the project."""
     if not isinstance(node.scalar, str) or not ID.fullmatch(node.scalar):
         reading.error(node, "bad_name", f"{node.scalar!r:.60} is no name", path, "small letters, digits and _")
         return ABSENT
     reading.step_kinds.setdefault(node.scalar, node)
     if reading.kinds is not None and node.scalar not in reading.kinds:
         hint = did_you_mean(node.scalar, reading.kinds)
-        reading.error(node, "unknown_step_kind", f"the house has no step kind `{node.scalar}`", path, hint)
+        reading.error(node, "unknown_step_kind", f"there is no step kind `{node.scalar}`", path, hint)
     return node.scalar
 
 

@@ -9,6 +9,7 @@ from engine.kernel.signals import Json
 
 READERS_READY = True
 LONGEST_OUTCOME = 100
+OUTCOME_KEYS = ("title", "reject", "comment", "secure")
 RESERVED_FIELDS = frozenset({"outcome", "by", "at", "comment", "expired", "operated"})
 
 
@@ -17,7 +18,7 @@ def read_principals(reading: Reading, node: Node, wanted: Field, path: str) -> J
     """Read roles or people: names, or expressions that give them."""
     found = read_value(reading, node, wanted, path)
     if node.entries is not None or not (node.items is not None or isinstance(node.scalar, str)):
-        reading.error(node, "wrong_type", "a list of names is wanted here", path)
+        reading.error(node, "wrong_type", "expected a list of names", path)
         return ABSENT
     items = [node] if node.items is None else node.items
     for item in items:
@@ -58,11 +59,12 @@ def _listed_outcome(reading: Reading, node: Node, path: str) -> Json:
 def _outcome(reading: Reading, name: str, node: Node, path: str) -> Json:
     given = {key: value.scalar for key, (_, value) in (node.entries or {}).items()}
     for key, (key_node, _) in (node.entries or {}).items():
-        if key not in ("name", "title", "reject", "comment"):
-            hint = did_you_mean(key, ("title", "reject", "comment"))
+        if key not in ("name", *OUTCOME_KEYS):
+            hint = did_you_mean(key, OUTCOME_KEYS)
             reading.error(key_node, "unknown_key", f"an outcome has no key `{key}`", path, hint)
     if len(name) > LONGEST_OUTCOME:
         reading.error(node, "too_long", f"an outcome's name has at most {LONGEST_OUTCOME} characters", path)
     title = given.get("title") or name.replace("_", " ").capitalize()
     out = {"name": name, "title": title, "reject": bool(given.get("reject", False))}
-    return {**out, "comment": given["comment"]} if given.get("comment") else out
+    out |= {"comment": given["comment"]} if given.get("comment") else {}
+    return {**out, "secure": True} if given.get("secure") else out

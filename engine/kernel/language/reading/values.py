@@ -14,7 +14,7 @@ from engine.kernel.timing.periods import is_period, parse_moment, parse_period
 
 
 def _wrong(reading: Reading, node: Node, path: str, wanted: str) -> Json:
-    reading.error(node, "wrong_type", f"{wanted} is wanted here, not {_shown(node)}", path)
+    reading.error(node, "wrong_type", f"expected {wanted}, not {_shown(node)}", path)
     return ABSENT
 
 
@@ -70,7 +70,7 @@ def read_condition(reading: Reading, node: Node, _wanted: Field, path: str) -> J
         return "true" if node.scalar else "false"
     if not _is_scalar(node) or not isinstance(node.scalar, str) or not node.scalar.strip():
         reading.error(
-            node, "wrong_type", f"a condition is wanted here, not {_shown(node)}", path,
+            node, "wrong_type", f"expected a condition, not {_shown(node)}", path,
             "quote a condition that YAML reads as something else",
         )  # fmt: skip
         return ABSENT
@@ -87,7 +87,7 @@ def read_duration(reading: Reading, node: Node, wanted: Field, path: str) -> Jso
     try:
         parse_period(str(node.scalar) if isinstance(node.scalar, str) else "")
     except ValueError:
-        reading.error(node, "bad_duration", f"{_shown(node)} is no ISO 8601 duration", path, "P2D, PT30M, PT0.5S")
+        reading.error(node, "bad_duration", f"{_shown(node)} is not an ISO 8601 duration", path, "P2D, PT30M, PT0.5S")
         return ABSENT
     return node.scalar
 
@@ -167,9 +167,7 @@ def read_enum(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
         reading.refuse_not_yet(f"{owner}.{key}={node.scalar}", node, path)
         return node.scalar
     hint = did_you_mean(str(node.scalar), wanted.options)
-    reading.error(
-        node, "wrong_word", f"one of {', '.join(wanted.options)} is wanted here, not {_shown(node)}", path, hint
-    )
+    reading.error(node, "wrong_word", f"expected one of {', '.join(wanted.options)}, not {_shown(node)}", path, hint)
     return ABSENT
 
 
@@ -190,7 +188,7 @@ def read_inner(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
 
 @reads("list")
 def read_list(reading: Reading, node: Node, wanted: Field, path: str) -> Json:
-    """Read a list of one kind of thing; one alone may stand without the list."""
+    """Read a list of one kind of thing; a single one needs no list."""
     assert wanted.each is not None
     items = node.items if node.items is not None else [node]
     found = [read_field(reading, item, wanted.each, f"{path}/{place}") for place, item in enumerate(items)]
@@ -216,7 +214,7 @@ def read_schema(reading: Reading, node: Node, _wanted: Field, path: str) -> Json
     schema = node.plain()
     problem = schema_problem(schema)
     if problem is not None:
-        reading.error(node, "bad_schema", f"this is no valid JSON Schema: {problem}", path)
+        reading.error(node, "bad_schema", f"this is not a valid JSON Schema: {problem}", path)
         return ABSENT
     return _with_order(schema)
 
@@ -238,7 +236,7 @@ def read_slug(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
     if isinstance(node.scalar, str) and SLUG.fullmatch(node.scalar) and len(node.scalar) <= 100:
         return node.scalar
     reading.error(
-        node, "bad_name", f"{_shown(node)} is no name for a workflow", path, "small letters, digits and hyphens"
+        node, "bad_name", f"{_shown(node)} is not a valid workflow name", path, "small letters, digits and hyphens"
     )
     return ABSENT
 

@@ -1,6 +1,6 @@
 """Look for gaps and overlaps in decision tables.
 
-Every literal and bound that the cells name cuts an input into regions; one value of each region stands for it. All
+Every literal and bound that the cells name cuts an input into regions; one value represents each region. All
 combinations are tried, up to a limit: beyond it the table is not judged.
 """
 
@@ -19,7 +19,7 @@ OTHER = "anything else"
 
 
 def check_tables(reading: Reading) -> None:
-    """Say where no row fits, where several do, and which rows never do."""
+    """Report where no row fits, where several do, and which rows never do."""
     effort = [MOST_EFFORT]
     for step in reading.steps.values():
         table = step.spec.get("decide")
@@ -44,7 +44,7 @@ def _check_table(reading: Reading, step: Outline, table: Mapping[str, Json], eff
 
 
 def _enumerated(reading: Reading, given: Json) -> list[Json]:
-    """Give the values that the start form allows, where an input is one of its choices."""
+    """Return the values that the start form allows, where an input is one of its choices."""
     field = re.fullmatch(r"\$\{\s*start\.(\w+)\s*\}", given) if isinstance(given, str) else None
     properties = reading.input_schema.get("properties", {})
     found = properties.get(field.group(1)) if field is not None else None
@@ -86,7 +86,7 @@ def _spelled(given: Mapping[str, Json]) -> str:
 
 
 def _values(rows: list[Mapping[str, Any]], name: str) -> Iterator[Json]:
-    """Give one value for each region of an input."""
+    """Return one value for each region of an input."""
     literals = [literal for row in rows if name in row["when"] for literal in _literals(row["when"][name])]
     numbers = sorted({one for one in literals if isinstance(one, (int, float)) and not isinstance(one, bool)})
     others = [one for place, one in enumerate(literals) if not _is_number(one) and one not in literals[:place]]

@@ -26,7 +26,7 @@ ENDING_CASE = ENDING - {"exit"}
 
 
 def check_graphs(reading: Reading) -> None:
-    """Refuse needs of strangers and needs in a circle."""
+    """Refuse needs of steps in other lists and needs in a circle."""
     for steps in siblings(reading).values():
         by_id = {step.id: step for step in steps}
         parent = reading.steps.get(steps[0].parent)
@@ -48,7 +48,7 @@ def _check_needs(reading: Reading, by_id: dict[str, Outline]) -> None:
     circle = find_circle(needs)
     if circle:
         step = by_id[circle[0]]
-        reading.error(step.node, "circle", f"these steps need each other: {' → '.join(circle)}", step.path)
+        reading.error(step.node, "circle", f"circular `needs`: {' → '.join(circle)}", step.path)
 
 
 def _check_contradiction(reading: Reading, step: Outline) -> None:
@@ -89,11 +89,11 @@ def refuse_keys(reading: Reading, steps: list[Outline], keys: tuple[str, ...], w
     for step in steps:
         for key in keys:
             if key in step.spec:
-                reading.error(step.node, "out_of_place", f"`{key}` only stands in a {where}", step.path)
+                reading.error(step.node, "out_of_place", f"`{key}` is only allowed in a {where}", step.path)
 
 
 def check_offers(reading: Reading) -> None:
-    """Let every branch of an offer begin with something that can happen."""
+    """Require that every branch of an offer begins with something that can happen."""
     for steps in siblings(reading).values():
         parent = reading.steps.get(steps[0].parent)
         if parent is None or not is_body(parent, steps):
@@ -105,7 +105,7 @@ def check_offers(reading: Reading) -> None:
             for step in steps:
                 if _first_kind(reading, step) not in WAITING:
                     reading.warn(
-                        step.node, "no_wait_first", f"`{step.id}` begins by itself: nobody chooses it", step.path
+                        step.node, "no_wait_first", f"`{step.id}` starts by itself, so it is never chosen", step.path
                     )
 
 
@@ -125,7 +125,7 @@ def check_reach(reading: Reading) -> None:
         if lost is not None:
             before = steps[lost - 1]
             what = "`next`" if before.spec.get("next") else f"`{before.kind}`"
-            text = f"nothing comes after {what} in line {reading.line_of(before.node)}"
+            text = f"nothing runs after {what} in line {reading.line_of(before.node)}"
             reading.warn(steps[lost].node, "unreachable", text, steps[lost].path)
 
 
@@ -134,9 +134,7 @@ def check_constants(reading: Reading) -> None:
     ended = _with_an_end_inside(reading)
     for step in reading.steps.values():
         if _is(step.spec.get("when"), "false") or (_is(step.spec.get("if"), "false") and step.spec.get("then")):
-            reading.warn(
-                step.node, "unreachable", f"`{step.id}` never comes to pass: its condition is false", step.path
-            )
+            reading.warn(step.node, "unreachable", f"`{step.id}` never runs: its condition is false", step.path)
         if step.kind == "repeat" and step.id not in ended and _never_ends(step):
             text = f"only its limit ends this loop: after {step.spec['repeat']['max']} rounds the step fails"
             reading.warn(step.node, "endless_loop", text, step.path, "a condition that changes, or an exit")
@@ -154,7 +152,7 @@ def _never_ends(step: Outline) -> bool:
 
 
 def _with_an_end_inside(reading: Reading) -> set[str]:
-    """Name the steps that hold one which can end them."""
+    """Return the steps that hold one which can end them."""
     ends = [step for step in reading.steps.values() if step.kind in ENDING or step.kind == "cancel"]
     return {above.id for step in ends for above in _above(reading, step)}
 
@@ -181,7 +179,7 @@ def check_tags(reading: Reading) -> None:
 
 
 def check_locks(reading: Reading) -> None:
-    """Refuse locks that are taken in two orders: two cases of that block each other for ever."""
+    """Refuse locks that are taken in two orders: two instances of that block each other forever."""
     seen: dict[tuple[str, str], Outline] = {}
     for step in reading.steps.values():
         for outer in _above(reading, step):
@@ -256,14 +254,14 @@ def _check_result(reading: Reading, use: Use, reference: Reference, looked_for: 
 
 
 def _surely_before(reading: Reading, step: Outline, use: Use) -> bool:
-    """Tell whether a step has surely succeeded when an expression is computed."""
+    """Return whether a step has surely succeeded when an expression is computed."""
     if not use.step:
         chain = [step, *_above(reading, step)]
         passed = all(_is_passed(reading, one) for one in chain)
         return passed and _is_sure(step) and all(_is_sure_container(one) for one in chain[1:])
     here = reading.steps[use.step]
     if here is step and use.path.startswith(f"{step.path}/next"):
-        return True  # where the flow goes on is only asked after a success
+        return True  # only a success decides where the flow continues
     chain_here = [here, *_above(reading, here)]
     current, sure = step, _is_sure(step)
     while True:
@@ -282,7 +280,7 @@ def _surely_before(reading: Reading, step: Outline, use: Use) -> bool:
 
 
 def _is_passed(reading: Reading, step: Outline) -> bool:
-    """Tell whether no jump leads past a step to the end of its list."""
+    """Return whether no jump leads past a step to the end of its list."""
     ways = ways_of(reading).get(step.list)
     return ways is None or ways.surely_before(step.id, END)
 
@@ -297,7 +295,7 @@ def _comes_first(reading: Reading, step: Outline, other: Outline, use: Use) -> b
 
 
 def _others_end(container: Outline, inside: Outline) -> bool:
-    """Tell whether the flow comes back from a container only through the branch that a step stands in."""
+    """Return whether the flow comes back from a container only through the branch that contains a step."""
     others = [steps for steps in ways_through(container.spec) if not any(one is inside.spec for one in steps)]
     ways = len(ways_through(container.spec))
     ended = all(any(ends_line(step, ENDING_CASE) for step in steps) for steps in others)
@@ -322,7 +320,7 @@ def _interrupts(handler: Mapping[str, Any]) -> bool:
 
 
 def _handler_ends(handler: Mapping[str, Any]) -> bool:
-    """Tell whether the flow does not come back from a handler."""
+    """Return whether the flow does not come back from a handler."""
     steps = handler.get("steps") or [{}]
     jumps = any("when" not in edge for edge in steps[-1].get("next", ()))
     return (bool(ENDING & set(steps[-1])) or jumps) and "when" not in steps[-1]

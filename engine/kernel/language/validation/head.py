@@ -1,8 +1,8 @@
-"""Settle and check the head of a template: what may start a case, that there are steps, whose a task is that names nobody.
+"""Check and complete the head of a template: triggers, that there are steps, and the roles of tasks that name nobody.
 
 `trigger` decides: what the author leaves away follows from `event` and `schedule`; what contradicts them is an error, so that
-one look at the head says how cases begin. `roles` are written into every task that names neither roles nor people, so that the
-canonical form says of each task whose it is.
+one look at the head says how instances begin. `roles` are written into every task that names neither roles nor people,
+so that the canonical form names the candidates of each task.
 """
 
 from collections.abc import Mapping
@@ -29,11 +29,11 @@ def settle_head(reading: Reading, document: Node, head: dict[str, Json]) -> None
 def _check_trigger(reading: Reading, document: Node, trigger: Json, given: list[str]) -> None:
     wrong = next((key for key in given if trigger is not None and BY_KEY[key] != trigger), None)
     if wrong is not None:
-        text = f"`trigger: {trigger}` contradicts `{wrong}`: cases begin in one way"
+        text = f"`trigger: {trigger}` contradicts `{wrong}`: instances start in one way"
         hint = f"trigger: {BY_KEY[wrong]}, or leave `{wrong}` away"
         reading.error(_node(document, "trigger"), "trigger_contradicts", text, "trigger", hint)
     elif len(given) > 1:
-        text = "`event` and `schedule` contradict each other: cases begin in one way"
+        text = "`event` and `schedule` contradict each other: instances start in one way"
         hint = "two templates, which start a third as their child"
         reading.error(_node(document, given[1]), "trigger_contradicts", text, given[1], hint)
     elif trigger == "event" and not given:
@@ -42,7 +42,7 @@ def _check_trigger(reading: Reading, document: Node, trigger: Json, given: list[
 
 
 def _check_steps(reading: Reading, document: Node) -> None:
-    """Refuse a template that does nothing: its cases would be over before anybody saw them."""
+    """Refuse a template that does nothing: its instances would be over before anybody saw them."""
     node = _node(document, "steps")
     empty = node.items == [] or (node.items is None and node.entries is None and node.scalar is None)
     if "steps" in (document.entries or {}) and empty:

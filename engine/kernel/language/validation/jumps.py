@@ -1,4 +1,4 @@
-"""Check `next` beside the steps of ordinary lists: where it may lead, what it leaves out, and circles without an end."""
+"""Check `next` on the steps of ordinary lists: where it may lead, what it leaves out, and circles without an end."""
 
 from collections.abc import Iterator, Mapping
 
@@ -39,7 +39,7 @@ def check_jumps(reading: Reading) -> None:
 def _check_edges(reading: Reading, step: Outline) -> None:
     edges = step.spec.get("next") or ()
     if edges and always_ends(step):
-        reading.error(step.node, "out_of_place", f"nothing comes after `{step.kind}`: it has no `next`", step.path)
+        reading.error(step.node, "out_of_place", f"nothing runs after `{step.kind}`: it has no `next`", step.path)
     lists = {name for name, _ in lists_in_reach(reading, step)} if edges else set()
     for place, edge in enumerate(edges):
         target = reading.steps.get(edge.get("to"))
@@ -48,7 +48,7 @@ def _check_edges(reading: Reading, step: Outline) -> None:
             text = f"`next` may not lead to `{target.id}`: it leads to steps of the same list, or of the one around"
             reading.error(step.node, "next_elsewhere", text, step.path, did_you_mean(target.id, beside))
         if "make" in edge or "take" in edge:
-            reading.error(step.node, "out_of_place", "`make` and `take` only stand in a net", step.path)
+            reading.error(step.node, "out_of_place", "`make` and `take` are only allowed in a net", step.path)
         if place and "when" not in edges[place - 1]:
             text = f"`next` never leads to `{edge.get('to')}`: the edge before it has no `when`"
             reading.warn(step.node, "unreachable", text, step.path)
@@ -66,11 +66,11 @@ def _check_circles(reading: Reading, ways: Ways, inside: Mapping[str, list[Outli
     lasting = {name: targets for name, targets in sure.items() if not any(map(_ends, _all_of(by_id[name], inside)))}
     if circle := find_circle(lasting):
         step, text = by_id[circle[0]], f"only its limit ends this loop: {' → '.join(circle)}"
-        reading.warn(step.node, "endless_loop", text, step.path, "a `when` beside `to`, or an exit")
+        reading.warn(step.node, "endless_loop", text, step.path, "a `when` next to `to`, or an exit")
 
 
 def _sure_targets(ways: Ways, place: int) -> list[str]:
-    """Name where the flow surely goes on after a step, once it has succeeded or was skipped."""
+    """Return where the flow surely continues after a step that succeeded or was skipped."""
     step = ways.steps[place]
     edges = step.spec.get("next") or ()
     own = {edge.get("to") for edge in edges}

@@ -54,11 +54,11 @@ def check_outcomes(reading: Reading) -> None:
 
 
 def check_exits(reading: Reading) -> None:
-    """Refuse to leave what is not around: at run time that would end the whole case."""
+    """Refuse to leave what is not around: at run time that would end the whole instance."""
     for step in reading.steps.values():
         target = step.spec.get("exit")
         if isinstance(target, str) and target in reading.steps and target not in _around(reading, step):
-            text = f"`exit` can only leave a step that it stands in; `{target}` is not around it"
+            text = f"`exit` can only leave a step that contains it; `{target}` is not around it"
             reading.error(step.node, "out_of_place", text, step.path)
 
 
@@ -71,7 +71,7 @@ def check_undo(reading: Reading) -> None:
         target = spec.get("step") if isinstance(spec, dict) else None
         if target in reading.steps and target not in holding:
             text = f"nothing in `{target}` has an `undo`: this does nothing"
-            reading.warn(step.node, "nothing_to_undo", text, step.path, "undo: […] beside the step")
+            reading.warn(step.node, "nothing_to_undo", text, step.path, "undo: […] next to the step")
 
 
 def check_expiry(reading: Reading) -> None:
@@ -159,7 +159,7 @@ def _check_fields(reading: Reading, use: Use, reference: Reference) -> None:
 
 
 def _fields_of(reading: Reading, reference: Reference) -> tuple[str, frozenset[str]]:
-    """Say which field a reference reads, and which there are; none at all: that is not known."""
+    """Return which field a reference reads, and which there are; none at all: that is not known."""
     if reference.root == "start":
         return reference.path[0], frozenset(_properties(reading.input_schema))
     step = reading.steps.get(reference.path[0]) if reference.root == "result" and len(reference.path) > 1 else None

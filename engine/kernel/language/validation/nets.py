@@ -1,7 +1,7 @@
 """Check nets: where their edges lead, where two meet without a join, and which steps no token can ever begin.
 
 What can happen in a net is found by a walk through its markings: a step whose join could run runs, its tokens are used
-up, and conditions may turn out either way. More can happen in the walk than in a case, never less; beyond a limit
+up, and conditions may turn out either way. More can happen in the walk than in an instance, never less; beyond a limit
 the net is not judged.
 """
 
@@ -19,14 +19,14 @@ MOST_MARKINGS = 2_000
 MOST_EFFORT = 60_000
 """How many steps are looked at in all walks of one template."""
 AT_ONCE = frozenset({"set", "reference", "emit", "decide", "continue_with"})
-"""Kinds that never wait and never end the case."""
+"""Kinds that never wait and never end the instance."""
 MOST_JOINS = 200
 _AMOUNTS = ("make", "take")
 Marking = frozenset[tuple[str, int]]
 
 
 def check_nets(reading: Reading) -> None:
-    """Look at every net; the keys of its steps stand nowhere else."""
+    """Check every net; the keys of its steps are allowed nowhere else."""
     effort = [MOST_EFFORT]
     for steps in siblings(reading).values():
         parent = reading.steps.get(steps[0].parent)
@@ -53,7 +53,7 @@ def _check_edges(reading: Reading, step: Outline, edges: Mapping[str, list[str]]
     for target in edges[step.id]:
         if target not in edges:
             hint = did_you_mean(target, edges)
-            reading.error(step.node, "unknown_step", f"`{target}` is no step of this net", step.path, hint)
+            reading.error(step.node, "unknown_step", f"`{target}` is not a step of this net", step.path, hint)
     if any("max" in edge for edge in step.spec.get("next", ())):
         reading.error(step.node, "out_of_place", "`max` has no meaning on an edge of a net", step.path)
 
@@ -71,7 +71,7 @@ def _check_join(reading: Reading, step: Outline, entries: int) -> None:
 def _check_runs(
     reading: Reading, steps: list[Outline], edges: Mapping[str, list[str]], start: str, effort: list[int]
 ) -> None:
-    """Say which steps no edge leads to, and which joins no tokens can ever satisfy."""
+    """Report the steps that no edge leads to, and the joins that no tokens can ever satisfy."""
     reached = _reached(edges, start)
     for step in steps:
         if step.id not in reached:
@@ -103,7 +103,7 @@ class _Walk:
         self.many = 2 * max(amounts, default=1) + 1
 
     def steps_that_run(self, effort: list[int]) -> set[str] | None:
-        """Name the steps that can run at all; None when there are too many markings to walk through."""
+        """Return the steps that can run at all; None when there are too many markings to walk through."""
         first: Marking = frozenset({(f">{self.start}", 1)})
         seen, pending, run = {first}, [first], set[str]()
         while pending:
@@ -128,7 +128,7 @@ class _Walk:
                     yield name, self._moved(tokens, used, made)
 
     def _uses(self, name: str, tokens: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
-        """Give every choice of tokens with which a step's join can run."""
+        """Return every choice of tokens with which a step's join can run."""
         full = [edge for edge in self.entries[name] if tokens.get(edge)]
         join = self.specs[name].get("join", "each")
         if join == "all":
@@ -147,12 +147,12 @@ class _Walk:
         return frozenset((edge, min(count, self.many)) for edge, count in after.items() if count)
 
     def _taken(self, count: int, used: int) -> int:
-        """Take tokens off an edge; of many there are still many, for nobody counts them any more."""
+        """Take tokens off an edge; "many" minus one is still "many"."""
         return count if count == self.many else count - used
 
 
 def _splits(name: str, spec: Mapping[str, Any]) -> Iterator[Mapping[str, int]]:
-    """Give every choice of tokens that a step can make when it ends."""
+    """Return every choice of tokens that a step can make when it ends."""
     out = spec.get("next", ())
     split = spec.get("split") or ("one" if any("when" in edge for edge in out) else "all")
     unsure = 0 if split == "all" else sum("when" in edge for edge in out)
@@ -180,7 +180,7 @@ def _check_circles(reading: Reading, steps: list[Outline]) -> None:
 
 
 def _sure_targets(spec: Mapping[str, Any]) -> list[str]:
-    """Name the steps that surely get a token when a step ends."""
+    """Return the steps that surely get a token when a step ends."""
     out = spec.get("next", ())
     split = spec.get("split") or ("one" if any("when" in edge for edge in out) else "all")
     if split == "one":

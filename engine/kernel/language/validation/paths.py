@@ -1,4 +1,4 @@
-"""Say where the flow can go within a list of steps, jumps by `next` included.
+"""Where the flow can go within a list of steps, jumps by `next` included.
 
 A way leads from a step to one that follows it, or to the end of the list. The jumps of a step are its own and those
 that lead out of it from inside: from `if` and `switch`, and from the handlers that run instead of it.
@@ -13,13 +13,13 @@ from engine.kernel.language.reading.nodes import Outline, Reading
 ENDING = frozenset({"complete", "fail", "exit"})
 NOT_IN_LINE = frozenset({"graph", "net", "any_order", "selector"})
 END = ""
-"""Stands for the end of a list."""
+"""The end of a list."""
 MOST_JUDGED = 500
 """A list with jumps and more steps than this is not judged: its results are taken as there."""
 
 
 def siblings(reading: Reading) -> dict[str, list[Outline]]:
-    """Group the steps by the list that they stand in."""
+    """Group the steps by the list that contains them."""
     found: dict[str, list[Outline]] = {}
     for step in reading.steps.values():
         found.setdefault(step.list, []).append(step)
@@ -27,12 +27,12 @@ def siblings(reading: Reading) -> dict[str, list[Outline]]:
 
 
 def is_body(parent: Outline, steps: list[Outline]) -> bool:
-    """Tell whether a list is the body of its parent, not one of its handlers."""
+    """Return whether a list is the body of its parent, not one of its handlers."""
     return steps[0].list.startswith(f"{parent.path}/{parent.kind}/")
 
 
 def is_line(reading: Reading, step: Outline) -> bool:
-    """Tell whether a step stands in a list that runs one step after the other."""
+    """Return whether a step is in a list that runs one step after the other."""
     if step.list.endswith("/finally") or "/finally/" in step.list:
         return False
     parent = reading.steps.get(step.parent)
@@ -40,12 +40,12 @@ def is_line(reading: Reading, step: Outline) -> bool:
 
 
 def always_ends(step: Outline) -> bool:
-    """Tell whether nothing comes after a step in its list."""
+    """Return whether nothing runs after a step in its list."""
     return ends_line(step.spec)
 
 
 def ends_line(spec: Mapping[str, Any], ending: frozenset[str] = ENDING) -> bool:
-    """Tell whether nothing comes after a step: it ends the line itself, or each of its branches does."""
+    """Return whether nothing runs after a step: it ends the line itself, or each of its branches does."""
     if {"when", "on_error", "allow_failure", "on_timeout", "on"} & set(spec):
         return False
     whole = not (isinstance(spec.get("complete"), dict) and "step" in spec["complete"])
@@ -59,7 +59,7 @@ def _each_branch_ends(spec: Mapping[str, Any], ending: frozenset[str]) -> bool:
 
 
 def ways_through(spec: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Give the bodies of which exactly one runs; none where the flow may pass by all of them."""
+    """Return the bodies of which exactly one runs; none where the flow may pass by all of them."""
     if "if" in spec:
         return [spec.get("then") or [], spec.get("else") or []]
     switch = spec.get("switch")
@@ -69,7 +69,7 @@ def ways_through(spec: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def lists_in_reach(reading: Reading, step: Outline) -> Iterator[tuple[str, Outline]]:
-    """List where `next` beside a step may lead: its own list, and those around it; each with the step that stands there."""
+    """List where `next` of a step may lead: its own list, and those around it; each with the step that is there."""
     found: Outline | None = step
     while found is not None and is_line(reading, found):
         yield found.list, found
@@ -78,7 +78,7 @@ def lists_in_reach(reading: Reading, step: Outline) -> Iterator[tuple[str, Outli
 
 
 def leads_out(parent: Outline, step: Outline) -> bool:
-    """Tell whether a jump may leave the list of a step for that of its parent: out of a choice, or of what runs instead."""
+    """Return whether a jump may leave the list of a step for that of its parent: out of a choice, or of what runs instead."""
     return _in_choice(parent, step) or is_instead(parent, step)
 
 
@@ -88,7 +88,7 @@ def _in_choice(parent: Outline, step: Outline) -> bool:
 
 
 def is_instead(parent: Outline, step: Outline) -> bool:
-    """Tell whether a step stands in a handler that runs instead of its host: after it the flow goes on behind the host."""
+    """Return whether a step is in a handler that runs instead of its host: the flow then continues after the host."""
     words = step.list[len(parent.path) + 1 :].split("/")
     if words[0] in ("on_error", "on_timeout"):
         return True
@@ -116,18 +116,18 @@ class Ways:
     _without: dict[str, set[str]] = field(default_factory=dict)
 
     def after(self, place: int) -> set[str]:
-        """Name all that can come after a step."""
+        """Return all that can come after a step."""
         step = self.steps[place]
         following = self.steps[place + 1].id if place + 1 < len(self.steps) else END
         falls = not always_ends(step) and not surely_jumps(step)
         return self.jumps.get(step.id, set()) | ({following} if falls else set())
 
     def reached(self) -> set[str]:
-        """Name the steps that the flow can come to."""
+        """Return the steps that the flow can come to."""
         return self._walk("")
 
     def surely_before(self, step: str, other: str) -> bool:
-        """Tell whether the flow comes to a step, or to the end, only after another succeeded."""
+        """Return whether the flow comes to a step, or to the end, only after another succeeded."""
         if len(self.steps) > MOST_JUDGED:
             return True
         if step not in self._without:
@@ -148,7 +148,7 @@ class Ways:
 
 
 def surely_jumps(step: Outline) -> bool:
-    """Tell whether a step never goes on at the one that follows it."""
+    """Return whether a step never continues with the one that follows it."""
     unsure = ("when", "on_error", "on_timeout", "on", "allow_failure", "missed")
     task = step.spec.get("task")
     skipped = isinstance(task, dict) and bool(task.get("allow") or task.get("escalate"))
@@ -157,7 +157,7 @@ def surely_jumps(step: Outline) -> bool:
 
 
 def ways_of(reading: Reading) -> dict[str, Ways]:
-    """Give the ways within every list in which something jumps; made once a reading."""
+    """Return the ways within every list in which something jumps; made once per reading."""
     if reading.ways is None:
         reading.ways = _made(reading)
     found: dict[str, Ways] = reading.ways
@@ -179,7 +179,7 @@ def _made(reading: Reading) -> dict[str, Ways]:
 
 
 def _left_by_handler(reading: Reading, step: Outline, source: Outline) -> bool:
-    """Tell whether a jump leaves a step of its list by one of that step's handlers."""
+    """Return whether a jump leaves a step of its list by one of that step's handlers."""
     while step is not source:
         parent = reading.steps[step.parent]
         if parent is source:

@@ -1,7 +1,7 @@
 """Check who may do tasks: rules that nobody can satisfy, and tasks that their person may not do.
 
 A person is known by name, or by the expression that gives one (`${instance.started_by}`). Where candidates come by role,
-they are known only to whoever hands in the members; roles change, so that is a warning.
+they are known only if the members are passed in; roles change, so that is a warning.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,17 +28,17 @@ def check_people(reading: Reading) -> None:
 
 
 def _check_names(reading: Reading) -> None:
-    """Refuse a rule about who did a step in which nobody can take part."""
+    """Refuse a rule about the person who did a step that no person takes part in."""
     with_person = _with_person(reading)
     for mention in reading.mentions:
         rule = mention.path.rsplit("/", 1)[-1]
         if rule in ("not_same_as", "same_as") and mention.id in reading.steps and mention.id not in with_person:
-            text = f"nobody can have done `{mention.id}`: it is no task and has none inside"
+            text = f"no person can have done `{mention.id}`: it is not a task and contains none"
             reading.error(mention.node, "no_person", text, mention.path, f"name a task in `{rule}`, or `start`")
 
 
 def _with_person(reading: Reading) -> set[str]:
-    """Name the steps in which somebody can take part: tasks, child workflows, and whatever has one inside."""
+    """Return the steps in which a person can take part: tasks, child workflows, and containers of these."""
     found: set[str] = set()
     for step in reading.steps.values():
         name = step.id if step.kind in ("task", "workflow") else ""
@@ -57,7 +57,7 @@ def check_members(reading: Reading, members: Members) -> None:
 
 
 def _text(step: Outline) -> str:
-    return f"nobody is left who may do `{step.id}`: `not_same_as` excludes everybody to whom it is given"
+    return f"nobody could do `{step.id}`: `not_same_as` excludes all its candidates"
 
 
 def _tasks(reading: Reading) -> Iterator[tuple[Outline, Mapping[str, Any]]]:
@@ -71,7 +71,7 @@ def _check_level(reading: Reading, step: Outline, task: Mapping[str, Any]) -> No
     level = task.get("min_level", 4)
     alone = [task["assignee"]] if task.get("assignee") is not None else _listed(task.get("users"))
     if [_spelled(one) for one in alone] == [STARTER] and not task.get("roles") and level > reading.starter_level:
-        text = f"who starts may be of level {reading.starter_level}, but this task asks for {level}"
+        text = f"the starter may have level {reading.starter_level}, but this task requires {level}"
         reading.warn(step.node, "starter_level", text, step.path, f"min_level: {reading.starter_level}")
 
 
@@ -85,7 +85,7 @@ def _check_priorities(reading: Reading, step: Outline, task: Mapping[str, Any]) 
 
 
 def _nobody(reading: Reading, task: Mapping[str, Any], members: Members) -> bool:
-    """Tell whether every way in which the other steps can be done leaves nobody for this task."""
+    """Return whether every way in which the other steps can be done leaves nobody for this task."""
     excluding = [name for name in task.get("not_same_as", ()) if name == "start" or name in reading.steps]
     same = task.get("same_as", ())
     if same and set(same) <= set(excluding):
@@ -98,7 +98,7 @@ def _nobody(reading: Reading, task: Mapping[str, Any], members: Members) -> bool
 
 
 def _ways(reading: Reading, names: list[str], members: Members) -> Iterator[frozenset[str]]:
-    """Give the people who may have done some steps, one set for every way in which they can be done."""
+    """Return the people who may have done some steps, one set for every way in which they can be done."""
     choices = [sorted(_doers(reading, name, members)) for name in names]
     for number, chosen in enumerate(product(*choices)):
         if number == MOST_CHOICES:
@@ -110,7 +110,7 @@ def _ways(reading: Reading, names: list[str], members: Members) -> Iterator[froz
 
 
 def _doers(reading: Reading, name: str, members: Members) -> frozenset[str]:
-    """Name who may have done a step; who started, or whoever it was, by the expression for it."""
+    """Return the people who may have done a step: by name, or by the expression that gives them."""
     if name == "start":
         return frozenset({STARTER})
     task = reading.steps[name].spec.get("task")
@@ -124,7 +124,7 @@ def _excluded_by(reading: Reading, name: str) -> list[str]:
 
 
 def _candidates(task: Mapping[str, Any], members: Members) -> frozenset[str] | None:
-    """Name everybody who may do a task; None when that is not known before it runs."""
+    """Return everybody who may do a task; None when that is not known before it runs."""
     if task.get("assignee") is not None:
         return _known([task["assignee"]])
     users, roles = _listed(task.get("users")), _listed(task.get("roles"))

@@ -1,6 +1,6 @@
 """Check a definition against the workflows around it: what it hands to those that it starts, and whether it starts itself again.
 
-Both are warnings: another version of a child may be in force when the case runs, and a condition may end a recursion.
+Both are warnings: another version of a child may be active when the instance runs, and a condition may end a recursion.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ class Aside:
 
 
 def check_around(own: Canonical, others: Mapping[str, Canonical]) -> Iterator[Aside]:
-    """Give what concerns a definition and those around it, by name; its own stands for itself."""
+    """Return what concerns a definition and those around it, by name, its own included."""
     around = {**others, own["workflow"]: own}
     for step in _all_steps(own["steps"]):
         yield from _unfit_input(step, around)
@@ -37,7 +37,7 @@ def check_around(own: Canonical, others: Mapping[str, Canonical]) -> Iterator[As
 
 
 def _all_steps(value: Json) -> Iterator[Canonical]:
-    """Give every step below, wherever a list of steps stands."""
+    """Return every step below, in any list of steps."""
     if isinstance(value, list):
         for one in value:
             yield from _all_steps(one)
@@ -49,7 +49,7 @@ def _all_steps(value: Json) -> Iterator[Canonical]:
 
 
 def emitted_events(definition: Canonical) -> set[str]:
-    """Give the names of the events that a definition emits, where they are written out."""
+    """Return the names of the events that a definition emits, where they are written out."""
     emits = (step.get("emit") for step in _all_steps(definition["steps"]))
     names = {str(one["event"]) for one in emits if isinstance(one, dict) and "event" in one}
     return {name for name in names if "${" not in name}
@@ -101,7 +101,7 @@ def _way(name: str, wanted: str, around: Mapping[str, Canonical], seen: set[str]
 
 
 def _starts_at_once(definition: Canonical, around: Mapping[str, Canonical]) -> list[tuple[Canonical, str]]:
-    """Give what a definition starts before anything in it has surely waited."""
+    """Return what a definition starts before anything in it has surely waited."""
     found: list[tuple[Canonical, str]] = []
     _walk(definition["steps"], around, found, {definition["workflow"]})
     return found
@@ -110,7 +110,7 @@ def _starts_at_once(definition: Canonical, around: Mapping[str, Canonical]) -> l
 def _walk(
     steps: list[Canonical], around: Mapping[str, Canonical], found: list[tuple[Canonical, str]], above: set[str]
 ) -> bool:
-    """Go through a list until something surely waits; answer whether it did."""
+    """Go through a list until something surely waits; return whether it did."""
     return any(_passes(step, around, found, above) for step in steps)
 
 
@@ -147,7 +147,7 @@ def _surely_waits(name: str, around: Mapping[str, Canonical], above: set[str]) -
 
 
 def _lists(step: Canonical) -> Iterator[list[Canonical]]:
-    """Give the lists of steps that stand directly in a step of a plain kind; nets, graphs and handlers order theirs otherwise."""
+    """Return the lists of steps directly inside a step of a plain kind; nets, graphs and handlers order theirs otherwise."""
     for name in ("then", "else"):
         if isinstance(step.get(name), list):
             yield step[name]

@@ -1,20 +1,20 @@
-"""Check times beside a step that contradict each other."""
+"""Check a step's times for contradictions."""
 
 from engine.kernel.language.reading.nodes import Outline, Reading
 from engine.kernel.timing.periods import parse_period
 
 AN_ATTEMPT = "PT30S"
-"""What one attempt of a call has when nobody says more."""
+"""The default time of one attempt of a call."""
 
 
 def check_timing(reading: Reading) -> None:
-    """Warn where a time written beside a step can never matter."""
+    """Warn where a time of a step can never matter."""
     for step in reading.steps.values():
         if step.kind == "call":
             _check_attempts(reading, step)
         throttle = step.spec.get("throttle")
         if isinstance(throttle, dict) and "per" in throttle:
-            text = "`per` means nothing to `throttle`, which says how many run at once"
+            text = "`per` has no effect on `throttle`, which limits how many run at once"
             reading.warn(step.node, "throttle_per", text, f"{step.path}/throttle", "rate_limit: {key, limit, per}")
 
 
@@ -33,7 +33,7 @@ def _check_attempts(reading: Reading, step: Outline) -> None:
 
 
 def _seconds(written: object) -> float | None:
-    """Read a duration that stands there as it is; one that is computed is not known yet."""
+    """Read a literal duration; a computed one is not known yet."""
     try:
         return parse_period(written).length.total_seconds() if isinstance(written, str) else None
     except ValueError:

@@ -43,7 +43,7 @@ from engine.kernel.language.validation.timing import check_timing
 
 @dataclass(frozen=True, slots=True)
 class TenantFacts:
-    """What a tenant has, by name. Nothing here is looked up: whoever validates hands it in."""
+    """What a tenant has, by name. Nothing here is looked up: the caller passes it in."""
 
     roles: frozenset[str] = frozenset()
     secrets: frozenset[str] = frozenset()
@@ -60,13 +60,13 @@ class TenantFacts:
     drafts: frozenset[str] = frozenset()
     """Workflows that are only drafts so far."""
     members: frozenset[tuple[str, str]] = frozenset()
-    """Who holds which role, as pairs of role and person; none at all: it is not known."""
+    """Pairs of role and person; empty: not known."""
     owner: str = ""
     hashes: frozenset[tuple[str, str]] = frozenset()
-    """Whose facts these are, and what the active workflows are, by name and hash: what is embedded follows from both."""
+    """The tenant, and the active workflows by name and hash: embedded steps depend on both."""
     kind_names: frozenset[str] = frozenset()
     step_kinds: Mapping[str, StepKind] = field(default_factory=dict, compare=False)
-    """The step kinds of the house, by name."""
+    """The step kinds of the project, by name."""
     definition: Lookup | None = field(default=None, compare=False)
     """Gives a workflow that is to be embedded."""
 
@@ -118,7 +118,7 @@ def _check_reference(reading: Reading, use: Use, reference: Reference) -> None:
         reading.secrets.setdefault(*named)
         reading.secret_uses.append(named)
         if not _in_request(use.path):
-            _refuse(reading, use, reference.offset, "secret_here", "a secret may only stand in the request of a call")
+            _refuse(reading, use, reference.offset, "secret_here", "a secret is only allowed in the request of a call")
     elif reference.root in ("result", "status") and reference.path:
         _check_step_named(reading, use, reference)
 
@@ -148,7 +148,7 @@ def _check_types(reading: Reading, use: Use, references: Iterable[Reference]) ->
 
 
 def _check_own_names(reading: Reading) -> None:
-    """Keep an author's name for an item from hiding a name of the language."""
+    """Refuse an author's name for an item that hides a name of the language."""
     for step in reading.steps.values():
         loop = step.spec.get(step.kind)
         name = loop.get("as") if isinstance(loop, dict) and step.kind in ("repeat", "for_each") else None
@@ -165,14 +165,14 @@ def _check_mentions(reading: Reading) -> None:
 
 
 def _check_expire(reading: Reading) -> None:
-    """Let an answer for an expired task be one that a person could have given."""
+    """Require that the answer of an expired task is one that a person could have given."""
     for step in reading.steps.values():
         task = step.spec.get("task")
         given = task.get("on_expire") if isinstance(task, dict) else None
         if task is None or given is None:
             continue
         if "timeout" not in step.spec:
-            reading.error(step.node, "never_expires", "`on_expire` needs a `timeout` beside the task", step.path)
+            reading.error(step.node, "never_expires", "`on_expire` needs a `timeout` on the same step", step.path)
         names = [outcome["name"] for outcome in task.get("outcomes", [{"name": "done"}])]
         if given.get("outcome", names[0]) not in names and "${" not in str(given["outcome"]):
             hint = did_you_mean(str(given["outcome"]), names)
@@ -182,19 +182,19 @@ def _check_expire(reading: Reading) -> None:
 def _check_on_timeout(reading: Reading) -> None:
     for step in reading.steps.values():
         if "on_timeout" in step.spec and "timeout" not in step.spec:
-            reading.error(step.node, "never_expires", "`on_timeout` needs a `timeout` beside it", step.path)
+            reading.error(step.node, "never_expires", "`on_timeout` needs a `timeout` on the same step", step.path)
 
 
 _AT_ONCE = frozenset({"set", "if", "emit", "call"})
 
 
 def _check_finally(reading: Reading) -> None:
-    """Let `finally` hold only what is over at once."""
+    """Require that `finally` contains only steps that end at once."""
     for step in reading.steps.values():
         if "/finally/" not in step.path:
             continue
         if step.kind not in _AT_ONCE:
-            reading.error(step.node, "waits_in_finally", f"`{step.kind}` may not stand in `finally`", step.path)
+            reading.error(step.node, "waits_in_finally", f"`{step.kind}` is not allowed in `finally`", step.path)
         if step.kind == "call":
             reading.refuse_not_yet("finally.call", step.node, step.path)
 
@@ -247,7 +247,7 @@ def _check_secrets(reading: Reading, facts: TenantFacts) -> None:
             reading.error(node, "function_secrets", text, path, '@workflow_function("…", secrets=True)')
         elif function is None and name in facts.unbound:
             text = f"the secret `{name}` names no origins: a changed address would get it"
-            reading.warn(node, "unbound_secret", text, path, "say in its setup where it may be sent")
+            reading.warn(node, "unbound_secret", text, path, "name the origins that it may be sent to")
 
 
 def _together(name: str, facts: TenantFacts) -> str:

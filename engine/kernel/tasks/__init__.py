@@ -1,0 +1,1 @@
+"""Human tasks as values: what an author rules about one, and what an answer must hold."""
