@@ -1,13 +1,17 @@
 """Chain what was done, subject by subject.
 
-Each row's hash covers the row and the hash before it, made with a key that the database does not know (engine.audit.keys). The
-last sequence number and hash travel in the subject's own row, so that whoever holds that row's lock can append without looking
-further. One chain per tenant would serialise its commits.
+A commit adds one row to the chain of each subject: who, when, and `acts`, everything that was done, in order. Acts are counted
+through the chain; a row has the number of its first one. Its hash covers the row and the hash before it, made with a key that
+the database does not know (engine.audit.keys). The last number and hash are in the subject's own row, so that a transaction
+with that row's lock can append without looking further. One chain per tenant would serialise its commits.
+
+What is hashed is the very text that is stored. Rows of earlier releases hold one act each, in columns of its own, and are
+hashed as they were then. Everybody else reads acts one by one, from the view that `engine.models.Audit` stands for.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -19,16 +23,17 @@ from django.db import connection, models
 from engine.audit.keys import AuditKey, keyring
 from engine.db.outbox import tell_on_commit
 from engine.kernel.json_text import read_json, write_json
-from engine.models import Audit
-from engine.models.audit import cause_with
+from engine.models import JournalRow
+from engine.models.audit import ACTS_A_ROW, cause_with
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import AuditedSubject, Tenant
 from workflowplatform.ids import keep_time
 
 HASHED = (
     "tenant_id", "subject_kind", "subject_id", "seq", "at", "actor_id", "actor_name", "actor_level",
-    "action", "step", "iteration", "attempt", "cause", "old", "new",
 )  # fmt: skip
+OWN_COLUMNS = ("action", "step", "iteration", "attempt", "cause", "old", "new")
+"""Where a row of an earlier release holds its one act. In other rows they are empty, and hashed if they are filled in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +47,17 @@ class Act:
     cause: str = ""
     old: Any = None
     new: Any = None
+    run: dict[str, Any] | None = None
+    """Of a step: which run of it, and what went in and came out (engine.models.step_run)."""
+
+
+WITHOUT_NAME = Act("")
+"""What has nothing to tell people, but moved the instance: it only takes a number, so that a replay is whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Where a subject's chain stands."""
+    """Where a subject's chain ends."""
 
     kind: str
     id: UUID
@@ -67,19 +78,29 @@ def hash_plainly(previous: str, row: dict[str, Any]) -> str:
 
 def hashed_text(previous: str, row: dict[str, Any]) -> bytes:
     """Write what the hash of a row covers."""
-    return (previous + _spell(_hashed_of(row))).encode()
+    if row.get("acts") is None:
+        return (previous + _spell(_all_of(row))).encode()
+    own = [row.get(name) or None for name in OWN_COLUMNS]
+    parts = [
+        previous + _spell(_shared_of(row)),
+        row["acts"],
+        row.get("told") or "",
+        *([_spell(own)] if any(own) else ()),
+    ]
+    return "\n".join(parts).encode()
 
 
-_hashed_of = itemgetter(*HASHED)
+_shared_of = itemgetter(*HASHED)
+_all_of = itemgetter(*HASHED, *OWN_COLUMNS)
 
 
 def _as_stored(value: Any) -> Any:
-    """Spell what JSON has no word for as the row is going to hold it."""
+    """Write a value that JSON does not know as the row will hold it."""
     return read_json(write_json(value))
 
 
 _spell = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_as_stored).encode
-"""Made once: a start writes a dozen rows."""
+"""Made once: every act needs it."""
 
 
 def moment(at: datetime) -> str:
@@ -87,25 +108,43 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def append(chain: Chain, acts: Iterable[Act], *, actor: Actor, at: datetime) -> tuple[list[dict[str, Any]], Chain]:
-    """Return the rows that continue a chain, and the chain after them.
+def append(
+    chain: Chain, acts: Iterable[Act], *, actor: Actor, at: datetime, told: Any = None
+) -> tuple[list[dict[str, Any]], Chain]:
+    """Return the row that continues a chain, and the chain after it; very many acts take several rows.
 
-    The first row is the act itself, the others follow from it: so it alone says by which token the actor came in.
+    The first act is what was asked for, the others follow from it: so it alone says by which token the actor came in. `told` is
+    what the kernel was told, for a replay (engine.runtime.recording).
     """
     rows: list[dict[str, Any]] = []
-    seq, previous = chain.seq, chain.hash
-    shared, via, key = _shared(chain, actor, at), actor.via, keyring().current
-    for act in acts:
-        seq += 1
-        row = shared | _own(seq, act)
-        row["cause"], via = cause_with(act.cause, via), ""
-        previous = row["hash"] = hash_row(previous, row, key)
+    written = list(_written(acts, actor.via))
+    key, shared = keyring().current, _shared(chain, actor, at)
+    for first in range(0, len(written), ACTS_A_ROW):
+        some = written[first : first + ACTS_A_ROW]
+        row = shared | {"seq": chain.seq + 1, "acts": write_json(some)}
+        row["told"] = write_json(told) if told and not first else None
+        row["hash"] = hash_row(chain.hash, row, key)
+        chain = Chain(chain.kind, chain.id, chain.tenant_id, chain.seq + len(some), row["hash"])
         rows.append(row)
-    return rows, Chain(chain.kind, chain.id, chain.tenant_id, seq, previous)
+    return rows, chain
+
+
+def _written(acts: Iterable[Act], via: str) -> Iterator[dict[str, Any]]:
+    """Write acts as their row holds them: what an act does not have is left out."""
+    for act in acts:
+        cause, via = cause_with(act.cause, via), ""
+        yield {name: value for name, value in zip(WRITTEN, _told_of(act, cause), strict=True) if value is not None}
+
+
+WRITTEN = ("action", "step", "iteration", "attempt", "cause", "old", "new", "run")
+
+
+def _told_of(act: Act, cause: str) -> Sequence[Any]:
+    return act.action, act.step, act.iteration, act.attempt, cause or None, act.old, act.new, act.run
 
 
 def _shared(chain: Chain, actor: Actor, at: datetime) -> dict[str, Any]:
-    """Return what all rows of one act have in common."""
+    """Return what all acts of a row have in common."""
     return {
         "tenant_id": str(chain.tenant_id),
         "subject_kind": chain.kind,
@@ -114,19 +153,6 @@ def _shared(chain: Chain, actor: Actor, at: datetime) -> dict[str, Any]:
         "actor_id": str(actor.person_id) if actor.person_id else None,
         "actor_name": actor.name,
         "actor_level": actor.level,
-    }
-
-
-def _own(seq: int, act: Act) -> dict[str, Any]:
-    return {
-        "seq": seq,
-        "action": act.action,
-        "step": act.step,
-        "iteration": act.iteration,
-        "attempt": act.attempt,
-        "cause": act.cause,
-        "old": act.old,
-        "new": act.new,
     }
 
 
@@ -147,7 +173,7 @@ def record(subject: AuditedSubject, act: Act, *, actor: Actor) -> None:
     tenant_id = locked.pk if isinstance(locked, Tenant) else locked.tenant_id  # type: ignore[attr-defined]
     chain = Chain(_kind(model), locked.pk, tenant_id, locked.audit_seq, locked.audit_hash)
     rows, after = append(chain, [act], actor=actor, at=database_now())
-    Audit.objects.bulk_create(Audit(**row) for row in rows)
+    JournalRow.objects.bulk_create(JournalRow(**row) for row in rows)
     model._default_manager.filter(pk=subject.pk).update(audit_seq=after.seq, audit_hash=after.hash)
     tell_on_commit()
 

@@ -1,6 +1,6 @@
 """Keys of the audit, none of them in the database.
 
-One hashes rows and seals records: HMAC-SHA256, so that whoever may write every table still cannot make a hash. It comes from
+One hashes rows and seals records: HMAC-SHA256, so that write access to every table is not enough to make a hash. It comes from
 WORKFLOW_AUDIT_KEY, or from SECRET_KEY where that is unset; a hash names its key, so that keys can be replaced and old rows stay
 verifiable. The other signs what leaves the platform, roots and exports: Ed25519, so that others can verify and cannot sign.
 """
@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
+from engine.conf import conf
 from workflowplatform.servers.secret_key import make_once
 
 MARK = "k"
@@ -73,7 +74,7 @@ def is_keyed(made: str) -> bool:
 
 def keyring() -> Keyring:
     """Return the keys that the settings name."""
-    return _keyring(settings.WORKFLOW_AUDIT_KEYS, settings.SECRET_KEY, tuple(settings.SECRET_KEY_FALLBACKS))
+    return _keyring(conf.audit_keys, settings.SECRET_KEY, tuple(settings.SECRET_KEY_FALLBACKS))
 
 
 @lru_cache(maxsize=8)
@@ -132,7 +133,7 @@ def public_key_pem() -> str:
 
 
 def read_public_key(file: Path) -> str:
-    """Read somebody's public key from a PEM file, as `public_key` writes ours."""
+    """Read another's public key from a PEM file, as `public_key` writes ours."""
     try:
         key = serialization.load_pem_public_key(file.read_bytes())
     except (OSError, ValueError) as error:
@@ -147,7 +148,7 @@ def _raw(key: Ed25519PublicKey) -> str:
 
 
 def _key_file() -> Path:
-    return Path(settings.WORKFLOW_AUDIT_SIGNING_KEY)
+    return Path(conf.audit_signing_key)
 
 
 @lru_cache(maxsize=4)

@@ -21,8 +21,8 @@ STATUS_OF_ACTION = {action: status for status, action in ACTION_OF_STATUS.items(
 STEP_OF_ACTION = {action: status for status, action in ACTION_OF_STEP.items()}
 LIVE = frozenset({StepStatus.PENDING, StepStatus.RUNNING, StepStatus.RETRYING})
 STANDING = frozenset({StepStatus.FAILED, StepStatus.TIMED_OUT})
-"""Told before the step is left: an incident stands at what failed, what follows a timeout runs inside it. A step that an
-interrupting handler withdraws is told so twice."""
+"""Recorded before the step ends: an incident is at the step that failed, and what follows a timeout runs inside it. A step that
+an interrupting handler withdraws is recorded twice."""
 BEGINS = frozenset({StepStatus.PENDING, StepStatus.RUNNING})
 TOLD_BY_NEW = frozenset({"suspend_workflow", "resume_workflow"})
 
@@ -75,7 +75,7 @@ def _fold_status(folded: Folded, row: Audit) -> None:
 
 
 def _fold_step(folded: Folded, row: Audit) -> None:
-    """Let an entry move the run it speaks of: one that lives, one that stood still, or a new one."""
+    """Apply an entry to its run: one that is active, one that was stopped, or a new one."""
     status = STEP_OF_ACTION[row.action]
     runs = folded.runs.setdefault((row.step or "", row.iteration or "", row.attempt or 1), [])
     moved = _moved(runs, status)

@@ -17,6 +17,19 @@ SUBJECTS: dict[str, str] = {
 }
 
 
+CHANGED = "it was changed"
+CHANGED_AFTER_ERASURE = "it was changed after an erasure"
+ROWS_MISSING = "rows before it are missing"
+UNKNOWN_KEY = "it was hashed with a key that this server does not have"
+NO_KEY = "it was hashed without the key"
+KEYLESS_ROWS_MISSING = "rows from before the key was introduced are missing"
+OTHER_END = "the chain does not end where its subject says"
+OTHER_END_THAN_ANCHOR = "the chain does not end where its anchor says"
+FOREIGN_ANCHOR = "its anchor was not written by retention"
+ROWS_REMOVED = "rows after {last} were removed since the root"
+CHAIN_REMOVED = "the whole chain was removed since the root"
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
     """The first row of a chain that does not follow from the one before, or the subject whose end is missing."""

@@ -2,11 +2,15 @@
 
 A name is put together from its parts, so that two uses never share a lock by accident. Locks that are taken together are taken in
 the order of their names: two transactions cannot wait for each other.
+
+Only `migrate` locks by a number: two releases must know the same lock.
 """
 
 from django.db import connection
 
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM (SELECT unnest(%s::text[]) AS name) names"
+TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
+"""Take one lock, unless another transaction holds it: for statements that need a way of their own to the database."""
 
 
 def lock_name(*parts: object) -> str:

@@ -1,7 +1,7 @@
 """Let one process at a time do a hosted job, such as retention, on however many hosts.
 
-A lock is a row with a moment of expiry by the database's clock: whoever dies frees it by that, whoever takes longer renews it.
-Nothing of correctness hangs on it; the engine itself needs no such lock. Call outside a transaction: others see a lock only
+A lock is a row with a moment of expiry by the database's clock: a holder that dies frees it by that, one that takes longer renews
+it. Correctness does not depend on it; the engine itself needs no such lock. Call outside a transaction: others see a lock only
 once it is committed.
 """
 
@@ -37,7 +37,7 @@ class LockHeld(Conflict):
 
 
 class LockLost(Conflict):
-    """The lock expired before it was renewed: somebody else may do the job by now."""
+    """The lock expired before it was renewed: another process may do the job by now."""
 
     code = "lock_lost"
 
@@ -56,7 +56,7 @@ class HeldLock:
             raise LockLost(f"The lock {self.name} expired before it was renewed.")
 
     def release(self) -> None:
-        """Give it back; one that expired is somebody else's and stays theirs."""
+        """Release the lock; one that expired belongs to another process and is left alone."""
         _run(RELEASE, self)
 
 

@@ -1,4 +1,4 @@
-"""Announce committed signals to whoever drains them, and committed acts to whoever streams them.
+"""Announce committed signals to workers, and committed acts to streams.
 
 The rows of `wf_signals` are the queue; a dispatcher only wakes a drain and may forget. It is reached by the name in the settings,
 so that nothing here knows what is above.
@@ -10,8 +10,9 @@ from functools import cache
 from importlib import import_module
 from typing import Protocol
 
-from django.conf import settings
 from django.db import transaction
+
+from engine.conf import conf
 
 TOLD = "workflow:told"
 """The channel on which open streams are told that the audit has grown."""
@@ -50,11 +51,11 @@ def tell_on_commit() -> None:
 
 
 def _tell() -> None:
-    dispatcher(settings.WORKFLOW_DISPATCHER).tell()
+    dispatcher(conf.dispatcher).tell()
 
 
 def _announce(ahead: float) -> None:
-    chosen = dispatcher(settings.WORKFLOW_DISPATCHER)
+    chosen = dispatcher(conf.dispatcher)
     if ahead <= 0:
         chosen.wake()
     else:

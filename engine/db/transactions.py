@@ -1,8 +1,8 @@
 """Do an act in one transaction, and again when the database asks for that.
 
-Two transactions that wait for each other, or that could not have run one after the other, are no fault of anybody: PostgreSQL
-ends one of them and keeps nothing of it. Whoever opened the outermost transaction does the whole act again, a little later; an
-act inside another's transaction leaves that to it.
+Two transactions that wait for each other, or that could not have run one after the other, are nobody's fault: PostgreSQL rolls
+one of them back. The code that opened the outermost transaction does the whole act again, a little later; an act inside another
+transaction leaves that to it.
 """
 
 import random
@@ -35,33 +35,33 @@ BY_CHANCE = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailur
 
 
 def is_by_chance(error: BaseException) -> bool:
-    """Tell whether the database ended a transaction only because of others that ran beside it."""
+    """Return whether the database ended a transaction only because of concurrent ones."""
     return isinstance(error.__cause__, BY_CHANCE)
 
 
 def _lost_the_race(error: BaseException) -> bool:
-    """Tell whether another slice of the same instance was committed first."""
+    """Return whether another slice of the same instance was committed first."""
     cause = error.__cause__
     return isinstance(cause, psycopg.Error) and cause.diag.constraint_name == "runtime_version"
 
 
 def is_waited_out(error: BaseException) -> bool:
-    """Tell whether somebody else held a lock for too long."""
+    """Return whether another transaction held a lock for too long."""
     return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
 
 
 def is_server_unable(error: BaseException) -> bool:
-    """Tell whether the server can write nothing for now: read-only after a failover, out of room, about to stop."""
+    """Return whether the server can write nothing for now: read-only after a failover, out of room, about to stop."""
     return isinstance(error.__cause__, psycopg.Error) and is_servers_own(error.__cause__)
 
 
 def is_database_away(error: BaseException) -> bool:
-    """Tell whether the database, and nobody's act, is to blame: it does not answer, the line is cut, or it cannot write."""
+    """Return whether the database, and nobody's act, is to blame: it does not answer, the line is cut, or it cannot write."""
     return isinstance(error, OperationalError | InterfaceError) or is_server_unable(error)
 
 
 def is_connection_lost() -> bool:
-    """Tell whether the server is gone, rather than one statement refused."""
+    """Return whether the server is gone, rather than one statement refused."""
     return connection.connection is None or bool(connection.connection.closed)
 
 
@@ -76,7 +76,7 @@ def in_one_transaction(act: Callable[P, T]) -> Callable[P, T]:
 
 
 def do_in_one_transaction(act: Callable[[], T]) -> T:
-    """Do it in one transaction; inside another's it is part of that, with a savepoint where that may go on without it."""
+    """Run an act in one transaction; inside another it becomes part of that, with a savepoint if that may continue without it."""
     if connection.in_atomic_block:
         with transaction.atomic(savepoint=not _fails_whole.get()):
             return act()
@@ -95,9 +95,9 @@ def do_in_one_transaction(act: Callable[[], T]) -> T:
 
 
 def do_whole(act: Callable[[], T]) -> T:
-    """Do it in one transaction in which nobody goes on after a refusal: its verbs need no savepoints, two journeys each.
+    """Run an act in one transaction that ends at the first refusal: its verbs need no savepoints, two round trips each.
 
-    Whoever inside does go on, as with many rows of which some are refused, says so by an `atomic` of their own.
+    Code inside that does continue, as with many rows of which some are refused, opens an `atomic` of its own.
     """
 
     def fail_whole() -> T:

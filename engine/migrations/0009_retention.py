@@ -1,5 +1,7 @@
 """Let ended work go, and only that: rules, anchors of chains, and the functions through which alone history is deleted."""
 
+from typing import Any
+
 import django.db.models.deletion
 import django.db.models.expressions
 from django.db import migrations, models
@@ -109,11 +111,11 @@ END $$;
 """
 
 
-def window(about: str) -> models.CharField:
+def window(about: str) -> "models.CharField[Any, Any]":
     return models.CharField(blank=True, help_text=about, max_length=40)
 
 
-def tenant() -> models.ForeignKey:
+def tenant() -> "models.ForeignKey[Any, Any]":
     return models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant")
 
 

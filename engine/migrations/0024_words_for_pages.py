@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterModelOptions(
             name="bulkact",
-            options={"ordering": ("-id",), "verbose_name": "background act", "verbose_name_plural": "background acts"},
+            options={"ordering": ("-id",), "verbose_name": "bulk operation", "verbose_name_plural": "bulk operations"},
         ),
         migrations.AlterModelOptions(
             name="businesscalendar",

@@ -1,6 +1,7 @@
 """Let the audit show tampering from within: no TRUNCATE, anchors with a seal, roots, and where plain hashes end."""
 
 from datetime import UTC
+from typing import Any
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -38,7 +39,7 @@ DROP TRIGGER not_truncated ON wf_audit;
 """
 
 
-def seal_what_is_there(apps, editor) -> None:
+def seal_what_is_there(apps: Any, editor: Any) -> None:
     """Seal where every chain ends now, and the anchors that retention has left so far."""
     seal_ends()
     anchors = apps.get_model("engine", "AuditAnchor").objects.order_by("pk")
@@ -51,12 +52,12 @@ def seal_what_is_there(apps, editor) -> None:
     _write(editor, batch)
 
 
-def _facts(anchor) -> tuple:
+def _facts(anchor: Any) -> tuple[Any, ...]:
     purged = anchor.purged_at.astimezone(UTC).isoformat(timespec="microseconds") if anchor.purged_at else ""
     return anchor.tenant_id, anchor.pk, anchor.seq, anchor.hash, purged
 
 
-def _write(editor, batch) -> None:
+def _write(editor: Any, batch: list[tuple[Any, str]]) -> None:
     if batch:
         with editor.connection.cursor() as cursor:
             cursor.execute(

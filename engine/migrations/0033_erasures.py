@@ -1,5 +1,7 @@
 """Let a person be erased lawfully: names leave history through one function, each row with a seal that says so."""
 
+from typing import Any
+
 import django.db.models.deletion
 from django.db import migrations, models
 
@@ -70,7 +72,7 @@ DROP FUNCTION wf_only_redacted;
 """
 
 
-def tenant() -> models.ForeignKey:
+def tenant() -> "models.ForeignKey[Any, Any]":
     return models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant")
 
 

@@ -2,7 +2,7 @@
 
 from engine.kernel.effects import PRIORITIES
 from engine.models.accepted import Event, KeptSignal
-from engine.models.audit import Audit
+from engine.models.audit import Audit, JournalRow
 from engine.models.audit_seal import AuditPlainEnd, AuditRedaction, AuditRoot, Erasure
 from engine.models.bulk_act import BulkAct, BulkRow
 from engine.models.diagram import Diagram
@@ -10,6 +10,14 @@ from engine.models.effect import Effect
 from engine.models.host_lock import HostLock
 from engine.models.idempotency import IdempotencyKey
 from engine.models.instance import Instance, RuntimeState
+from engine.models.notification import (
+    Notification,
+    NotificationCursor,
+    NotificationSettings,
+    PushSubscription,
+    RoleChat,
+    TaskLink,
+)
 from engine.models.place import Place
 from engine.models.reference import HeldReference
 from engine.models.retention import AuditAnchor, RetentionRule, RetentionRun
@@ -17,9 +25,10 @@ from engine.models.saved_filter import SavedFilter
 from engine.models.schedule import Schedule, ScheduleFire
 from engine.models.setup import BusinessCalendar, Rate, Secret
 from engine.models.signal import DeadLetter, Signal, SignalReceipt
-from engine.models.step_run import StepRun
+from engine.models.start_draft import CaseFile, StartDraft
+from engine.models.step_run import StepRun, StoredStepRun
 from engine.models.task import Task, TaskCandidate, TaskEvent
-from engine.models.task_work import TaskAttachment, TaskComment, TaskDraft, Turn
+from engine.models.task_work import TaskAttachment, TaskComment, TaskDraft, TaskQuestion, Turn
 from engine.models.template import Template, TemplateVersion
 from engine.models.wait import Wait
 from engine.models.webhook import DeliveryAttempt, Webhook, WebhookDelivery
@@ -34,6 +43,7 @@ __all__ = [
     "BulkAct",
     "BulkRow",
     "BusinessCalendar",
+    "CaseFile",
     "DeadLetter",
     "DeliveryAttempt",
     "Diagram",
@@ -44,11 +54,17 @@ __all__ = [
     "HostLock",
     "IdempotencyKey",
     "Instance",
+    "JournalRow",
     "KeptSignal",
+    "Notification",
+    "NotificationCursor",
+    "NotificationSettings",
     "Place",
+    "PushSubscription",
     "Rate",
     "RetentionRule",
     "RetentionRun",
+    "RoleChat",
     "RuntimeState",
     "SavedFilter",
     "Schedule",
@@ -56,13 +72,17 @@ __all__ = [
     "Secret",
     "Signal",
     "SignalReceipt",
+    "StartDraft",
     "StepRun",
+    "StoredStepRun",
     "Task",
     "TaskAttachment",
     "TaskCandidate",
     "TaskComment",
     "TaskDraft",
     "TaskEvent",
+    "TaskLink",
+    "TaskQuestion",
     "Template",
     "TemplateVersion",
     "Turn",

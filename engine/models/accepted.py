@@ -1,4 +1,4 @@
-"""What came from outside: named signals kept for whoever will wait, and events and signals accepted once by their id."""
+"""What came from outside: named signals kept until an instance waits for them; events and signals accepted once by id."""
 
 from django.db import models
 from django.db.models import Q
@@ -13,7 +13,7 @@ class KeptSignal(IdRow):
     key = models.CharField(max_length=200)
     payload = models.JSONField(null=True)
     sent_by_name = models.TextField(default="", db_default="", blank=True)
-    """Who sent it, where a person did, with whoever counts as one person with them."""
+    """The person who sent it, if one did, and everyone who counts as the same person."""
     sent_at = models.DateTimeField()
     expires_at = models.DateTimeField()
 

@@ -23,7 +23,7 @@ class AuditPlainEnd(TenantRow):
 
 
 class AuditRoot(models.Model):
-    """Where all chains of all tenants ended at a moment, in one signed digest. The chains themselves stand in its file."""
+    """Where all chains of all tenants ended at a moment, in one signed digest. The chains themselves are in its file."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     made_at = models.DateTimeField()
@@ -65,7 +65,7 @@ class Erasure(IdRow):
 
 
 class AuditRedaction(TenantRow):
-    """A row of the audit from which an erasure took a name. The row's hash stands; the seal covers what the row says now."""
+    """A row of the audit from which an erasure took a name. The row's hash stays; the seal covers what the row says now."""
 
     audit_id = models.BigIntegerField(primary_key=True)
     erasure_id = models.UUIDField()

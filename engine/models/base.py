@@ -52,7 +52,20 @@ class TransactionField(models.Field):  # type: ignore[type-arg]
 class TenantRow(models.Model):
     """A row of one tenant. Reads go through engine.access, which keeps tenants apart."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    """Not indexed by itself: a table that is read by tenant has an index for that order (docs/database.md)."""
+
+    class Meta:
+        abstract = True
+
+
+class PartRow(TenantRow):
+    """A row of another row, its parent, of the same tenant.
+
+    The composite key to the parent (`…_same_tenant` in SQL) carries the tenant, so there is no key to the tenant besides.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
 
     class Meta:
         abstract = True
@@ -60,6 +73,15 @@ class TenantRow(models.Model):
 
 class IdRow(TenantRow):
     """A tenant's row with a UUIDv7 of its own."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class PartIdRow(PartRow):
+    """A row of another row, with a UUIDv7 of its own."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
 

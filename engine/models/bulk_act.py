@@ -7,7 +7,7 @@ the row waiting, and nobody can do it twice.
 from django.db import models
 from django.db.models import Q
 
-from engine.models.base import IdRow
+from engine.models.base import IdRow, PartIdRow
 
 WAITING, DONE, REFUSED, STOPPED = "waiting", "done", "refused", "stopped"
 ROW_STATUSES = (WAITING, DONE, REFUSED, STOPPED)
@@ -28,12 +28,9 @@ class BulkAct(IdRow):
 
     class Meta:
         db_table = "wf_bulk_acts"
-        verbose_name, verbose_name_plural = "background act", "background acts"
+        verbose_name, verbose_name_plural = "bulk operation", "bulk operations"
         ordering = ("-id",)
-        indexes = (
-            models.Index(fields=("tenant", "-id"), name="bulk_acts_by_tenant"),
-            models.Index(fields=("id",), condition=Q(ended_at__isnull=True), name="bulk_acts_open"),
-        )
+        indexes = (models.Index(fields=("id",), condition=Q(ended_at__isnull=True), name="bulk_acts_open"),)
         constraints = (models.UniqueConstraint(fields=("tenant", "id"), name="bulk_act_in_tenant"),)
 
     def __str__(self) -> str:
@@ -44,10 +41,12 @@ class BulkAct(IdRow):
         return self.ended_at is not None
 
 
-class BulkRow(IdRow):
+class BulkRow(PartIdRow):
     """One row of such an act: what it is done to, and the result in words."""
 
-    bulk_act = models.ForeignKey(BulkAct, on_delete=models.CASCADE, related_name="rows", db_constraint=False)
+    bulk_act = models.ForeignKey(
+        BulkAct, on_delete=models.CASCADE, related_name="rows", db_constraint=False, db_index=False
+    )
     place = models.PositiveIntegerField()
     subject_id = models.UUIDField()
     subject_name = models.CharField(max_length=300)

@@ -1,12 +1,12 @@
-"""Diagrams: where the nodes of a version stand. Made by a worker, drawn with what became of an instance."""
+"""Diagrams: the positions of a version's nodes. A worker makes them; pages draw them with the state of an instance."""
 
 from django.db import models
 
-from engine.models.base import OrderedJSONField, TenantRow
+from engine.models.base import OrderedJSONField, PartRow
 from engine.models.template import TemplateVersion
 
 
-class Diagram(TenantRow):
+class Diagram(PartRow):
     """The geometry of one version, good for the definition and the drawer that it names."""
 
     version = models.OneToOneField(

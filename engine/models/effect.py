@@ -2,13 +2,13 @@
 
 from django.db import models
 
-from engine.models.base import TenantRow
+from engine.models.base import PartRow
 from engine.models.instance import Instance
 
 STATUSES = ("intended", "succeeded", "failed", "withdrawn")
 
 
-class Effect(TenantRow):
+class Effect(PartRow):
     """One attempt of an outside call. The key is stable over attempts, so that the outside can tell repeats."""
 
     pk = models.CompositePrimaryKey("instance_id", "token")
@@ -19,7 +19,7 @@ class Effect(TenantRow):
     request = models.JSONField()
     key = models.CharField(max_length=300)
     secrets = models.JSONField(default=list)
-    """Names of the secrets whose marks stand in the request."""
+    """Names of the secrets whose marks are in the request."""
     attempt = models.PositiveSmallIntegerField(default=1)
     timeout_seconds = models.FloatField(default=30)
     status = models.CharField(max_length=10, choices=[(word, word) for word in STATUSES], default="intended")

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class HostLock(models.Model):
-    """A name that one process holds until a moment of the database's clock. It belongs to the house, not to a tenant."""
+    """A name that one process holds until a moment of the database's clock. It belongs to the platform, not to a tenant."""
 
     name = models.CharField(primary_key=True, max_length=100)
     holder = models.CharField(max_length=200)

@@ -1,11 +1,12 @@
-"""Instances: the summary that people see, and beside it the engine's own truth."""
+"""Instances: the summary that people see, and the engine's own truth."""
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
+from engine.kernel.expressions.text_marks import plain
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
-from engine.models.base import IdRow, TenantRow
+from engine.models.base import PartIdRow, PartRow
 from engine.models.template import Template, TemplateVersion
 from workflowplatform.accounts.models import AuditedSubject
 
@@ -18,14 +19,18 @@ class InstanceQuerySet(models.QuerySet["Instance"]):
         return self.filter(status__in=TERMINAL_INSTANCE)
 
 
-class Instance(IdRow, AuditedSubject):
+class Instance(PartIdRow, AuditedSubject):
     """A running or ended case, as people see it. The coordinator alone writes it."""
 
-    template = models.ForeignKey(Template, on_delete=models.PROTECT, related_name="instances", db_constraint=False)
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="instances", db_constraint=False, db_index=False
+    )
     version = models.ForeignKey(
         TemplateVersion, on_delete=models.PROTECT, related_name="instances", db_constraint=False
     )
     reference = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001  absent and empty differ
+    title = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
+    """What the case is called, as its author wrote in `case_title`; empty where no title is written."""
     reference_parts = models.JSONField(null=True, blank=True)
     status = models.CharField(max_length=10, choices=[(status.value, status.value) for status in InstanceStatus])
     result = models.CharField(max_length=11, choices=[(result.value, result.value) for result in Result])
@@ -35,15 +40,21 @@ class Instance(IdRow, AuditedSubject):
     output = models.JSONField(null=True, blank=True)
     error = models.JSONField(null=True, blank=True)
     parent = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children", db_constraint=False
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="children",
+        db_constraint=False,
+        db_index=False,
     )
     schedule_id = models.UUIDField(null=True, blank=True)
     """The schedule that started it, if the clock did."""
     parent_token = models.BigIntegerField(null=True, blank=True)
-    """The parent's wait that this instance answers; None beside a parent: it was started to go its own way."""
+    """The parent's wait that this instance answers; None with a parent: it runs independently."""
     depth = models.PositiveSmallIntegerField(default=0)
     root_id = models.UUIDField(null=True, blank=True)
-    """The first of the family that it was born into; None: itself."""
+    """The top instance above it; None: itself."""
     hops = models.PositiveIntegerField(default=0, db_default=0)
     """How many links without a wait led to it: starts by `continue_with` and by events."""
     started_by_id = models.UUIDField(null=True, blank=True)
@@ -77,14 +88,14 @@ class Instance(IdRow, AuditedSubject):
         )
 
     def __str__(self) -> str:
-        return self.reference or f"{self.template} of {self.started_at:%d %b %Y}"
+        return plain(self.title or "") or self.reference or f"{self.template} of {self.started_at:%d %b %Y}"
 
     @property
     def is_over(self) -> bool:
         return InstanceStatus(self.status) in TERMINAL_INSTANCE
 
 
-class RuntimeState(TenantRow):
+class RuntimeState(PartRow):
     """The engine's truth about an instance. Its row lock is the claim; its version the write check."""
 
     instance = models.OneToOneField(

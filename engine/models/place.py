@@ -2,11 +2,11 @@
 
 from django.db import models
 
-from engine.models.base import TenantRow
+from engine.models.base import PartRow
 from engine.models.instance import Instance
 
 
-class Place(TenantRow):
+class Place(PartRow):
     """That a run of a step asked for a place under a key, and when it was let in. It goes when the body is over."""
 
     pk = models.CompositePrimaryKey("instance_id", "run")

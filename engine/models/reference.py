@@ -2,15 +2,17 @@
 
 from django.db import models
 
-from engine.models.base import IdRow
+from engine.models.base import PartIdRow
 from engine.models.instance import Instance
 from engine.models.template import Template
 
 
-class HeldReference(IdRow):
+class HeldReference(PartIdRow):
     """That an instance holds a reference of a template whose references are unique; a later one takes it over when it is over."""
 
-    template = models.ForeignKey(Template, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    template = models.ForeignKey(
+        Template, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
     reference = models.CharField(max_length=200)
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+", db_constraint=False)
 

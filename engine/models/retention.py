@@ -38,7 +38,7 @@ class RetentionRule(IdRow):
 
 
 class RetentionRun(IdRow):
-    """One run of a tenant's rules. Who dies in the middle leaves it open, and it is continued."""
+    """One run of a tenant's rules. If a worker dies in the middle it stays open, and another continues it."""
 
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)

@@ -7,7 +7,7 @@ from engine.models.base import IdRow
 
 
 class SavedFilter(IdRow):
-    """What somebody asked of a list, kept under a name. A shared one is everybody's to use, and its owner's to change."""
+    """A list's filters, saved under a name. Everyone can use a shared one; only its owner changes it."""
 
     owner_id = models.UUIDField()
     owner_name = models.CharField(max_length=100)

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from engine.models.base import IdRow, OrderedJSONField, TenantRow
+from engine.models.base import OrderedJSONField, PartIdRow, PartRow
 from engine.models.template import Template
 
 OVERLAPS = ("skip", "queue_one", "queue_all", "cancel_other", "allow")
@@ -17,7 +17,7 @@ class ScheduleQuerySet(models.QuerySet["Schedule"]):
         return self.filter(status__in=("active", "paused"))
 
 
-class Schedule(IdRow):
+class Schedule(PartIdRow):
     """A clock that starts instances: by a cron expression, or once at a moment. The owner is who acts."""
 
     template = models.ForeignKey(Template, on_delete=models.PROTECT, related_name="schedules", db_constraint=False)
@@ -63,11 +63,13 @@ class Schedule(IdRow):
         return f"{self.template} at {self.cron or self.once_at}"
 
 
-class ScheduleFire(TenantRow):
+class ScheduleFire(PartRow):
     """One slot of a schedule, once: the instance it started, or why it was skipped."""
 
     pk = models.CompositePrimaryKey("schedule_id", "slot")
-    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="fires", db_constraint=False)
+    schedule = models.ForeignKey(
+        Schedule, on_delete=models.CASCADE, related_name="fires", db_constraint=False, db_index=False
+    )
     slot = models.DateTimeField()
     outcome = models.CharField(max_length=7, choices=[(word, word) for word in OUTCOMES])
     reason = models.TextField(blank=True)

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Value
 
 from engine.models.base import IdRow, OrderedJSONField
+from workflowplatform.database.stored_json import TextsField
 
 
 class Secret(IdRow):
@@ -11,7 +12,7 @@ class Secret(IdRow):
 
     name = models.CharField(max_length=63)
     ciphertext = models.BinaryField()
-    origins = models.JSONField(default=list, db_default=Value([], output_field=models.JSONField()))
+    origins = TextsField(default=list, db_default=Value([], output_field=models.JSONField()))
     """The origins that it may be sent to; none at all: any that calls of the tenant may reach."""
     changed_by_name = models.CharField(max_length=100)
     changed_at = models.DateTimeField(auto_now=True)

@@ -1,18 +1,20 @@
-"""Signals: the queue of record, its receipts, and the letters nobody could deliver."""
+"""Signals: the queue of record, its receipts, and its dead letters."""
 
 import re
 
 from django.db import models
 
 from engine.kernel.signals import SignalType
-from engine.models.base import IdRow
+from engine.models.base import PartIdRow
 from engine.models.instance import Instance
 
 
-class Signal(IdRow):
+class Signal(PartIdRow):
     """A durable message to an instance: written in the transaction that causes it, deleted in the one that applies it."""
 
-    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="signals", db_constraint=False)
+    instance = models.ForeignKey(
+        Instance, on_delete=models.CASCADE, related_name="signals", db_constraint=False, db_index=False
+    )
     runtime_provider = models.CharField(max_length=20, default="kernel")
     type = models.CharField(max_length=20, choices=[(kind.value, kind.value) for kind in SignalType])
     expected_version = models.BigIntegerField(null=True)
@@ -35,7 +37,7 @@ class Signal(IdRow):
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.type).capitalize()
 
 
-class SignalReceipt(IdRow):
+class SignalReceipt(PartIdRow):
     """That a signal was applied, or was stale; the id is the signal's."""
 
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="receipts", db_constraint=False)
@@ -54,7 +56,7 @@ class SignalReceipt(IdRow):
         return f"{self.type} {self.disposition}"
 
 
-class DeadLetter(IdRow):
+class DeadLetter(PartIdRow):
     """A signal that could not be applied: its envelope, why, where and when."""
 
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="dead_letters", db_constraint=False)
@@ -65,6 +67,7 @@ class DeadLetter(IdRow):
 
     class Meta:
         db_table = "wf_dead_letters"
+        indexes = (models.Index(fields=("tenant", "-id"), name="dead_letters_by_tenant"),)
 
     def __str__(self) -> str:
         return self.reason

@@ -4,29 +4,53 @@ from typing import Any
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q, Value
 
 from engine.kernel.effects import PRIORITIES
+from engine.kernel.tasks.rules import FOUR_EYES, NO_RULES, NOT_INSIDE, ChecklistPoint, TaskRules
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
-from engine.models.base import IdRow, OrderedJSONField, TenantRow
+from engine.models.base import OrderedJSONField, PartIdRow, PartRow
 from engine.models.instance import Instance
 from engine.models.template import TemplateVersion
 from workflowplatform.accounts.models import User
+from workflowplatform.database.stored_json import (
+    ObjectsField,
+    TextsField,
+    object_in,
+    objects_in,
+    plain_column,
+    texts_in,
+)
+
+
+class TicksField(ObjectsField):
+    needed = ("id",)
+
+
+class OutcomesField(OrderedJSONField):
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+        return objects_in(super().from_db_value(value, expression, connection), "name", "title")
+
+    def deconstruct(self) -> Any:
+        return plain_column(super().deconstruct(), OrderedJSONField)
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
     def open(self) -> "TaskQuerySet":
-        """Keep what still waits for somebody."""
+        """Keep the tasks that are still to be done."""
         return self.filter(status__in=OPEN_TASK)
 
     def urgent_first(self) -> "TaskQuerySet":
         return self.order_by("-priority", models.F("due_at").asc(nulls_last=True), "id")
 
 
-class Task(IdRow):
-    """Work for a person. Who may take it stands in its candidates; a trace of each act in its events."""
+class Task(PartIdRow):
+    """Work for a person. Its candidates say who may claim it; its events record each action."""
 
-    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="tasks", db_constraint=False)
+    instance = models.ForeignKey(
+        Instance, on_delete=models.CASCADE, related_name="tasks", db_constraint=False, db_index=False
+    )
     version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="+", db_constraint=False)
     token = models.BigIntegerField()
     step = models.CharField(max_length=100)
@@ -41,25 +65,25 @@ class Task(IdRow):
     instructions = models.TextField(blank=True)
     payload = OrderedJSONField(default=dict)
     form = OrderedJSONField(default=dict)
-    outcomes = OrderedJSONField(default=list)
+    outcomes = OutcomesField(default=list)
     columns = OrderedJSONField(default=dict)
     comment_rule = models.CharField(max_length=10, default="optional")
-    effective_roles = models.JSONField(default=list)
-    users = models.JSONField(default=list)
+    effective_roles = TextsField(default=list)
+    users = TextsField(default=list)
     min_level = models.PositiveSmallIntegerField(default=4)
-    excluded = models.JSONField(default=list)
-    familiar = models.JSONField(
+    excluded = TextsField(default=list)
+    familiar = TextsField(
         default=list,
         db_default=Value([], output_field=models.JSONField()),
         help_text="Only these may act, where anybody is named.",
     )
-    answered_by = models.JSONField(
+    answered_by = TextsField(
         default=list,
         db_default=Value([], output_field=models.JSONField()),
         help_text="Who has answered, where several people do.",
     )
     extra = models.JSONField(default=dict)
-    ticked = models.JSONField(
+    ticked = TicksField(
         default=list, db_default=Value([], output_field=models.JSONField()), help_text="Points of the checklist done."
     )
     sla_at = models.DateTimeField(null=True, blank=True)
@@ -67,6 +91,19 @@ class Task(IdRow):
         User, null=True, blank=True, on_delete=models.PROTECT, related_name="tasks", db_constraint=False
     )
     owner = models.CharField(max_length=100, blank=True)
+    delegated_by_id = models.UUIDField(null=True, blank=True)
+    delegated_by_name = models.CharField(
+        max_length=100, blank=True, default="", db_default="", help_text="The person who has the final word."
+    )
+    prepared_by = TextsField(
+        default=list,
+        db_default=Value([], output_field=models.JSONField()),
+        help_text="People who filled it in for another's final word; they took part in it.",
+    )
+    waiting_for_name = models.CharField(
+        max_length=100, blank=True, default="", db_default="", help_text="The person who was asked for information."
+    )
+    waiting_since = models.DateTimeField(null=True, blank=True)
     business_reference = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
     priority = models.PositiveSmallIntegerField(default=1, choices=list(enumerate(PRIORITIES)))
     due_at = models.DateTimeField(null=True, blank=True)
@@ -76,6 +113,13 @@ class Task(IdRow):
     completed_at = models.DateTimeField(null=True, blank=True)
     completed_by_id = models.UUIDField(null=True, blank=True)
     completed_by_name = models.CharField(max_length=100, blank=True)
+    completed_for_name = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The absent person for whom a deputy completed it.",
+    )
     outcome = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001
     answer = models.JSONField(null=True, blank=True)
     comment = models.TextField(blank=True)
@@ -95,6 +139,11 @@ class Task(IdRow):
                 fields=("tenant", "-priority", "due_at", "id"),
                 condition=Q(status__in=("open", "claimed", "suspended")),
                 name="open_tasks_by_tenant",
+            ),
+            models.Index(
+                fields=("tenant", "due_at"),
+                condition=Q(status__in=("open", "claimed", "suspended"), due_at__isnull=False, assignee__isnull=False),
+                name="open_tasks_by_due",
             ),
             models.Index(fields=("completed_by_id", "-completed_at"), name="tasks_by_completer"),
             models.Index(fields=("instance", "id"), name="tasks_by_instance"),
@@ -127,14 +176,23 @@ class Task(IdRow):
         return PRIORITIES[self.priority]
 
     @property
-    def takes_several(self) -> bool:
-        """Tell whether several people answer it, each once."""
-        return bool(self.extra.get("several"))
+    def rules(self) -> TaskRules:
+        """What its author rules about it; the column `extra` keeps that."""
+        return TaskRules.from_json(_readable(self.extra)) if self.extra else NO_RULES
 
     @property
-    def checklist(self) -> list[dict[str, Any]]:
-        """Give the points to be done: `{id, title, required}`."""
-        return list(self.extra.get("checklist") or ())
+    def takes_several(self) -> bool:
+        """Return whether several people answer it, each once."""
+        return self.rules.several
+
+    @property
+    def checklist(self) -> tuple[ChecklistPoint, ...]:
+        return self.rules.checklist
+
+    @property
+    def checklist_points(self) -> list[dict[str, Any]]:
+        """Return the points as JSON: `{id, title, required}`."""
+        return [point.to_json() for point in self.rules.checklist]
 
     @property
     def ticked_ids(self) -> set[str]:
@@ -142,24 +200,42 @@ class Task(IdRow):
 
     @property
     def keeps_drafts(self) -> bool:
-        return bool(self.extra.get("draft", True))
+        return self.rules.draft
 
     def allows(self, act: str) -> bool:
-        """Tell whether the author lets people do this with it."""
-        return act in (self.extra.get("allow") or ())
+        """Return whether the author lets people do this with it."""
+        return act in self.rules.allow
 
     def outcome_named(self, name: str) -> dict[str, Any] | None:
         return next((outcome for outcome in self.outcomes if outcome["name"] == name), None)
 
 
-class TaskCandidate(TenantRow):
+def _readable(extra: Any) -> dict[str, Any]:
+    """Return the stored rules in the shape that the kernel wrote; a four-eyes rule of another shape excludes the starter."""
+    kept = object_in(extra)
+    eyes, limit = kept.get(FOUR_EYES), kept.get("wip_limit")
+    shaped = {
+        **kept,
+        **{key: texts_in(kept.get(key)) for key in ("allow", NOT_INSIDE)},
+        "checklist": [{"required": False, **point} for point in objects_in(kept.get("checklist"), "id", "title")],
+        "wip_limit": limit if isinstance(limit, int) else None,
+        FOUR_EYES: eyes if isinstance(eyes, dict) or not eyes else {"start": True},
+    }
+    if not isinstance(kept.get("attachments"), dict):
+        shaped.pop("attachments", None)
+    return shaped
+
+
+class TaskCandidate(PartRow):
     """A principal to whom an open task is offered: one row each, in the order in which the inbox walks them."""
 
     pk = models.CompositePrimaryKey("principal", "rank", "due_at", "task_id")
     principal = models.UUIDField(help_text="The id of a role, of a person, or of the tenant for everybody.")
     rank = models.SmallIntegerField()
     due_at = models.DateTimeField()
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="candidates", db_constraint=False)
+    task = models.ForeignKey(
+        Task, on_delete=models.CASCADE, related_name="candidates", db_constraint=False, db_index=False
+    )
 
     class Meta:
         db_table = "wf_task_candidates"
@@ -169,11 +245,11 @@ class TaskCandidate(TenantRow):
         return f"{self.principal} for {self.task_id}"
 
 
-class TaskEvent(IdRow):
+class TaskEvent(PartIdRow):
     """What happened to a task; written once, never changed."""
 
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="task_events", db_constraint=False)
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="events", db_constraint=False)
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="events", db_constraint=False, db_index=False)
     kind = models.CharField(max_length=12)
     at = models.DateTimeField()
     actor_id = models.UUIDField(null=True)

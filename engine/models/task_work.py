@@ -1,20 +1,21 @@
-"""What belongs to a task beside its row: answers begun, what is said about it, files, and whose turn it is."""
+"""What belongs to a task besides its row: answers begun, what is said about it, files, and whose turn it is."""
 
 from django.db import models
+from django.db.models import Q
 
-from engine.models.base import IdRow, OrderedJSONField
+from engine.models.base import IdRow, OrderedJSONField, PartIdRow
 from engine.models.instance import Instance
 from engine.models.task import Task
 from engine.models.template import Template
 
 
-class TaskDraft(IdRow):
-    """An answer begun and not yet sent. It belongs to the task, so that whoever takes it over goes on with it.
+class TaskDraft(PartIdRow):
+    """An answer begun and not yet sent. It belongs to the task, so that the next person can continue it.
 
     Where several people answer one task each has a draft of their own, and `owner_id` says whose.
     """
 
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drafts", db_constraint=False)
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drafts", db_constraint=False, db_index=False)
     owner_id = models.UUIDField(null=True, blank=True)
     values = OrderedJSONField(default=dict)
     outcome = models.CharField(max_length=100, blank=True)
@@ -32,11 +33,20 @@ class TaskDraft(IdRow):
         return f"draft by {self.saved_by_name}"
 
 
-class TaskComment(IdRow):
-    """Something said about a task, beside its answer; never changed."""
+class TaskComment(PartIdRow):
+    """A comment on a task or on its case, apart from answers; never changed."""
 
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+", db_constraint=False)
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="comments", db_constraint=False)
+    task = models.ForeignKey(
+        Task,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="comments",
+        db_constraint=False,
+        db_index=False,
+    )
+    """Empty: it is about the case as a whole."""
     text = models.TextField()
     author_id = models.UUIDField(null=True)
     author_name = models.CharField(max_length=100)
@@ -51,11 +61,20 @@ class TaskComment(IdRow):
         return f"comment by {self.author_name}"
 
 
-class TaskAttachment(IdRow):
-    """A file that somebody added to a task. What is in it lies in the data folder under the row's id, never its own name."""
+class TaskAttachment(PartIdRow):
+    """A file that a person added to a task. Its content is in the data folder under the row's id, never its own name."""
 
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+", db_constraint=False)
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="attachments", db_constraint=False)
+    task = models.ForeignKey(
+        Task,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="attachments",
+        db_constraint=False,
+        db_index=False,
+    )
+    """Empty: it belongs to the case as a whole."""
     name = models.CharField(max_length=200)
     content_type = models.CharField(max_length=100)
     size = models.PositiveBigIntegerField()
@@ -73,10 +92,51 @@ class TaskAttachment(IdRow):
         return self.name
 
 
-class Turn(IdRow):
-    """Who was last given a task of a step, so that the next one's turn is known; its lock lets choices follow each other."""
+class TaskQuestion(IdRow):
+    """A question about a task to one person. Until it is answered or withdrawn, the task waits for that person."""
 
-    template = models.ForeignKey(Template, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    instance = models.ForeignKey(
+        Instance, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    task = models.ForeignKey(
+        Task, on_delete=models.CASCADE, related_name="questions", db_constraint=False, db_index=False
+    )
+    text = models.TextField()
+    asked_by_id = models.UUIDField(null=True)
+    asked_by_name = models.CharField(max_length=100)
+    asked_of_id = models.UUIDField()
+    asked_of_name = models.CharField(max_length=100)
+    asked_at = models.DateTimeField()
+    opened_at = models.DateTimeField(null=True, blank=True)
+    answer = models.TextField(blank=True)
+    answered_by_name = models.CharField(max_length=100, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was answered or withdrawn.")
+
+    class Meta:
+        db_table = "wf_task_questions"
+        ordering = ("id",)
+        indexes = (
+            models.Index(
+                fields=("asked_of_id", "id"), condition=Q(ended_at__isnull=True), name="open_questions_by_person"
+            ),
+            models.Index(fields=("instance",), name="questions_by_instance"),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=("task",), condition=Q(ended_at__isnull=True), name="one_open_question_a_task"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.asked_by_name} asks {self.asked_of_name}"
+
+
+class Turn(PartIdRow):
+    """The person who last got a task of a step, so that the next one's turn is known; its lock makes choices take turns."""
+
+    template = models.ForeignKey(
+        Template, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
     step = models.CharField(max_length=100)
     person_name = models.CharField(max_length=100, blank=True)
 

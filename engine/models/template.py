@@ -4,19 +4,20 @@ from django.db import models
 from django.db.models import Q
 
 from engine.kernel.transitions import VersionStatus
-from engine.models.base import IdRow, OrderedJSONField
+from engine.models.base import IdRow, OrderedJSONField, PartIdRow
 from workflowplatform.accounts.models import AuditedSubject
+from workflowplatform.database.stored_json import TextsField
 
 
 class Template(IdRow, AuditedSubject):
-    """A workflow under its name; what it means stands in its versions."""
+    """A workflow under its name; its versions hold the content."""
 
     name = models.SlugField(max_length=100)
     title = models.CharField(max_length=200, blank=True)
     description = models.TextField(blank=True)
-    tags = models.JSONField(default=list, blank=True)
+    tags = TextsField(default=list, blank=True)
     concurrent_limit = models.PositiveIntegerField(null=True, blank=True, editable=False)
-    """The limit of the version in force; counted over all versions."""
+    """The limit of the active version; counted over all versions."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -47,10 +48,12 @@ class VersionQuerySet(models.QuerySet["TemplateVersion"]):
         return self.filter(status=VersionStatus.DRAFT)
 
 
-class TemplateVersion(IdRow):
+class TemplateVersion(PartIdRow):
     """One version of a template. A draft changes; once activated its definition is frozen for ever."""
 
-    template = models.ForeignKey(Template, on_delete=models.PROTECT, related_name="versions", db_constraint=False)
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="versions", db_constraint=False, db_index=False
+    )
     number = models.PositiveIntegerField()
     event_name = models.CharField(max_length=200, blank=True, editable=False)
     """The event that starts it, once activated."""
@@ -86,6 +89,11 @@ class TemplateVersion(IdRow):
                 condition=Q(status__in=[status.value for status in VersionStatus]), name="version_status_known"
             ),
         )
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether a limit counts the instances of this version; a child runs in its parent's slot."""
+        return self.template.concurrent_limit is not None or self.tenant.concurrent_limit is not None
 
     def __str__(self) -> str:
         return f"{self.template} {self.number}"

@@ -3,11 +3,11 @@
 from django.db import models
 
 from engine.kernel.effects import WaitKind
-from engine.models.base import TenantRow
+from engine.models.base import PartRow
 from engine.models.instance import Instance
 
 
-class Wait(TenantRow):
+class Wait(PartRow):
     """Something an instance waits for. The token is the kernel's frame number, never used again."""
 
     pk = models.CompositePrimaryKey("instance_id", "token")

@@ -3,7 +3,8 @@
 from django.db import models
 from django.db.models import Q
 
-from engine.models.base import IdRow
+from engine.models.base import IdRow, PartIdRow
+from workflowplatform.database.stored_json import TextsField
 
 STATUSES = ("active", "paused", "disabled")
 DELIVERY_STATUSES = ("pending", "delivered", "failed")
@@ -14,8 +15,8 @@ class Webhook(IdRow):
 
     title = models.CharField(max_length=200, blank=True)
     url = models.CharField(max_length=2000)
-    events = models.JSONField(default=list)
-    templates = models.JSONField(default=list, blank=True)
+    events = TextsField(default=list)
+    templates = TextsField(default=list, blank=True)
     """Names; none of them means all."""
     status = models.CharField(max_length=8, choices=[(word, word) for word in STATUSES], default="active")
     reason = models.TextField(blank=True)
@@ -49,13 +50,15 @@ class Webhook(IdRow):
         return self.title or self.url
 
 
-class WebhookDelivery(IdRow):
+class WebhookDelivery(PartIdRow):
     """One event for one webhook. Its id is what the other side tells repeats by; its body never changes."""
 
-    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_constraint=False)
+    webhook = models.ForeignKey(
+        Webhook, on_delete=models.CASCADE, related_name="deliveries", db_constraint=False, db_index=False
+    )
     event = models.CharField(max_length=40)
     audit_id = models.BigIntegerField(null=True)
-    """The act that it tells; None where somebody only tries the address."""
+    """The audit entry that it reports; None for a test of the address."""
     instance_id = models.UUIDField(null=True)
     body = models.TextField()
     status = models.CharField(max_length=9, choices=[(word, word) for word in DELIVERY_STATUSES], default="pending")
@@ -72,7 +75,6 @@ class WebhookDelivery(IdRow):
         ordering = ("-id",)
         indexes = (
             models.Index(fields=("due_at",), condition=Q(status="pending"), name="deliveries_by_due"),
-            models.Index(fields=("tenant", "-id"), name="deliveries_by_tenant"),
             models.Index(fields=("webhook", "status", "-id"), name="deliveries_by_webhook"),
             models.Index(
                 fields=("instance_id",), condition=Q(instance_id__isnull=False), name="deliveries_by_instance"
@@ -88,10 +90,12 @@ class WebhookDelivery(IdRow):
         return f"{self.event.replace('.', ' ').capitalize()} to {self.webhook}"
 
 
-class DeliveryAttempt(IdRow):
+class DeliveryAttempt(PartIdRow):
     """One try: written before it is made, ended with what came of it. One without an end took its worker with it."""
 
-    delivery = models.ForeignKey(WebhookDelivery, on_delete=models.CASCADE, related_name="log", db_constraint=False)
+    delivery = models.ForeignKey(
+        WebhookDelivery, on_delete=models.CASCADE, related_name="log", db_constraint=False, db_index=False
+    )
     number = models.PositiveIntegerField()
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)

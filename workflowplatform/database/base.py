@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal, cast
 
 import psycopg
 from django.db import Error
@@ -11,18 +11,23 @@ from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from django.db.utils import DatabaseErrorWrapper
 from django.utils.functional import cached_property
+from psycopg.pq import TransactionStatus
 
 from workflowplatform.database import tenancy, tenant_setting
 from workflowplatform.database.error_causes import is_servers_own
 from workflowplatform.database.hot import Hot, Rows, Values, way_of
 from workflowplatform.database.pool import Driver, Pool
+from workflowplatform.database.stored_json import JsonLoader
+
+Way = Literal["prepared", "unprepared", "plain"]
+"""How a hot statement travels: the short way, where the server keeps its plan or does not, or over Django's cursors."""
 
 
 class _Noticing(DatabaseErrorWrapper):
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         if isinstance(exc_value, psycopg.Error) and is_servers_own(exc_value):
             self.wrapper._is_doubted = True  # type: ignore[attr-defined]
-        super().__exit__(exc_type, exc_value, traceback)  # type: ignore[no-untyped-call]
+        super().__exit__(exc_type, exc_value, traceback)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -30,7 +35,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     _hot: Hot | None = None
     _lent_by: Pool | None = None
-    """Whose connection this is, and to whom it goes back; None: this thread's own."""
+    """The pool that lent this connection, and gets it back; None: this thread's own connection."""
     _is_doubted = False
     """Whether the server behind it could not serve: the next connection may find one that can."""
 
@@ -39,27 +44,48 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Turn the driver's errors into Django's, and notice those of the server as a whole."""
         return _Noticing(self)
 
-    def run_hot(self, statement: str, values: Values, *, prepare: bool) -> Rows:
+    def run_hot(self, statement: str, values: Values, *, way: Way) -> Rows:
         """Run a statement inside the current transaction and return its rows."""
+        if way == "plain":
+            return self._run_plain(statement, values)
         with self.wrap_database_errors:
-            return self._way().run(statement, values, prepare=prepare)
+            return self._short_way().run(statement, values, prepare=way == "prepared")
 
-    def run_hot_together(self, asked: Sequence[tuple[str, Values]], *, prepare: bool) -> list[Rows]:
+    def run_hot_together(self, asked: Sequence[tuple[str, Values]], *, way: Way) -> list[Rows]:
         """Run statements that do not need each other's rows; return the rows of each."""
+        if way == "plain":
+            return [self._run_plain(statement, values) for statement, values in asked]
         with self.wrap_database_errors:
-            return self._way().run_together(asked, prepare=prepare)
+            return self._short_way().run_together(asked, prepare=way == "prepared")
 
-    def send_hot(self, statement: str, values: Values, *, prepare: bool) -> None:
+    def send_hot(self, statement: str, values: Values, *, way: Way) -> None:
         """Send a statement without waiting for it: what it raises comes up at the next statement or at the commit."""
+        if way == "plain":
+            self._run_plain(statement, values)
+            return
         with self.wrap_database_errors:
-            self._way().send(statement, values, prepare=prepare)
+            self._short_way().send(statement, values, prepare=way == "prepared")
 
-    def _way(self) -> Hot:
+    def _run_plain(self, statement: str, values: Values) -> Rows:
+        """Run a statement over Django's own cursor; what it raises comes up at once."""
+        with self.cursor() as cursor:
+            cursor.execute(statement, values)
+            return cast(Rows, cursor.fetchall()) if cursor.description else []
+
+    def _short_way(self) -> Hot:
         self.ensure_connection()
         if tenant_setting.teller_of(self.connection):
             tenancy.wanted()  # who asks is found out by statements of its own, before anything is sent
         self._hot = way_of(self.connection)
         return self._hot
+
+    def _set_autocommit(self, autocommit: bool) -> None:
+        """Do as the driver does, without its machinery for an answer: between transactions nothing is sent for it."""
+        driver = self.connection
+        if driver is not None and driver.pgconn.transaction_status == TransactionStatus.IDLE:
+            driver._autocommit = autocommit
+        else:
+            super()._set_autocommit(autocommit)  # type: ignore[misc]
 
     def settle(self) -> None:
         """Wait for what was sent."""
@@ -81,16 +107,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _commit(self) -> None:
         if self.connection is None or self._hot is None or self._hot.is_settled:
-            return super()._commit()  # type: ignore[misc]
+            self._forget_planning()
+            super()._commit()  # type: ignore[misc]
+            return
         with self.wrap_database_errors:
-            return self._hot.commit()
+            self._hot.commit()
+
+    def _forget_planning(self) -> None:
+        """Let the next hot statement say how to plan: what a transaction or a savepoint was told ends with it."""
+        if self._hot is not None:
+            self._hot.plans_by_index = False
 
     def _rollback(self) -> None:
         self._settle_quietly()
+        self._forget_planning()
         super()._rollback()  # type: ignore[misc]
 
     def _savepoint_rollback(self, sid: str) -> None:
         self._settle_quietly()
+        self._forget_planning()
         super()._savepoint_rollback(sid)  # type: ignore[misc]
         if self.connection is not None and (teller := tenant_setting.teller_of(self.connection)):
             teller.told = None
@@ -129,6 +164,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             self._configure_connection(driver)  # type: ignore[attr-defined]
             tenant_setting.introduce(driver)
+            driver.adapters.register_loader("json", JsonLoader)
         except BaseException:
             driver.close()
             raise
@@ -139,6 +175,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         driver = super().get_new_connection(conn_params)
         if self._lent_by is None and self.alias != NO_DB_ALIAS:
             tenant_setting.introduce(driver)
+            driver.adapters.register_loader("json", JsonLoader)
         return driver
 
     def get_connection_params(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Say why the database could not be used: one table from what it raised to a code, for REST, pages, the health and workers' logs.
+"""Map database errors to codes that say why it could not be used, for REST, pages, health checks and worker logs.
 
 What the server answers inside a session carries an SQLSTATE. A connection that could not be made carries only the server's
 sentence (libpq hands out no code before a session exists), so those few are known by their words.

@@ -1,17 +1,21 @@
 """Run hot statements with as little as possible around them.
 
 An act is BEGIN, a statement that reads under locks, a statement that writes, COMMIT. Sent one after the other, much of a short
-act is the way there and back. Here BEGIN travels with the first statement and COMMIT with the last, and while the server writes,
-this process goes on to compose its answer. Statements are prepared once a connection and stay so after a rollback. All of that is
-libpq's pipeline mode, through psycopg's own door to it; psycopg's cursors in that mode cost as much as they save.
+act is the round trip. Here BEGIN travels with the first statement and COMMIT with the last, and while the server writes, this
+process composes its answer. Statements are prepared once per connection and stay so after a rollback. All of that is libpq's
+pipeline mode, through psycopg's low-level interface; psycopg's cursors in that mode cost as much as they save.
 
-The connection is in pipeline mode only while answers are outstanding. Whoever uses it otherwise settles first
-(`workflowplatform.database.base` sees to that), so that a refusal comes up in the transaction and savepoint that it belongs to.
+A plan is kept for as long as the connection, so one made while a table was small would read it whole when it has grown. Therefore
+transactions in which a hot statement runs plan by indexes only, from that statement on
+(docs/decisions/0045-plans-that-never-scan.md). Lists and reports run in others.
+
+The connection is in pipeline mode only while answers are outstanding. Any other use waits for them first
+(`workflowplatform.database.base` sees to that), so that an error is raised in the transaction and savepoint that it belongs to.
 """
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count
 from typing import Any
 
@@ -23,14 +27,22 @@ from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
 from workflowplatform.database.tenancy import wanted
-from workflowplatform.database.tenant_setting import teller_of
+from workflowplatform.database.tenant_setting import Setting, teller_of
 
 Values = Sequence[Any] | Mapping[str, Any]
 Rows = list[tuple[Any, ...]]
 
 PLACE = re.compile(r"%(?:\((\w+)\)s|(s)|(%))")
+TEXT = 25
+"""PostgreSQL's number for the type text."""
 MOST_PLANS = 200
 """How many statements a connection keeps prepared; others run unprepared. In practice a few dozen shapes recur."""
+
+NOT_BY_LOOKUP = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "material")
+BY_INDEX: list[Setting] = [*((f"enable_{way}", "off") for way in NOT_BY_LOOKUP), ("jit", "off")]
+"""Look rows up one by one: a plan made while a table was small is kept when it has grown, and each of these then reads the whole
+table or all of a tenant's rows. Up to PostgreSQL 17 a way that is off and has no other looks so costly that the statement is
+compiled."""
 
 
 @lru_cache(maxsize=1_000)
@@ -45,6 +57,12 @@ def _numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
         return f"${names.setdefault(found[1], len(names) + 1) if found[1] else next(positions)}"
 
     return PLACE.sub(number, statement).encode(), tuple(names)
+
+
+@cache
+def _settings(number: int) -> bytes:
+    """Write the statement that makes so many settings; they end with the transaction."""
+    return f"SELECT {', '.join(f'set_config(${2 * n + 1}, ${2 * n + 2}, true)' for n in range(number))}".encode()
 
 
 class _Plan:
@@ -72,6 +90,8 @@ class Hot:
         self._plans: dict[tuple[bytes, tuple[int, ...]], _Plan] = {}
         self._outstanding: list[_Plan | None] = []
         """What was sent and not yet answered, in order: a plan where it is being prepared, else None."""
+        self.plans_by_index = False
+        """Whether the open transaction was told to."""
 
     @property
     def is_settled(self) -> bool:
@@ -101,6 +121,7 @@ class Hot:
     def commit(self) -> None:
         """Commit right behind what was sent. If that failed the server skips the commit, and this raises why."""
         self._ask(b"COMMIT")
+        self.plans_by_index = False
         self._receive()
 
     def _send(self, statement: str, values: Values, prepare: bool) -> _Plan:
@@ -110,7 +131,7 @@ class Hot:
         types, formats = self._dumper.types or (), self._dumper.formats
         plan = self._plan(sql, types)
         try:
-            self._begin()
+            self._begin(prepare)
             if prepare and plan.name:
                 self._prepare(plan)
                 self._server.send_query_prepared(plan.name, dumped, formats)
@@ -137,18 +158,31 @@ class Hot:
             self._outstanding.append(plan)
             plan.is_prepared = True
 
-    def _begin(self) -> None:
-        """Enter pipeline mode, and a transaction where one is wanted and none is open; tell for whom it speaks."""
+    def _begin(self, prepare: bool) -> None:
+        """Enter pipeline mode, and a transaction where one is wanted and none is open; say how it plans and for whom it is."""
         is_first = not self._outstanding
         is_idle = is_first and self._server.transaction_status == TransactionStatus.IDLE
         if is_first:
             self._server.enter_pipeline_mode()
         if is_idle and not self._driver.autocommit:
             self._ask(b"BEGIN")
-        if (teller := teller_of(self._driver)) and (words := teller.change(wanted(), is_fresh=is_idle)):
-            self._ask(
-                words.encode()
-            )  # in one transaction with what follows: without BEGIN all up to the next sync are one
+        settings = [] if self.plans_by_index and not is_idle else list(BY_INDEX)
+        self.plans_by_index = not self._driver.autocommit
+        if teller := teller_of(self._driver):
+            settings += teller.change(wanted(), is_fresh=is_idle)
+        if settings:  # in one transaction with what follows: without BEGIN all up to the next sync are one
+            self._tell(settings, prepare)
+
+    def _tell(self, settings: Sequence[Setting], prepare: bool) -> None:
+        """Make settings for this transaction, by a statement that is planned once per connection."""
+        plan = self._plan(_settings(len(settings)), (TEXT,) * 2 * len(settings))
+        words = [word.encode() for setting in settings for word in setting]
+        if prepare and plan.name:
+            self._prepare(plan)
+            self._server.send_query_prepared(plan.name, words)
+        else:
+            self._server.send_query_params(plan.sql, words, plan.types)
+        self._outstanding.append(None)
 
     def _ask(self, command: bytes) -> None:
         self._server.send_query_params(command, None)

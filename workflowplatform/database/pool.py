@@ -10,6 +10,7 @@ holds a thread and its memory. The health has a connection in reserve, so that a
 """
 
 import os
+import select
 import threading
 import time
 from collections import deque
@@ -109,12 +110,12 @@ class Pool:
             place.release()
 
     def _take_place(self) -> threading.BoundedSemaphore:
-        """Take a place that is free, stand in line for one, or refuse at once; nobody passes those in line."""
+        """Take a place that is free, wait in line for one, or refuse at once; nobody overtakes those in line."""
         if not self._waiting and self._places.acquire(blocking=False):
             return self._places
         if _in_reserve.get():
             return self._take_reserve()
-        self._stand_in_line()
+        self._join_line()
         try:
             if self._places.acquire(timeout=self._patience):
                 return self._places
@@ -128,7 +129,7 @@ class Pool:
             raise TooBusy(f"all {self._size} database connections of this process and its reserve were in use")
         return self._reserve
 
-    def _stand_in_line(self) -> None:
+    def _join_line(self) -> None:
         with self._lock:
             expected = (self._waiting + 1) * self._loan() / self._size
             if self._waiting >= self._most_waiting or expected > self._patience:
@@ -139,7 +140,7 @@ class Pool:
             self._waiting += 1
 
     def _loan(self) -> float:
-        """Say how long a loan lasts: as lately, or as long as those last that are under way."""
+        """Return how long a loan lasts: as lately, or as long as those last that are under way."""
         now = time.monotonic()
         ages = [now - since for since in self._lent_at.values()]
         return max(self._usual_loan, sum(ages) / len(ages) if ages else 0.0)
@@ -197,7 +198,15 @@ def _is_fit(driver: Driver) -> bool:
 
 
 def _answers(driver: Driver) -> bool:
-    """Ask for nothing: the cheapest round trip."""
+    """Return whether the server is there: of a line on which nothing came meanwhile it is; else ask for nothing.
+
+    A server that ends or is ended closes its lines, which comes as news. One that vanished without a word would keep a
+    question waiting as well.
+    """
+    line = select.poll()
+    line.register(driver.fileno(), select.POLLIN)
+    if not line.poll(0):
+        return True
     try:
         driver.execute("")
     except psycopg.Error:

@@ -3,7 +3,7 @@
 The owner of the tables runs this after every `migrate`; it is the same however often it runs, and a new table with a `tenant_id`
 is walled without a line here. The owner and the role in which an application role crosses tenants see all rows; everybody else,
 those of the tenant that their transaction names. Where one role is owner and application at once, that role sees everything, and
-the filters of engine.access stand alone.
+only the filters of engine.access separate tenants.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from workflowplatform.database.tenant_setting import SUFFIX
 
 TENANT = "(SELECT nullif(current_setting('wf.tenant', true), '')::uuid)"
-"""Asked once a statement, not once a row: that is what the SELECT is for. Without a tenant it is null, which equals nothing."""
+"""The SELECT makes it evaluated once per statement, not once per row. Without a tenant it is null, which equals nothing."""
 GUEST = "(SELECT nullif(current_setting('wf.guest', true), '')::uuid)"
 OWN = f"CASE WHEN tenant_id = {TENANT} THEN true ELSE false END"
 """The CASE keeps the rule out of the planner's choices: statements carry filters of their own, for which indexes are made, and
@@ -74,10 +74,12 @@ AS_OWNER = frozenset(
         "wf_seal_anchors",
         "wf_redact_audit",
         "wf_redact_task_events",
+        "wf_answered_by",
     }
 )
-"""Functions that run as the owner. A check that saw the rows of one tenant only would let pass what it should refuse; and
-retention deletes what the application's role may not."""
+"""Functions that run as the owner. A check that saw the rows of one tenant only would let pass what it should refuse; retention
+deletes what the application's role may not; and what searches by an operator that no policy lets use its index asks for the
+transaction's tenant itself."""
 CROSSING_ONLY = frozenset(name for name in AS_OWNER if name.startswith(("wf_purge_", "wf_redact_", "wf_seal_")))
 """Of these, what deletes or changes: for those who cross tenants, as workers and erasures do, and nobody else."""
 AS_CALLER = {
@@ -88,14 +90,17 @@ AS_CALLER = {
     "wf_only_redacted": "reads no table",
     "wf_require_moved": "reads no table",
     "wf_check_bulk_row": "reads no table",
+    "wf_check_instance_once": "calls wf_check_instance, which runs as the owner",
     "wf_check_own_instance": "calls wf_check_instance, which runs as the owner",
     "wf_check_new_rows_instance": "calls wf_check_instance, which runs as the owner",
     "wf_check_old_rows_instance": "calls wf_check_instance, which runs as the owner",
     "wf_require_ended": "is called by the purge, which runs as the owner",
     "wf_delete_referring": "is called by the purge, which runs as the owner",
-    "wf_asked_before": "reads for the person who asks: the wall stands before it too",
-    "wf_took_part_inside": "reads for the person who asks: the wall stands before it too",
-    "wf_checked_from_outside": "reads for the person who asks: the wall stands before it too",
+    "wf_asked_before": "reads for the person who asks: the wall applies to it too",
+    "wf_absence_scope": "reads no table",
+    "wf_stands_in": "reads for the person who asks: the wall applies to it too",
+    "wf_took_part_inside": "reads for the person who asks: the wall applies to it too",
+    "wf_checked_from_outside": "reads for the person who asks: the wall applies to it too",
 }
 """All other functions, and why they need not see more than their caller."""
 
@@ -105,6 +110,11 @@ SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity, EXISTS (
 FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace
   AND pg_has_role(current_user, c.relowner, 'USAGE') ORDER BY 1
 """
+VIEWS = """
+SELECT relname FROM pg_class WHERE relkind = 'v' AND relnamespace = current_schema()::regnamespace
+  AND pg_has_role(current_user, relowner, 'USAGE') ORDER BY 1
+"""
+"""Views read with the rights of who asks (`security_invoker`): the walls of their tables apply."""
 POLICIES = """
 SELECT c.relname, p.polname, obj_description(p.oid, 'pg_policy') FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
 WHERE c.relnamespace = current_schema()::regnamespace
@@ -112,7 +122,7 @@ WHERE c.relnamespace = current_schema()::regnamespace
 RIGHTS = """
 SELECT c.relname, r.rolname, string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type)
 FROM pg_class c CROSS JOIN aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
-WHERE c.relkind IN ('r', 'p', 'S') AND c.relnamespace = current_schema()::regnamespace AND r.rolname = ANY(%s) GROUP BY 1, 2
+WHERE c.relkind IN ('r', 'p', 'S', 'v') AND c.relnamespace = current_schema()::regnamespace AND r.rolname = ANY(%s) GROUP BY 1, 2
 """
 FUNCTIONS = """
 SELECT p.proname, p.oid::regprocedure::text,
@@ -165,7 +175,7 @@ class _Walls:
         return roles if application not in ("", self._owner) and found == set(roles) else []
 
     def statements(self) -> Iterator[str]:
-        """Return what is to be said so that the walls stand."""
+        """Yield the statements that are missing for the walls to be complete."""
         tables = self._rows(TABLES)
         yield from self._walls(tables)
         yield from self._functions()
@@ -210,14 +220,16 @@ class _Walls:
         both = ", ".join(map(self._quote, self._roles))
         held = {(name, role): rights for name, role, rights in self._rows(RIGHTS, self._roles)}
         wanted = {table: ", ".join(rights_on(table)) for table in tables}
-        wanted |= {name: "SELECT, USAGE" for (name,) in self._rows(SEQUENCES)}
+        wanted |= {name: "SELECT" for (name,) in self._rows(VIEWS)}
+        sequences = {name: "SELECT, USAGE" for (name,) in self._rows(SEQUENCES)}
+        wanted |= sequences
         for role in self._roles:
             ((may,),) = self._rows("SELECT has_schema_privilege(%s, %s, 'USAGE')", role, self._schema)
             if not may:
                 yield f"GRANT USAGE ON SCHEMA {self._quote(self._schema)} TO {self._quote(role)}"
         for name, rights in wanted.items():
             if any(held.get((name, role)) != rights for role in self._roles):
-                kind = "TABLE" if name in tables else "SEQUENCE"
+                kind = "SEQUENCE" if name in sequences else "TABLE"
                 yield f"REVOKE ALL ON {kind} {self._quote(name)} FROM {both}"
                 yield f"GRANT {rights} ON {kind} {self._quote(name)} TO {both}"
 

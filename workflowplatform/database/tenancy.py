@@ -16,20 +16,21 @@ from uuid import UUID
 CROSSINGS = {
     "who asks": "a session or a token is looked up before the tenant is known",
     "sign-in": "names and mail addresses are unique over all tenants, and the tenant follows from the person",
+    "mail link": "a signed link names its person before the tenant is known",
     "erasure": "functions that take a name out of the audit are for those who cross; level 6 leaves names in other tenants",
     "tenants": "level 6 lists, makes and chooses tenants",
     "health": "the health counts work of all tenants and tells nothing else",
     "drain": "a worker claims, applies and commits due work of all tenants",
-    "beside": "webhooks, diagrams and retention of all tenants, beside a worker's drain",
+    "background": "webhooks, notifications, diagrams, retention and signed audit roots of all tenants, besides a worker's drain",
     "streams": "the one reader of a web process checks who still listens, whatever their tenant",
-    "operator": "somebody sits at the server's command line and holds the application's own password",
+    "operator": "a person at the server's command line has the application's own password",
 }
 """Why code may see the rows of every tenant."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Whose rows a transaction sees: nobody's, one tenant's, or everybody's."""
+class VisibleTenants:
+    """The rows that a transaction sees: none, one tenant's, or all."""
 
     tenant: UUID | None = None
     guest: UUID | None = None
@@ -37,8 +38,8 @@ class Scope:
     crosses: bool = False
 
 
-NOBODY = Scope()
-EVERYBODY = Scope(crosses=True)
+NOBODY = VisibleTenants()
+EVERYBODY = VisibleTenants(crosses=True)
 
 
 class _Held:
@@ -46,7 +47,9 @@ class _Held:
 
     __slots__ = ("find", "of_request", "scope")
 
-    def __init__(self, scope: Scope, find: Callable[[], Scope] | None = None, *, of_request: bool = False) -> None:
+    def __init__(
+        self, scope: VisibleTenants, find: Callable[[], VisibleTenants] | None = None, *, of_request: bool = False
+    ) -> None:
         self.scope, self.find, self.of_request = scope, find, of_request
 
 
@@ -55,7 +58,7 @@ outside = NOBODY
 """The scope of code that entered none. Tests that poke rows from outside any request change it, the product never."""
 
 
-def wanted() -> Scope:
+def wanted() -> VisibleTenants:
     """Return the scope that the next statement needs; the backend asks before each."""
     held = _held.get()
     if held is None:
@@ -79,7 +82,7 @@ def _within(held: _Held) -> Generator[None]:
 @contextmanager
 def acting_for(tenant_id: UUID) -> Generator[None]:
     """See and write the rows of one tenant, whatever was seen before."""
-    with _within(_Held(Scope(tenant_id))):
+    with _within(_Held(VisibleTenants(tenant_id))):
         yield
 
 
@@ -93,14 +96,14 @@ def crossing(reason: str) -> Generator[None]:
 
 
 @contextmanager
-def answering(find: Callable[[], Scope]) -> Generator[None]:
+def answering(find: Callable[[], VisibleTenants]) -> Generator[None]:
     """Answer a request: nobody until `find` says who asks, which the first statement finds out."""
     with _within(_Held(NOBODY, find, of_request=True)):
         yield
 
 
 def kept(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Go on in this scope while an answer is sent piece by piece, after the request is over."""
+    """Keep this scope while an answer is sent piece by piece, after the request is over."""
     return _kept(_held.get(), iter(chunks))
 
 
@@ -117,7 +120,7 @@ def _kept(held: _Held | None, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def asked_by(tenant_id: UUID, guest: UUID | None = None) -> None:
-    """Say who asks, as soon as that is known another way than by the session: by a token, or by signing in."""
+    """Set the request's scope as soon as it is known other than by the session: by a token, or by signing in."""
     held = _held.get()
     if held is not None and held.of_request:
-        held.scope, held.find = Scope(tenant_id, guest), None
+        held.scope, held.find = VisibleTenants(tenant_id, guest), None

@@ -1,5 +1,6 @@
 """Tell PostgreSQL for which tenant a transaction speaks, on the journey of its next statement."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from workflowplatform.database import tenancy
-from workflowplatform.database.tenancy import NOBODY, Scope
+from workflowplatform.database.tenancy import NOBODY, VisibleTenants
 
 SUFFIX = "_crossing"
 """What the role in which an application role crosses tenants is called, behind that role's own name."""
@@ -19,7 +20,10 @@ WHERE r.rolname = current_user || %s AND pg_catalog.pg_has_role(current_user, r.
 """
 
 _found: dict[tuple[str, int, str], str | None] = {}
-"""Roles belong to a server: each is asked after once a process."""
+"""The crossing roles that were found. Roles belong to a server: each is looked up once per process."""
+
+Setting = tuple[str, str]
+"""A name and a value."""
 
 TELLER = "_teller"
 _Plain: Any = base.Cursor
@@ -33,7 +37,7 @@ class Teller:
 
     def __init__(self, driver: psycopg.Connection[Any], role: str) -> None:
         self._driver, self._role = driver, role
-        self.told: Scope | None = NOBODY
+        self.told: VisibleTenants | None = NOBODY
         """None where that is not known, as after a savepoint was rolled back."""
 
     def words(self) -> str:
@@ -41,15 +45,15 @@ class Teller:
         status = self._driver.pgconn.transaction_status
         if status == TransactionStatus.INERROR:
             return ""  # nothing but a rollback comes next
-        return self.change(tenancy.wanted(), is_fresh=status == TransactionStatus.IDLE)
+        return telling(self.change(tenancy.wanted(), is_fresh=status == TransactionStatus.IDLE))
 
-    def change(self, wanted: Scope, *, is_fresh: bool) -> str:
-        """Note the scope, and return how to say the difference to what the transaction has."""
+    def change(self, wanted: VisibleTenants, *, is_fresh: bool) -> list[Setting]:
+        """Note the scope, and return the settings in which it differs from what the transaction has."""
         before, self.told = NOBODY if is_fresh else self.told, wanted
         if before == wanted:
-            return ""
-        changed = [
-            _setting(name, value)
+            return []
+        return [
+            (name, value)
             for name, value, old in (
                 ("wf.tenant", _text(wanted.tenant), before and _text(before.tenant)),
                 ("wf.guest", _text(wanted.guest), before and _text(before.guest)),
@@ -57,9 +61,8 @@ class Teller:
             )
             if value != old
         ]
-        return f"SELECT {', '.join(changed)}"
 
-    def _role_of(self, scope: Scope) -> str:
+    def _role_of(self, scope: VisibleTenants) -> str:
         return self._role if scope.crosses else "none"
 
 
@@ -67,9 +70,13 @@ def _text(value: UUID | None) -> str:
     return str(value) if value else ""
 
 
-def _setting(name: str, value: str) -> str:
-    """Write a setting that ends with the transaction. Values are ids of ours and the name of a role, never a person's words."""
-    return f"set_config('{name}', '{value}', true)"
+def telling(settings: Sequence[Setting]) -> str:
+    """Write the statement that makes settings which end with the transaction; none where there are none.
+
+    Values are ids of ours and the name of a role, never a person's words.
+    """
+    made = (f"set_config('{name}', '{value}', true)" for name, value in settings)
+    return f"SELECT {', '.join(made)}" if settings else ""
 
 
 def teller_of(driver: psycopg.Connection[Any]) -> Teller | None:
@@ -95,7 +102,7 @@ def _crossing_role(driver: psycopg.Connection[Any]) -> str | None:
     return _found[key]
 
 
-class Cursor(_Plain):
+class Cursor(_Plain):  # type: ignore[misc]
     """Django's cursor, which tells before it asks: both are one message to the server."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
@@ -121,7 +128,7 @@ class Cursor(_Plain):
         return teller.words() if teller else ""
 
 
-class ServerSideCursor(_ServerSide):
+class ServerSideCursor(_ServerSide):  # type: ignore[misc]
     """Django's cursor for long lists, which tells as it is declared: in one transaction with that."""
 
     _words = ""
@@ -144,6 +151,6 @@ class ServerSideCursor(_ServerSide):
 def _behind(words: str, query: Any) -> Any:
     """Put a statement behind what is told; both have no `%` of the other."""
     if isinstance(query, sql.Composable):
-        return sql.SQL(f"{words}; ") + query  # type: ignore[arg-type]
+        return sql.SQL(f"{words}; ") + query
     text = query.decode() if isinstance(query, bytes) else query
     return f"{words}; {text}"
