@@ -1,20 +1,32 @@
-"""The only door to rows: who sees what, and who may do what, decided in one place.
+"""The only way to rows: what an actor sees and may do is decided here.
 
 A row that an actor may not see does not exist for them (NotFound, the same for another tenant's and for nobody's). One that
 they see but may not act on is refused with the rule's name. Level is a floor, tenant a wall. The page that explains a task
-calls the very rules that decide.
+calls the same rules that decide.
 """
 
+from engine.access.case_files import (
+    attachments_of_instance,
+    case_files,
+    case_files_of_task,
+    comments_of_instance,
+    files_of_own_drafts,
+    start_drafts,
+    start_files,
+)
 from engine.access.instances import (
     history_of,
     instance_of,
     instance_to_operate,
     step_runs_of,
     visible_instances,
+    waits_of,
 )
 from engine.access.levels import require_level
 from engine.access.operations import (
+    audit_of_tenant,
     bulk_act_of,
+    visible_audit,
     visible_bulk_acts,
     visible_dead_letters,
     visible_deliveries,
@@ -29,16 +41,21 @@ from engine.access.people import (
     visible_roles,
     visible_tokens,
 )
-from engine.access.task_rules import Reason, explain_task, refuse_act, refuse_given, refuse_over
+from engine.access.task_rules import Reason, explain_task, mandate_of, refuse_act, refuse_given, refuse_over
 from engine.access.tasks import (
     attachments_of,
+    colleagues,
     comments_of,
+    comments_of_case,
     draft_of,
     events_of,
+    files_of_case,
     filter_of,
+    holds,
     kept_draft_of,
     people_fit_for,
     people_to_give,
+    people_who_see,
     task_of,
     task_to_act,
     tasks_available,
@@ -55,14 +72,13 @@ from engine.access.tasks import (
 )
 from engine.access.templates import (
     Way,
-    refuse_out_of_force,
+    refuse_inactive,
     refuse_start,
     require_startable,
     startable_versions,
     template_of,
     version_of,
     version_to_author,
-    version_to_start,
     visible_templates,
     visible_versions,
 )
@@ -71,27 +87,41 @@ __all__ = [
     "Reason",
     "Way",
     "attachments_of",
+    "attachments_of_instance",
+    "audit_of_tenant",
     "bulk_act_of",
+    "case_files",
+    "case_files_of_task",
+    "colleagues",
     "comments_of",
+    "comments_of_case",
+    "comments_of_instance",
     "draft_of",
     "events_of",
     "explain_task",
+    "files_of_case",
+    "files_of_own_drafts",
     "filter_of",
     "history_of",
+    "holds",
     "instance_of",
     "instance_to_operate",
     "kept_draft_of",
+    "mandate_of",
     "own_tenant",
     "people_fit_for",
     "people_to_give",
+    "people_who_see",
     "person_named",
     "refuse_act",
     "refuse_given",
-    "refuse_out_of_force",
+    "refuse_inactive",
     "refuse_over",
     "refuse_start",
     "require_level",
     "require_startable",
+    "start_drafts",
+    "start_files",
     "startable_versions",
     "step_runs_of",
     "task_of",
@@ -106,7 +136,7 @@ __all__ = [
     "template_of",
     "version_of",
     "version_to_author",
-    "version_to_start",
+    "visible_audit",
     "visible_bulk_acts",
     "visible_dead_letters",
     "visible_deliveries",
@@ -120,6 +150,7 @@ __all__ = [
     "visible_tokens",
     "visible_versions",
     "visible_webhooks",
+    "waits_of",
     "walk_available",
     "walk_overdue",
     "webhook_of",

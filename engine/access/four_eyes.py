@@ -1,7 +1,7 @@
 """Read who took part in an instance, for four eyes and for quorums: what the kernel is lent, and what its rows cannot say alone.
 
 A task's `excluded` names everybody in its own instance whom its rule bars, kept true by engine.kernel.machine.four_eyes under the
-instance's claim. Who acts in a child under way is asked of the database at the moment: the child is an instance of its own.
+instance's claim. A running child is an instance of its own, so the database is asked at that moment who acts in it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,42 +14,34 @@ from django.db import connection
 from django.db.models import BooleanField, F, Func, JSONField, Q, Value
 
 from engine.db.advisory_locks import lock_name, take_locks
+from engine.kernel.tasks.rules import COUNTING, NOT_INSIDE
 from engine.models import RuntimeState, Task
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Kind, User
 
-INSIDE = "not_inside"
-"""Under this name a task's extra lists the child workflows that its rule looks into."""
-
-
-COUNTING = ("four_eyes", INSIDE, "several")
-"""What a task's extra holds where the task counts people: then no service account does it."""
-
-
-def counts_people(task: Task) -> bool:
-    """Return whether a task asks for different people: four eyes, or several who answer."""
-    return any(name in task.extra for name in COUNTING)
-
 
 def is_one_of(actor: Actor, names: Iterable[str]) -> bool:
-    """Return whether the actor counts as one person with anybody named: a service account is one with who stands behind it."""
+    """Return whether the actor counts as one person with anybody named: a service account counts as the person behind it."""
     return not actor.eyes.isdisjoint(names)
 
 
-def free_to_act(actor: Actor) -> Q:
-    """Say in SQL which tasks bar neither the actor nor anybody who counts as one person with them."""
-    eyes = sorted(actor.eyes)
+def free_to_act(actor: Actor, also: Iterable[str] = ()) -> Q:
+    """Return the SQL condition for tasks that bar neither the actor nor anybody who counts as one person with them.
+
+    `also` names the absent person for whom the actor stands in: both must be free.
+    """
+    eyes = sorted(actor.eyes.union(also))
     excluded = Q(excluded__has_any_keys=eyes) if len(eyes) > 1 else Q(excluded__contains=eyes)
     free = ~excluded & free_of_children(eyes)
     return free & ~Q(extra__has_any_keys=COUNTING) if actor.is_service else free
 
 
 def people_free(task: Task) -> Q:
-    """Say which people a task's rule does not bar: `free_to_act` the other way round."""
+    """Return the condition for people whom a task's rule does not bar: `free_to_act` the other way round."""
     free = ~Q(username__in=task.excluded) & people_outside(task)
     if task.excluded:
         free &= ~Q(same_eyes__has_any_keys=task.excluded)
-    return free & ~Q(kind=Kind.SERVICE) if counts_people(task) else free
+    return free & ~Q(kind=Kind.SERVICE) if task.rules.counts_people else free
 
 
 class TookPartInside(Func):
@@ -61,7 +53,7 @@ class TookPartInside(Func):
 
 
 class StandsForInside(TookPartInside):
-    """Whether a service account behind which a person stands took part in a child under way of an instance."""
+    """Whether a person's service account took part in a running child of an instance."""
 
     template = (
         "EXISTS (SELECT FROM jsonb_array_elements_text(%(eyes)s) eye WHERE wf_took_part_inside(%(expressions)s, eye))"
@@ -74,15 +66,15 @@ class StandsForInside(TookPartInside):
 
 
 def free_of_children(names: Iterable[str]) -> Q:
-    """Say in SQL that none of these took part in a child under way that a task's rule looks into."""
+    """Return the SQL condition that none of these took part in a child under way that a task's rule looks into."""
     free = Q()
     for name in names:
-        free &= ~Q(TookPartInside(F("instance_id"), F(f"extra__{INSIDE}"), Value(name)))
-    return ~Q(extra__has_key=INSIDE) | free
+        free &= ~Q(TookPartInside(F("instance_id"), F(f"extra__{NOT_INSIDE}"), Value(name)))
+    return ~Q(extra__has_key=NOT_INSIDE) | free
 
 
 def took_part_inside(instance_id: UUID, steps: Sequence[str], name: str) -> bool:
-    """Tell whether a person took part in a child under way of an instance, at one of the steps given."""
+    """Return whether a person took part in a child under way of an instance, at one of the steps given."""
     if not steps:
         return False
     values: list[Any] = [instance_id, list(steps), name]
@@ -92,7 +84,7 @@ def took_part_inside(instance_id: UUID, steps: Sequence[str], name: str) -> bool
 
 
 def checked_from_outside(task: Task, name: str) -> bool:
-    """Tell whether a person did, while a child was under way, a task above it whose rule looks into the child."""
+    """Return whether a person did, while a child was under way, a task above it whose rule looks into the child."""
     if task.instance.parent_token is None:
         return False
     with connection.cursor() as cursor:
@@ -102,8 +94,8 @@ def checked_from_outside(task: Task, name: str) -> bool:
 
 
 def people_outside(task: Task) -> Q:
-    """Say which people took no part in the children under way that a task's rule looks into."""
-    steps = task.extra.get(INSIDE)
+    """Return the condition for people who took no part in the children under way that a task's rule looks into."""
+    steps = list(task.rules.not_inside)
     if not steps:
         return Q()
     inside = (Value(task.instance_id), Value(steps, output_field=JSONField()))
@@ -111,8 +103,12 @@ def people_outside(task: Task) -> Q:
 
 
 def hold_turn(actor: Actor) -> None:
-    """Let one person's acts in a case and in its children come one after the other: each must see the one before."""
-    take_locks(*(lock_name("four_eyes", name) for name in actor.eyes))
+    """Let one person's acts in a case and in its children come one after the other: each must see the one before.
+
+    What a deputy does counts as the absent person's too, so that theirs come in the same line.
+    """
+    absent = (name for one in actor.stands_in for name in one.eyes)
+    take_locks(*(lock_name("four_eyes", name) for name in actor.eyes.union(absent)))
 
 
 def members_of(tenant_id: UUID, roles: Iterable[str], level: int) -> set[str]:
@@ -123,7 +119,7 @@ def members_of(tenant_id: UUID, roles: Iterable[str], level: int) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Participation:
-    """What somebody did that bars them from a task: in which step, and when. Without a step they started the case."""
+    """What a person did that bars them from a task: in which step, and when. Without a step they started the case."""
 
     step: str | None
     title: str
@@ -132,14 +128,16 @@ class Participation:
 
 def participation_of(task: Task, name: str) -> Participation | None:
     """Find what bars a person from a task: the last thing that they did of what its rule names."""
-    rule: dict[str, Any] = task.extra.get("four_eyes") or {}
+    rule = task.rules.four_eyes
+    if rule is None:
+        return None
     kept = RuntimeState.objects.filter(pk=task.instance_id).values_list("snapshot__people", flat=True).first()
     people: dict[str, dict[str, str]] = kept or {}
-    done = [(people[step][name], step) for step in rule.get("steps", ()) if name in people.get(step, {})]
+    done = [(people[step][name], step) for step in rule.steps if name in people.get(step, {})]
     if done:
         at, step = max(done)
         return Participation(step, _title(task, step), datetime.fromisoformat(at))
-    if rule.get("start") and name == task.instance.started_by_name:
+    if rule.start and name == task.instance.started_by_name:
         return Participation(None, "", task.instance.started_at)
     return None
 

@@ -1,4 +1,4 @@
-"""Who sees instances and what happened to them, and who may operate one."""
+"""Which instances an actor sees, with what happened to them, and may operate."""
 
 from uuid import UUID
 
@@ -7,7 +7,7 @@ from django.utils.translation import gettext_noop
 
 from engine.access.levels import require_level
 from engine.errors import NotFound
-from engine.models import Audit, Instance, StepRun
+from engine.models import Audit, Instance, StepRun, Wait
 from engine.models.instance import InstanceQuerySet
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
@@ -40,6 +40,11 @@ def history_of(actor: Actor, instance_id: UUID) -> QuerySet[Audit]:
     """Return the audit of an instance that the actor sees, oldest first."""
     instance = instance_of(actor, instance_id)
     return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=instance.pk).order_by("seq")
+
+
+def waits_of(actor: Actor) -> QuerySet[Wait]:
+    """Return what instances wait for, of those that the actor sees; the caller names which it has read already."""
+    return Wait.objects.filter(tenant_id=actor.tenant_id)
 
 
 def step_runs_of(actor: Actor, instance_id: UUID) -> QuerySet[StepRun]:

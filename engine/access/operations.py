@@ -1,4 +1,4 @@
-"""Who sees what keeps the house running: dead letters, schedules, acts over many rows, webhooks."""
+"""Which rows of operations an actor sees: dead letters, schedules, bulk operations, webhooks."""
 
 from uuid import UUID
 
@@ -6,9 +6,23 @@ from django.db.models import QuerySet
 
 from engine.access.levels import require_level
 from engine.errors import NotFound
-from engine.models import BulkAct, DeadLetter, Schedule, Webhook, WebhookDelivery
+from engine.models import Audit, BulkAct, DeadLetter, Schedule, Webhook, WebhookDelivery
+from engine.models.audit import AuditQuerySet
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.levels import TO_OPERATE
+from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_OPERATE
+
+
+def visible_audit(actor: Actor) -> AuditQuerySet:
+    """Return the tenant's audit, for people who operate."""
+    entries = Audit.objects.filter(tenant_id=actor.tenant_id)
+    return entries if actor.level >= TO_OPERATE else entries.none()
+
+
+def audit_of_tenant(actor: Actor, tenant_id: UUID) -> QuerySet[Audit]:
+    """Return the audit entries about a tenant itself: for level 6 of any tenant, for others of their own."""
+    if actor.level >= TO_CROSS_TENANTS:
+        return Audit.objects.filter(subject_id=tenant_id)
+    return visible_audit(actor).filter(subject_id=tenant_id)
 
 
 def visible_dead_letters(actor: Actor) -> QuerySet[DeadLetter]:

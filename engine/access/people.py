@@ -1,4 +1,4 @@
-"""Who sees people, their roles and their tokens."""
+"""Which people, roles and tokens an actor sees."""
 
 from django.db.models import QuerySet
 

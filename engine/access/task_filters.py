@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -9,13 +10,15 @@ from uuid import UUID
 
 from django.db.models import DecimalField, Func, Q, TextField, Value
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Replace
+from django.db.models.functions import Cast, Now, Replace
 from django.db.models.lookups import GreaterThanOrEqual, IContains, LessThanOrEqual
 from django.utils import timezone
 
 from engine.db.keyset_pagination import moment, word
+from engine.db.query_shapes import Each, Given
 from engine.kernel.effects import PRIORITIES
 from engine.kernel.transitions import TaskStatus
+from workflowplatform.accounts.models import User
 
 MOST_WORDS = 8
 COLUMN = "column."
@@ -26,7 +29,7 @@ Filter = Callable[[str], Any]
 
 
 def words_of(words: Iterable[str]) -> Filter:
-    """Read one or more of some words, parted by commas."""
+    """Read one or more of some words, separated by commas."""
     known = set(map(str, words))
 
     def read(text: str) -> list[str]:
@@ -38,18 +41,22 @@ def words_of(words: Iterable[str]) -> Filter:
     return read
 
 
-def _names(text: str) -> list[str]:
-    return word(text).split(",")
+def _names(text: str) -> Each:
+    return Each(word(text).split(","))
 
 
-def _has_role(names: list[str]) -> Q:
+def _has_role(names: Iterable[str]) -> Q:
     return Q(*(Q(effective_roles__contains=[name]) for name in names), _connector=Q.OR)
 
 
-def search(text: str) -> Q:
-    """Say which tasks have every word in title, reference, workflow or a declared column."""
+def _words(text: str) -> Each:
+    return Each(word(text).split()[:MOST_WORDS])
+
+
+def search(words: Iterable[str]) -> Q:
+    """Return the condition for tasks that have every word in title, reference, workflow or a declared column."""
     found = Q()
-    for one in text.split()[:MOST_WORDS]:
+    for one in words:
         found &= (
             Q(title__icontains=one)
             | Q(business_reference__icontains=one)
@@ -59,7 +66,7 @@ def search(text: str) -> Q:
     return found
 
 
-# Due dates, by the calendar of whoever asks
+# Due dates, by the calendar of the person who asks
 
 
 def _midnight() -> datetime:
@@ -72,9 +79,9 @@ def _month() -> Q:
 
 
 DUES: Mapping[str, Callable[[], Q]] = {
-    "late": lambda: Q(due_at__lt=timezone.now()),
+    "late": lambda: Q(due_at__lt=Now()),
     "today": lambda: Q(due_at__lt=_midnight() + timedelta(days=1)),
-    "week": lambda: Q(due_at__lt=timezone.now() + timedelta(days=7)),
+    "week": lambda: Q(due_at__lt=Now() + timedelta(days=7)),
     "month": _month,
     "none": lambda: Q(due_at__isnull=True),
 }
@@ -82,6 +89,24 @@ DUES: Mapping[str, Callable[[], Q]] = {
 
 def _due(names: list[str]) -> Q:
     return Q(*(DUES[name]() for name in names), _connector=Q.OR)
+
+
+AGES: Mapping[str, timedelta] = {
+    "day": timedelta(days=1),
+    "week": timedelta(days=7),
+    "month": timedelta(days=30),
+    "quarter": timedelta(days=90),
+}
+"""For how long a task has been open at least."""
+
+
+def _held_by(text: str) -> Q:
+    return Q(assignee__username__icontains=text) | Q(assignee__full_name__icontains=text)
+
+
+def _started_by(text: str) -> Q:
+    named = User.objects.filter(full_name__icontains=text).values("pk")
+    return Q(instance__started_by_name__icontains=text) | Q(instance__started_by_id__in=named)
 
 
 FILTERS: Mapping[str, tuple[Filter, Callable[[Any], Q]]] = {
@@ -97,17 +122,49 @@ FILTERS: Mapping[str, tuple[Filter, Callable[[Any], Q]]] = {
     "assignee": (word, lambda name: Q(assignee__username=name)),
     "priority": (words_of(PRIORITIES), lambda names: Q(priority__in=[PRIORITIES.index(name) for name in names])),
     "due": (words_of(DUES), _due),
+    "person": (word, _held_by),
+    "starter": (word, _started_by),
+    "age": (words_of(AGES), lambda names: Q(created_at__lt=timezone.now() - min(AGES[name] for name in names))),
     "due_before": (moment, lambda at: Q(due_at__lt=at)),
     "due_after": (moment, lambda at: Q(due_at__gt=at)),
-    "search": (word, search),
+    "search": (_words, search),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A filter with its value: so that one query serves every value."""
+
+    name: str
+    value: Any
+    condition: Callable[[Any], Any]
+
+    def as_condition(self, given: Given) -> Any:
+        """Return the condition for a value that was handed out."""
+        given.form(self.name)
+        return self.condition(given(self.value))
+
+
+LATE = Asked("due", ["late"], _due)
+
+
+def conditions_of(asked: Iterable[Any], given: Given) -> list[Any]:
+    """Return the conditions of a list; one that is no filter is of no known shape."""
+    found = []
+    for one in asked:
+        if isinstance(one, Asked):
+            found.append(one.as_condition(given))
+        else:
+            given.doubt()
+            found.append(one)
+    return found
 
 
 # The columns that authors declare
 
 
 def column_condition(name: str, text: str) -> Q:
-    """Say which tasks fit `column.KEY=words`, `column.KEY.min=number` or `column.KEY.max=number`; else ValueError."""
+    """Return the condition of `column.KEY=words`, `column.KEY.min=number` or `column.KEY.max=number`; else ValueError."""
     asked = COLUMN_NAME.fullmatch(name)
     if asked is None:
         raise ValueError("Use column.NAME, column.NAME.min or column.NAME.max.")
@@ -133,9 +190,9 @@ def _number(text: str) -> Decimal:
     try:
         number = Decimal(text)
     except InvalidOperation as error:
-        raise ValueError("Use a number.") from error
+        raise ValueError("Enter a number.") from error
     if not number.is_finite() or abs(number) >= Decimal(10) ** 30:
-        raise ValueError("Use a number.")
+        raise ValueError("Enter a number.")
     return number
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import BooleanField, F, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField, Value
 
-from engine.db.keyset_pagination import URGENT, Column, Cursor, Page, beside, beyond
+from engine.db.keyset_pagination import URGENT, Cursor, beyond
 from engine.kernel.effects import PRIORITIES
 from engine.models import Task, TaskCandidate
 from engine.models.base import NEVER
@@ -48,39 +48,46 @@ class Walk:
     """The tasks offered to some principals, of those that fit. Some lists hold tasks bound to a person besides: late ones."""
 
     tenant: QuerySet[Any, Any]
-    """The one row that an answer is read beside."""
+    """The single row that a query of its own is attached to."""
     principals: Sequence[UUID]
     offered: QuerySet[Task]
     """What may be taken, in any order."""
-    bound: QuerySet[Task] | None = None
-    """Bound ones, which all have a date."""
-    due_before: datetime | None = None
+    bound: Sequence[QuerySet[Task]] = ()
+    """Bound ones, which all have a date: one walk for each person."""
+    due_before: Any = None
+    """A moment, or an expression that is one."""
+    stood_in_for: Sequence[tuple[UUID, QuerySet[Task]]] = ()
+    """The absent people whose offers count too, each with what may be taken for them."""
 
     def narrowed(self, *conditions: Q) -> "Walk":
         """Keep only tasks that fit more conditions."""
-        bound = None if self.bound is None else self.bound.filter(*conditions)
-        return replace(self, offered=self.offered.filter(*conditions), bound=bound)
+        bound = [rows.filter(*conditions) for rows in self.bound]
+        absent = [(principal, rows.filter(*conditions)) for principal, rows in self.stood_in_for]
+        return replace(self, offered=self.offered.filter(*conditions), bound=bound, stood_in_for=absent)
 
-    def met(self, limit: int, after: Place | None = None, *, backwards: bool = False) -> list[UUID]:
-        """Read so many tasks of the merged list, from its beginning or beyond a place; one query."""
+    def met(self, limit: int, after: Place | None = None, *, backwards: bool = False) -> QuerySet[Any, Any]:
+        """Return the query whose one row holds so many tasks of the merged list, from its beginning or beyond a place."""
         order = ", ".join(f"{name} {'DESC' if backwards else 'ASC'}" for name in PLACE)
         met = Met(self._ways(limit, after, backwards), limit=limit, order=order)
-        return self.tenant.annotate(met=met).values_list("met", flat=True).get() or []
+        found: QuerySet[Any, Any] = self.tenant.annotate(met=met).values_list("met")
+        return found
 
     def counted(self, limit: int) -> CountedWalk:
-        """Say how many there are, but no further than the limit, as a part of a query."""
+        """Return the count up to the limit, as a part of a query."""
         return CountedWalk(self._ways(limit, None, backwards=False), limit=limit, order=", ".join(PLACE))
 
     def _ways(self, limit: int, after: Place | None, backwards: bool) -> QuerySet[Any, Any]:
-        ways = [self._offers(principal, limit, after, backwards) for principal in self.principals]
-        if self.bound is not None:
-            ways.append(self._bound(limit, after, backwards))
+        walked = [*((principal, self.offered) for principal in self.principals), *self.stood_in_for]
+        ways = [self._offers(principal, rows, limit, after, backwards) for principal, rows in walked]
+        ways += [self._bound(rows, limit, after, backwards) for rows in self.bound]
         first, *others = ways
         return first.union(*others, all=True).order_by(*(BACKWARDS if backwards else PLACE))
 
-    def _offers(self, principal: UUID, limit: int, after: Place | None, backwards: bool) -> QuerySet[Any, Any]:
+    def _offers(
+        self, principal: UUID, takeable: QuerySet[Task], limit: int, after: Place | None, backwards: bool
+    ) -> QuerySet[Any, Any]:
         """Walk the offers to one principal. Each is looked up by itself, which keeps the planner from reading the whole list."""
-        fits = self.offered.order_by().filter(pk=OuterRef("task_id")).annotate(fits=Value(True)).values("fits")
+        fits = takeable.order_by().filter(pk=OuterRef("task_id")).annotate(fits=Value(True)).values("fits")
         rows = TaskCandidate.objects.alias(fits=Subquery(fits, output_field=BooleanField()))
         rows = rows.filter(principal=principal, fits=True)
         if self.due_before is not None:
@@ -89,9 +96,9 @@ class Walk:
             rows = rows.filter(**{f"pk__{'lt' if backwards else 'gt'}": (principal, *after)})
         return rows.order_by(*(BACKWARDS if backwards else PLACE)).values_list(*PLACE)[:limit]
 
-    def _bound(self, limit: int, after: Place | None, backwards: bool) -> QuerySet[Any, Any]:
-        assert self.bound is not None
-        rows = self.bound if self.due_before is None else self.bound.filter(due_at__lt=self.due_before)
+    def _bound(self, rows: QuerySet[Task], limit: int, after: Place | None, backwards: bool) -> QuerySet[Any, Any]:
+        if self.due_before is not None:
+            rows = rows.filter(due_at__lt=self.due_before)
         if after is not None:
             from_place = Cursor((len(PRIORITIES) - after[0], after[1], after[2]), backwards)
             rows = rows.filter(beyond(URGENT, from_place))
@@ -104,23 +111,3 @@ def place_of(values: Sequence[Any]) -> Place:
     """Turn the values of a cursor in the order of urgency into a place."""
     priority, due_at, task_id = values
     return len(PRIORITIES) - priority, due_at or NEVER, task_id
-
-
-def page_of_walk(
-    walk: Walk, rows: QuerySet[Task], cursor: Cursor | None, limit: int, columns: Sequence[Column] = URGENT
-) -> Page:
-    """Read one page: what the walk meets in one query, the rows of it, taken from `rows`, in another."""
-    backwards = cursor is not None and cursor.backwards
-    after = place_of(cursor.values) if cursor else None
-    found = walk.met(limit + 1, after, backwards=backwards)
-    more, found = len(found) > limit, found[:limit]
-    shown = rows_in_order(rows, reversed(found) if backwards else found)
-    has_next, has_previous = (True, more) if backwards else (more, cursor is not None)
-    return Page(shown, beside(shown, columns, -1, has_next), beside(shown, columns, 0, has_previous))
-
-
-def rows_in_order(rows: QuerySet[Task], wanted: Any) -> list[Task]:
-    """Read tasks by id, in the order asked for; what went meanwhile is left out."""
-    ids = list(wanted)
-    found = rows.order_by().in_bulk(ids)
-    return [found[one] for one in ids if one in found]

@@ -1,48 +1,46 @@
-"""Say rule by rule why somebody may or may not act on a task: what decides is what is explained.
+"""Decide, rule by rule, whether an actor may act on a task, and explain it: the same code does both.
 
-`access` says the same rules as filters, for lists. A rule is decided at once and put into words only when somebody reads it, in
-the language of who asks; programs go by its code.
+`engine.access.tasks` holds the same rules as filters, for lists. A rule is decided at once and becomes text only when it is
+read, in the language of the reader; programs use its code.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from engine.access.deputies import is_offered, stood_in_for
 from engine.access.four_eyes import (
-    INSIDE,
     checked_from_outside,
-    counts_people,
-    is_one_of,
     participation_of,
     took_part_inside,
 )
+from engine.access.levels import LEVEL_NAMES
 from engine.errors import Conflict, Refused, WorkflowError
 from engine.kernel.transitions import TaskStatus
-from engine.models import Task, TaskCandidate
-from workflowplatform.accounts.actor import Actor
+from engine.models import Task
+from workflowplatform.accounts.actor import Actor, StandIn
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What a rule says to the reader, and how it says the same of somebody else, called `%(name)s` there."""
+    """The text of a rule for the reader, and the same about another person, who is `%(name)s` there."""
 
     to_you: Any
     of_another: Any = None
 
     def said(self, words: Mapping[str, Any], name: str = "") -> str:
-        """Put it into words, about the reader or about who is named."""
+        """Return the text, about the reader or about the person named."""
         chosen = self.of_another if name and self.of_another is not None else self.to_you
         return str(chosen) % {**words, "name": name}
 
 
-OPEN = Sentence(_("It waits for an answer."))
+OPEN = Sentence(_("It is open."))
 SUSPENDED = Sentence(_("This task is suspended."))
 OVER: Mapping[TaskStatus, Sentence] = {
     TaskStatus.COMPLETED: Sentence(_("This task was completed.")),
@@ -50,37 +48,36 @@ OVER: Mapping[TaskStatus, Sentence] = {
     TaskStatus.CANCELLED: Sentence(_("This task was withdrawn.")),
     TaskStatus.EXPIRED: Sentence(_("This task has expired.")),
 }
-LEVEL = Sentence(
-    _("It asks for level %(needed)s; you have level %(level)s."),
-    _("It asks for level %(needed)s; %(name)s has level %(level)s."),
-)
+LEVEL_EQUAL = Sentence(_("%(level)s can do this, and you are one."), _("%(level)s can do this, and %(name)s is one."))
+LEVEL_HIGHER = Sentence(_("%(level)s can do this, and so can you."), _("%(level)s can do this, and so can %(name)s."))
+LEVEL_LOWER = Sentence(_("%(level)s can do this. You are not one."), _("%(level)s can do this. %(name)s is not one."))
 FOUR_EYES = Sentence(
-    _("Four eyes: you took part in this before, so someone else must do it."),
-    _("Four eyes: %(name)s took part in this before, so someone else must do it."),
+    _("You took part in this, so someone else decides."), _("%(name)s took part in this, so someone else decides.")
 )
 FOUR_EYES_STARTED = Sentence(
-    _("Four eyes: you started this on %(when)s, so someone else must do it."),
-    _("Four eyes: %(name)s started this on %(when)s, so someone else must do it."),
+    _("You started this on %(when)s, so someone else decides."),
+    _("%(name)s started this on %(when)s, so someone else decides."),
 )
 FOUR_EYES_DID = Sentence(
-    _("Four eyes: you took part in “%(step)s” on %(when)s, so someone else must do this."),
-    _("Four eyes: %(name)s took part in “%(step)s” on %(when)s, so someone else must do this."),
+    _("You took part in “%(step)s” on %(when)s, so someone else decides."),
+    _("%(name)s took part in “%(step)s” on %(when)s, so someone else decides."),
 )
-FOUR_EYES_KEPT = Sentence(
-    _("Four eyes: not %(people)s. You are someone else."), _("Four eyes: not %(people)s. %(name)s is someone else.")
+FOUR_EYES_KEPT_ONE = Sentence(_("%(person)s took part, so someone else decides."))
+FOUR_EYES_KEPT_MANY = Sentence(_("%(people)s and %(last)s took part, so someone else decides."))
+FOUR_EYES_ABSENT = Sentence(
+    _("%(absent)s took part in this, and you stand in for %(absent)s, so someone else decides."),
+    _("%(absent)s took part in this, and %(name)s stands in for %(absent)s, so someone else decides."),
 )
 FOUR_EYES_SERVICE = Sentence(
-    _("It asks for different people, and a service account counts as none."),
-    _("It asks for different people, and %(name)s is a service account."),
+    _("This needs different people, and a service account is not a person."),
+    _("This needs different people, and %(name)s is a service account."),
 )
-FAMILIAR = Sentence(_("It stays with who began this: %(people)s."))
+FAMILIAR = Sentence(_("This stays with the people who began it: %(people)s."))
 FAMILIAR_KEPT = Sentence(
-    _("It stays with who began this: %(people)s. That is you."),
-    _("It stays with who began this: %(people)s. That is %(name)s."),
+    _("This stays with the people who began it: %(people)s. That includes you."),
+    _("This stays with the people who began it: %(people)s. That includes %(name)s."),
 )
-ANSWERED = Sentence(
-    _("You have answered; it waits for others now."), _("%(name)s has answered; it waits for others now.")
-)
+ANSWERED = Sentence(_("You answered. Other people still have to."), _("%(name)s answered. Other people still have to."))
 OFFERED = Sentence(
     _("It is offered to %(people)s, and that includes you."),
     _("It is offered to %(people)s, and that includes %(name)s."),
@@ -89,30 +86,28 @@ NOT_OFFERED = Sentence(
     _("It is offered to %(people)s; you are not among them."),
     _("It is offered to %(people)s; %(name)s is not among them."),
 )
+STANDS_IN = Sentence(
+    _("You stand in for %(absent)s until %(until)s."), _("%(name)s stands in for %(absent)s until %(until)s.")
+)
+ANSWERED_FOR = Sentence(_("%(absent)s answered already. Other people still have to."))
 HELD = Sentence(_("One person may hold %(most)s of these at a time."))
 CLAIMED_BY_SELF = Sentence(_("You claimed it, so it is yours."), _("%(name)s claimed it."))
 GIVEN_TO_SELF = Sentence(_("It is assigned to you."), _("It is assigned to %(name)s."))
 CLAIMED_BY_OTHER = Sentence(_("%(winner)s claimed this task."))
 WHO_CAN_MOVE_IT = Sentence(
-    _("%(winner)s can release it, or somebody who may assign tasks can give it to another."),
+    _("%(winner)s can release it, or someone who may assign tasks can give it to another person."),
 )
 GIVEN_TO_OTHER = Sentence(_("It is assigned to %(winner)s."))
-SEEN_AS_ANSWERED = Sentence(_("You answered it, so it stays in sight."), _("%(name)s answered it."))
+SEEN_AS_ANSWERED = Sentence(_("You answered it, so you can still see it."), _("%(name)s answered it."))
 SEEN_BY_LEVEL = Sentence(
-    _("From level %(floor)s on one sees every task of the organisation; you have level %(level)s."),
-    _("From level %(floor)s on one sees every task of the organisation; %(name)s has level %(level)s."),
+    _("%(level)s see every task of the organisation, and so do you."),
+    _("%(level)s see every task of the organisation, and so does %(name)s."),
 )
-
-
-def principals(actor: Actor) -> list[UUID]:
-    """Return everything by which a task can be offered to the actor: the person, the roles, the tenant."""
-    own = [actor.person_id] if actor.person_id else []
-    return [*own, *actor.roles, actor.tenant_id]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One rule about a task: whether it lets the actor act, the sentence that says so, and what it refuses with."""
+    """One rule about a task: whether it allows the action, its text, and the error that it refuses with."""
 
     code: str
     sentence: Sentence
@@ -121,26 +116,26 @@ class Reason:
     facts: Mapping[str, Any] = field(default_factory=dict)
     advice: Sentence | None = None
     name: str = ""
-    """Of whom it speaks; empty for the reader."""
+    """The person it is about; empty for the reader."""
 
     @property
     def ok(self) -> bool:
-        """Tell whether the rule lets the actor act."""
+        """Return whether the rule allows the action."""
         return self.refusal is None
 
     @property
     def text(self) -> str:
-        """Say the rule, and what could be done about it."""
+        """Return the rule as text, with what the reader can do about it."""
         said = self._said(self.sentence)
         return f"{said} {self._said(self.advice)}" if self.advice else said
 
     @property
     def error(self) -> WorkflowError | None:
-        """Give what an act is refused with, where the rule refuses."""
+        """Return the error that the rule refuses with, or None."""
         return self.refusal(self._said(self.sentence), code=self.code, **self.facts) if self.refusal else None
 
     def about(self, name: str) -> "Reason":
-        """Say the same of somebody else."""
+        """Return the same rule in words about another person."""
         return replace(self, name=name)
 
     def _said(self, sentence: Sentence) -> str:
@@ -149,38 +144,48 @@ class Reason:
 
 
 def explain_task(actor: Actor, task: Task) -> list[Reason]:
-    """Say rule by rule why the actor sees this task and whether they may act on it.
+    """Return the rules that decide why the actor sees this task and whether they may act on it.
 
-    Whose task it is, or to whom it is offered, explains both; who is not among them, or comes too late, reads why they see it.
+    That the task is theirs, or offered to them, explains both. Everyone else also reads why they see it.
     """
     reasons = list(_reasons(actor, task))
     if task.is_over:
         return [*_sight(actor, task), reasons[0]]
-    meant = any(reason.ok and reason.code in ("yours", "offered") for reason in reasons)
+    meant = any(reason.ok and reason.code in ("yours", "offered", "deputy") for reason in reasons)
     return reasons if meant else [*_sight(actor, task), *reasons]
 
 
 def refuse_act(actor: Actor, task: Task, *, offered: bool | None = None) -> WorkflowError | None:
     """Return the first rule that forbids the actor to claim or complete this task, or None.
 
-    Who has read whether the task is offered to the actor says so; else it is looked up.
+    Pass `offered` where it is known whether the task is offered to the actor; else it is looked up.
     """
     return _first_error(_reasons(actor, task, offered))
 
 
+def mandate_of(actor: Actor, task: Task, *, offered: bool | None = None) -> StandIn | None:
+    """Return the absent person for whom the actor acts on a task; None where it is the actor's own to do, or nobody's.
+
+    Where several are asked and away, it is one for whom no rule forbids it.
+    """
+    found = list(stood_in_for(actor, task, own=offered))
+    free = (one for one in found if _first_error(_fitness(actor, task, one)) is None)
+    return next(free, found[0] if found else None)
+
+
 def refuse_given(person: Actor, task: Task) -> WorkflowError | None:
-    """Return the rule that keeps a task from being given to somebody, whoever holds it now, or None."""
+    """Return the rule that forbids to assign a task to a person, even if another has it now, or None."""
     rules = (*_fitness(person, task), _candidate_reason(person, task))
     return _first_error(reason.about(person.name.capitalize()) for reason in rules)
 
 
 def refuse_person(person: Actor, task: Task) -> WorkflowError | None:
-    """Return the rule about the person that forbids to give them a task, whoever it is offered to, or None."""
+    """Return the rule about the person that forbids to assign them a task, whatever its offer, or None."""
     return _first_error(_fitness(person, task))
 
 
 def refuse_over(task: Task) -> WorkflowError | None:
-    """Return what an act on a task that is over is refused with, or None while it is open."""
+    """Return the error for an action on a task that is over, or None while it is open."""
     reason = _status_reason(task)
     return reason.error if reason.code == "closed" else None
 
@@ -190,26 +195,34 @@ def _first_error(reasons: Iterable[Reason]) -> WorkflowError | None:
 
 
 def _reasons(actor: Actor, task: Task, offered: bool | None = None) -> Iterator[Reason]:
+    absent = mandate_of(actor, task, offered=offered)
     yield _status_reason(task)
-    yield from _fitness(actor, task)
-    yield _offer_reason(actor, task, offered)
+    yield from _fitness(actor, task, absent)
+    yield _deputy_reason(absent) if absent else _offer_reason(actor, task, offered)
     yield from _held_reason(task)
 
 
-def _fitness(actor: Actor, task: Task) -> Iterator[Reason]:
-    """Give the rules about the person, whatever the offer."""
+def _fitness(actor: Actor, task: Task, absent: StandIn | None = None) -> Iterator[Reason]:
+    """Yield the rules about the person, whatever the offer; a deputy and the absent person must both be free."""
     yield _level_reason(actor, task)
     yield from _four_eyes_reason(actor, task)
-    yield from _familiar_reason(actor, task)
-    yield from _answered_reason(actor, task)
+    if absent is not None and _are_barred(absent.eyes, task):
+        yield Reason("four_eyes", FOUR_EYES_ABSENT, {"absent": absent.title}, Refused, {"for": absent.name})
+    yield from _familiar_reason(actor, task, absent)
+    yield from _answered_reason(actor, task, absent)
+
+
+def _deputy_reason(absent: StandIn) -> Reason:
+    until = date_format(timezone.localtime(absent.until), "j M Y, H:i")
+    return Reason("deputy", STANDS_IN, {"absent": absent.title, "until": until}, facts={"for": absent.name})
 
 
 def _sight(actor: Actor, task: Task) -> Iterator[Reason]:
-    """Say why a task is seen by who does not have it before them to do, as `access.visible_tasks` decides it."""
+    """Explain why the actor sees a task that is not theirs to do, as `access.visible_tasks` decides it."""
     if task.completed_by_id == actor.person_id or actor.name in task.answered_by:
         yield Reason("seen", SEEN_AS_ANSWERED)
     elif actor.level >= TO_SEE_TENANT:
-        yield Reason("seen", SEEN_BY_LEVEL, {"floor": int(TO_SEE_TENANT), "level": actor.level})
+        yield Reason("seen", SEEN_BY_LEVEL, {"level": LEVEL_NAMES[TO_SEE_TENANT]})
 
 
 def _status_reason(task: Task) -> Reason:
@@ -222,29 +235,34 @@ def _status_reason(task: Task) -> Reason:
 
 
 def _level_reason(actor: Actor, task: Task) -> Reason:
-    words = {"needed": task.min_level, "level": actor.level}
-    if actor.level >= task.min_level:
-        return Reason("level", LEVEL, words)
-    return Reason("level", LEVEL, words, Refused, {"needed": task.min_level})
+    words = {"level": LEVEL_NAMES[task.min_level]}
+    if actor.level < task.min_level:
+        return Reason("level", LEVEL_LOWER, words, Refused, {"needed": task.min_level})
+    return Reason("level", LEVEL_EQUAL if actor.level == task.min_level else LEVEL_HIGHER, words)
 
 
 def _four_eyes_reason(actor: Actor, task: Task) -> Iterator[Reason]:
-    if actor.is_service and counts_people(task):
+    if actor.is_service and task.rules.counts_people:
         yield Reason("four_eyes", FOUR_EYES_SERVICE, refusal=Refused)
-    elif _is_barred(actor, task):
+    elif _are_barred(actor.eyes, task):
         yield _barred(actor, task)
     elif task.excluded:
-        yield Reason("four_eyes", FOUR_EYES_KEPT, {"people": _called(task.excluded)})
+        *people, last = _called(task.excluded)
+        yield (
+            Reason("four_eyes", FOUR_EYES_KEPT_MANY, {"people": ", ".join(people), "last": last})
+            if people
+            else Reason("four_eyes", FOUR_EYES_KEPT_ONE, {"person": last})
+        )
 
 
-def _is_barred(actor: Actor, task: Task) -> bool:
-    if is_one_of(actor, task.excluded) or any(checked_from_outside(task, name) for name in actor.eyes):
+def _are_barred(eyes: frozenset[str], task: Task) -> bool:
+    if not eyes.isdisjoint(task.excluded) or any(checked_from_outside(task, name) for name in eyes):
         return True
-    return any(took_part_inside(task.instance_id, task.extra.get(INSIDE, ()), name) for name in actor.eyes)
+    return any(took_part_inside(task.instance_id, task.rules.not_inside, name) for name in eyes)
 
 
 def _barred(actor: Actor, task: Task) -> Reason:
-    """Say what somebody did, and when, that keeps them from a task."""
+    """Explain what bars the actor from a task: what they did, and when."""
     found = (participation_of(task, name) for name in (actor.name, *sorted(actor.same_eyes)))
     done = next((act for act in found if act is not None), None)
     if done is None or done.at is None:
@@ -254,29 +272,31 @@ def _barred(actor: Actor, task: Task) -> Reason:
     return Reason("four_eyes", FOUR_EYES_DID if done.step else FOUR_EYES_STARTED, words, Refused, facts)
 
 
-def _familiar_reason(actor: Actor, task: Task) -> Iterator[Reason]:
+def _familiar_reason(actor: Actor, task: Task, absent: StandIn | None) -> Iterator[Reason]:
     words = {"people": _called(task.familiar)}
-    if actor.name in task.familiar:
+    if actor.name in task.familiar or (absent is not None and absent.name in task.familiar):
         yield Reason("same_person", FAMILIAR_KEPT, words)
     elif task.familiar:
         yield Reason("not_candidate", FAMILIAR, words, Refused, {"people": task.familiar})
 
 
-def _answered_reason(actor: Actor, task: Task) -> Iterator[Reason]:
+def _answered_reason(actor: Actor, task: Task, absent: StandIn | None) -> Iterator[Reason]:
     if actor.name in task.answered_by:
         yield Reason("answered", ANSWERED, refusal=Conflict)
+    elif absent is not None and absent.name in task.answered_by:
+        yield Reason("answered", ANSWERED_FOR, {"absent": absent.title}, Conflict)
 
 
 def _offer_reason(actor: Actor, task: Task, offered: bool | None) -> Reason:
     if task.assignee_id is not None:
         return _assignee_reason(actor, task)
-    return _offer(task, offered if offered is not None else _is_offered(actor, task))
+    return _offer(task, offered if offered is not None else is_offered(actor, task))
 
 
 def _candidate_reason(actor: Actor, task: Task) -> Reason:
-    """Say whether a task may be given to somebody: where the author named no roles or people, to everybody."""
+    """Decide whether a task may be assigned to a person: to anyone where the author named no roles or people."""
     anybody = not (task.effective_roles or task.users)
-    return _offer(task, anybody or _is_offered(actor, task))
+    return _offer(task, anybody or is_offered(actor, task))
 
 
 def _offer(task: Task, is_offered: bool) -> Reason:
@@ -286,13 +306,9 @@ def _offer(task: Task, is_offered: bool) -> Reason:
     return Reason("not_candidate", NOT_OFFERED, words, Refused, {"roles": task.effective_roles})
 
 
-def _is_offered(actor: Actor, task: Task) -> bool:
-    return TaskCandidate.objects.filter(task_id=task.pk, principal__in=principals(actor)).exists()
-
-
 def _held_reason(task: Task) -> Iterator[Reason]:
-    """Say how many one person may hold; the claim itself counts them."""
-    most = task.extra.get("wip_limit")
+    """Explain how many tasks one person may have; the claim itself counts them."""
+    most = task.rules.wip_limit
     if most is not None:
         yield Reason("wip_limit", HELD, {"most": most})
 
@@ -311,12 +327,12 @@ def _assignee_reason(actor: Actor, task: Task) -> Reason:
 
 
 def _called(names: list[str], gap: str = " ") -> list[str]:
-    """Write names as people read them; `gap` is what parts their words."""
+    """Write names as people read them; `gap` separates their words."""
     return [name.replace(gap, " ").capitalize() for name in names]
 
 
 def either(names: list[str]) -> str:
-    """Write names as a choice; no names are everybody."""
+    """Write names as a choice; no names mean everybody."""
     if len(names) < 2:
         return names[0] if names else gettext("everybody")
     return f"{', '.join(names[:-1])}{gettext(' or ')}{names[-1]}"

@@ -1,11 +1,11 @@
-"""Who sees templates and versions, who changes them, and who may start one."""
+"""Which templates and versions an actor sees, may change and may start."""
 
 from typing import Literal
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from engine.access.levels import require_level
+from engine.access.levels import LEVEL_NAMES, require_level
 from engine.access.task_rules import either
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.kernel.transitions import VersionStatus
@@ -17,7 +17,7 @@ from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENAN
 from workflowplatform.accounts.models import Role
 
 Way = Literal["manual", "scheduled"]
-"""How somebody asks for a start: by hand, or by a schedule. Events and parents ask for nobody."""
+"""How a person starts an instance: by hand, or by a schedule. Starts by events and parents belong to no person."""
 
 
 def visible_templates(actor: Actor) -> QuerySet[Template]:
@@ -67,13 +67,12 @@ def startable_versions(actor: Actor) -> list[TemplateVersion]:
 
 
 def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -> Refused | None:
-    """Say why the actor may not start this version, or None."""
+    """Return the rule that forbids the actor to start this version, or None."""
     starters = (version.canonical or {}).get("starters") or {}
     floor = int(starters.get("min_level") or TO_OPERATE)
     roles = set(starters.get("roles") or ())
     if actor.level < floor:
-        words = {"needed": floor, "level": actor.level}
-        message = gettext("To start this you need level %(needed)s; you have level %(level)s.") % words
+        message = gettext("%(level)s can start this. You are not one.") % {"level": LEVEL_NAMES[floor]}
         return Refused(message, code="level", needed=floor)
     if roles and not roles & held_roles:
         message = gettext("Only %(people)s may start this.") % {"people": either(sorted(roles))}
@@ -82,9 +81,9 @@ def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -
 
 
 def refuse_trigger(version: TemplateVersion, way: Way) -> Conflict | None:
-    """Say why a version does not begin in this way, or None: its `trigger` decides, and a manual one may be scheduled too.
+    """Return why a version cannot be started in this way, or None: its `trigger` decides; a manual one may be scheduled too.
 
-    A version activated before this rule may be manual and yet hear an event: it goes on doing both.
+    A version activated before this rule may be manual and start by an event as well: it keeps both.
     """
     canonical = version.canonical or {}
     trigger = canonical.get("trigger", "manual")
@@ -92,27 +91,14 @@ def refuse_trigger(version: TemplateVersion, way: Way) -> Conflict | None:
         return None
     if trigger == "event":
         words = {"event": (canonical.get("event") or {}).get("name", "")}
-        message = gettext("This workflow begins with the event %(event)s, in no other way. Send that event.") % words
+        message = gettext("This workflow starts only with the event %(event)s. Send that event.") % words
     else:
-        message = gettext("This workflow begins by schedule, not by hand. Run its schedule, or make one for a moment.")
+        message = gettext("This workflow starts by schedule, not by hand. Run its schedule, or schedule one start.")
     return Conflict(message, code="trigger", trigger=trigger)
 
 
-def version_to_start(actor: Actor, name: str, number: int | None = None, *, way: Way = "manual") -> TemplateVersion:
-    """Return the version that a start by this actor runs."""
-    versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, template__name=name)
-    versions = versions.select_related("template", "tenant")
-    wanted = versions.filter(number=number) if number else versions.in_force()
-    version = wanted.first()
-    if version is None:
-        raise NotFound if number else refuse_out_of_force(actor, name)
-    held = set(Role.objects.filter(pk__in=actor.roles).values_list("name", flat=True))
-    require_startable(actor, version, held, way)
-    return version
-
-
-def refuse_out_of_force(actor: Actor, name: str) -> WorkflowError:
-    """Say why nothing can be started under a name that has no version in force, to whoever may know of it."""
+def refuse_inactive(actor: Actor, name: str) -> WorkflowError:
+    """Return the error for a start by a name that has no active version: NotFound for people who must not know of it."""
     versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, template__name=name).order_by("-number")
     version = versions.exclude(status=VersionStatus.DRAFT).first() or versions.first()
     if version is None:
@@ -121,17 +107,17 @@ def refuse_out_of_force(actor: Actor, name: str) -> WorkflowError:
     if _stays_unknown(actor, version, refuse_start(actor, version, held)):
         return NotFound()
     words = {"number": version.number, "status": status_word(version.status)}
-    message = gettext("No version of this is in force: version %(number)s is %(status)s. Its authors can activate one.")
+    message = gettext("No version of this is active: version %(number)s is %(status)s. Its authors can activate one.")
     return Conflict(message % words, code="status", status=version.status)
 
 
 def _stays_unknown(actor: Actor, version: TemplateVersion, refusal: Refused | None) -> bool:
-    """Tell whether somebody must not hear of a version that is not active: of drafts only those who see the tenant's do."""
+    """Return whether the actor must not know of a version that is not active. Drafts are known from level 4 on."""
     return actor.level < TO_SEE_TENANT and (refusal is not None or version.status == VersionStatus.DRAFT)
 
 
 def require_startable(actor: Actor, version: TemplateVersion, held_roles: set[str], way: Way = "manual") -> None:
-    """Refuse a start that this actor may not make, or that nobody may make now."""
+    """Raise the rule that forbids this start: to this actor, or to everyone now."""
     refusal = refuse_start(actor, version, held_roles)
     if version.status != VersionStatus.ACTIVE and _stays_unknown(actor, version, refusal):
         raise NotFound
