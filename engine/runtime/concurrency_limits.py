@@ -1,9 +1,10 @@
 """Admit instances up to a limit: the tenant's, and the template's over all its versions.
 
-Who starts or ends an instance under a limit takes the lock of the limited rows (the tenant's, then the template's, after every
-other lock), counts, and decides. A slot is held from admission to the end, standing still included; a child runs in its parent's
-slot. At a limit a start is queued and later admitted, first come first served, by whoever frees the slot or raises the limit; or
-it is refused where the author says so. The database counts once more at the commit.
+A transaction that starts or ends an instance under a limit locks the limited rows (the tenant's, then the template's, after
+every other lock), counts, and decides. An instance holds its slot from admission to its end, also while it is suspended or an
+incident; a child runs in its parent's slot. At a limit a start is queued, or refused where the author says so. Queued instances
+are admitted first come first served, by the transaction that frees the slot or raises the limit. The database counts once more
+at the commit.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from engine.db.outbox import announce_on_commit
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
 from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
-from engine.runtime.moves import admit
+from engine.runtime.moves import admit_queued
 from engine.runtime.projection import Loaded
 from engine.runtime.unique_references import hold_reference
 from workflowplatform.accounts.actor import Actor
@@ -40,11 +41,6 @@ class Limits:
         return (self.tenant is None or self.tenant > 0) and (self.template is None or self.template > 0)
 
 
-def is_limited(version: TemplateVersion) -> bool:
-    """Tell whether any limit counts instances of this version."""
-    return version.template.concurrent_limit is not None or version.tenant.concurrent_limit is not None
-
-
 def hold_limits(tenant_id: UUID, template_id: UUID) -> Limits:
     """Lock the limits that apply and return the room that is left under each."""
     tenant = Tenant.objects.filter(pk=tenant_id, concurrent_limit__isnull=False)
@@ -63,9 +59,9 @@ def _room(limited: Tenant | Template | None, instances: QuerySet[Instance]) -> i
 
 
 def has_place(version: TemplateVersion) -> bool:
-    """Tell whether an instance may begin at once: there is room, and nobody of its template waits for it already.
+    """Return whether an instance may start at once: there is room, and no other instance of its template is queued for it.
 
-    Where starts are refused at the limit nobody has a place in a line that could be taken.
+    Where starts are refused at the limit there is no queue to respect.
     """
     if not hold_limits(version.tenant_id, version.template_id).has_room:
         return False
@@ -73,15 +69,15 @@ def has_place(version: TemplateVersion) -> bool:
 
 
 def refuses_at_limit(version: TemplateVersion) -> bool:
-    """Tell whether its author lets nobody wait."""
+    """Return whether starts above the limit are refused instead of queued."""
     return ((version.canonical or {}).get("limits") or {}).get("at_limit") == "refuse"
 
 
 def admit_next(tenant_id: UUID, template_id: UUID, now: datetime) -> int:
-    """Admit whoever waits longest and now has room, up to a number; return how many were admitted.
+    """Admit the instances that were queued longest and now have room, up to a number; return how many.
 
-    Under a tenant's limit that may be an instance of any template. Without one a template's room concerns only its own, and
-    nobody else's lock is taken. Whoever is admitted looks for the next when it begins, so that a long line moves on.
+    Under a tenant's limit that may be an instance of any template. Without one a template's room concerns only its own
+    instances, and no other lock is taken. An admitted instance looks for the next when it starts, so a long queue keeps moving.
     """
     limits = hold_limits(tenant_id, template_id)
     line, admitted = _line(tenant_id), 0
@@ -90,7 +86,7 @@ def admit_next(tenant_id: UUID, template_id: UUID, now: datetime) -> int:
     while admitted < ADMITTED_AT_ONCE and (first := _first(line)) is not None:
         limits = hold_limits(tenant_id, first.template_id)
         if limits.has_room:
-            admit(first, now)
+            admit_queued(first, now)
             admitted += 1
         elif limits.tenant is None or limits.tenant > 0:
             line = line.exclude(template_id=first.template_id)
@@ -100,7 +96,7 @@ def admit_next(tenant_id: UUID, template_id: UUID, now: datetime) -> int:
 
 
 def admit_waiting(tenant_id: UUID, *templates: UUID) -> None:
-    """Admit whoever of these templates has room, where a limit or a line was changed beside the slices; none named: of all.
+    """Admit queued instances of these templates (none named: of all) after a limit or queue changed outside a slice.
 
     Call inside the transaction that changed it.
     """
@@ -118,12 +114,12 @@ def _line(tenant_id: UUID) -> QuerySet[Instance]:
 
 
 def _first(line: QuerySet[Instance]) -> Instance | None:
-    """Lock the first in line. One that somebody has in hand, mostly to end it, is waited for only where nobody else waits."""
+    """Lock the first in the queue. Wait for a locked one, mostly about to be ended, only if no other is queued."""
     free = line.select_for_update(no_key=True, skip_locked=True).first()
     return free or line.select_for_update(no_key=True).first()
 
 
-def queue_newborn(born: Loaded, *, actor: Actor) -> Instance:
+def queue_new_instance(born: Loaded, *, actor: Actor) -> Instance:
     """Let an instance wait for its turn: nothing of it has run yet."""
     instance = Instance(
         id=born.instance_id,

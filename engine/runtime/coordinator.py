@@ -1,43 +1,36 @@
 """Advance instances: load, run to wait, commit. No other module does.
 
-The claim on an instance is the lock on its runtime row, taken with FOR NO KEY UPDATE so that inserts referring to the instance
-go on. Who holds it loads the snapshot, lets the kernel run until every branch waits, and writes everything that follows in one
-statement (engine.runtime.commit) together with the removal of the signals that caused it. Death unlocks; there is no claimed
-state to clean up. The token inside an event decides whether it is stale; the row's version only guards the write.
-
-Everybody takes locks in one order: runtime rows by instance id, then what hangs on them.
+The transaction that claims an instance (engine.runtime.claims) loads the snapshot, lets the kernel run until every branch waits,
+and writes the result in one statement (engine.runtime.commit) together with the removal of the signals that caused it. The token
+inside an event decides whether it is stale; the row's version only guards the write.
 """
 
-import json
 import socket
-import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-
 from engine.access.four_eyes import members_of
-from engine.audit.chain import Chain, database_now
+from engine.audit.chain import database_now
+from engine.conf import conf
 from engine.db.outbox import announce_on_commit
-from engine.errors import Invalid, NotFound
-from engine.extensions.decorators import registered_decorators
+from engine.errors import Invalid
+from engine.extensions.decorators import decorator_named
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.interpreter.merge_slices import joined
 from engine.kernel.interpreter.run_to_wait import advance, reference_at_start
-from engine.kernel.json_text import read_json
 from engine.kernel.signals import (
     CancelCase,
     ChildEnded,
     Continue,
     Environment,
     Event,
-    InstanceFacts,
+    Json,
     Started,
     TaskCompleted,
 )
@@ -46,51 +39,24 @@ from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_batch
 from engine.models import TemplateVersion
 from engine.runtime.calendars import calendar_named
-from engine.runtime.commit import Batch, Row, run_hot, write
-from engine.runtime.concurrency_limits import admit_next, queue_newborn
-from engine.runtime.cross_instance import addresses_of, births_of, new_instance, send_outward
+from engine.runtime.claims import hold
+from engine.runtime.commit import Batch, Row, write
+from engine.runtime.concurrency_limits import admit_next, queue_new_instance
+from engine.runtime.cross_instance import all_addresses_of, child_starts_of, send_outward
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.projection import Delivery, Loaded, Stage, project, project_unborn
+from engine.runtime.projection import Delivery, Loaded, Stage, new_instance, project, project_deferred_start
 from engine.runtime.projection.rows import child_ended, tell_of_child
-from engine.runtime.rate_limits import admitting
+from engine.runtime.rate_limits import take_turn
+from engine.runtime.recording import Recorder
 from engine.runtime.signal_routing import hold_addresses
+from engine.runtime.taken_calls import TakenCalls
 from engine.runtime.task_effects import carry_out_task_effects
-from engine.runtime.throttles import entered, let_in_next
+from engine.runtime.throttles import let_in_next, runs_let_in
 from engine.runtime.transaction_budget import Allowance
-from engine.runtime.transactional_functions import FunctionRunner
-from engine.runtime.unique_references import hold_reference, holder_of, in_use, is_unique
+from engine.runtime.transactional_functions import FunctionRefusal, FunctionRunner
+from engine.runtime.unique_references import hold_reference, holder_of, in_use
 from workflowplatform.accounts.actor import Actor, engine_actor
-from workflowplatform.database.hot import Rows, Values
-from workflowplatform.ids import keep_time, uuid7
-
-LOCK = "SELECT instance_id FROM wf_runtime_states WHERE instance_id = ANY(%s) ORDER BY instance_id FOR NO KEY UPDATE"
-
-LOADED = """
-r.instance_id, r.tenant_id, i.template_id, i.version_id, r.state_version, r.snapshot, i.status, i.reference,
-i.started_by_name, i.started_at, i.started_by_id, i.audit_seq, i.audit_hash, t.name, v.number,
-i.parent_id, i.parent_token, i.depth, i.root_id, i.hops,
-coalesce(t.concurrent_limit, n.concurrent_limit) IS NOT NULL,
-CASE WHEN r.snapshot_schema_version = 0 THEN i.input END, clock_timestamp()
-"""
-"""The columns of an instance as the kernel needs it, from a runtime row `r` and what `BESIDE_RUNTIME` joins to it."""
-
-BESIDE_RUNTIME = """
-JOIN wf_instances i ON i.id = r.instance_id
-JOIN wf_templates t ON t.id = i.template_id
-JOIN wf_template_versions v ON v.id = i.version_id
-JOIN wf_tenants n ON n.id = i.tenant_id
-"""
-
-LOAD = f"SELECT {LOADED} FROM wf_runtime_states r {BESIDE_RUNTIME} WHERE r.instance_id = ANY(%s) ORDER BY r.instance_id"
-LOAD_ONE = f"SELECT {LOADED} FROM wf_runtime_states r {BESIDE_RUNTIME} WHERE r.instance_id = %s"
-
-HOLD = f"""
-WITH claimed AS MATERIALIZED (SELECT * FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY UPDATE)
-SELECT {LOADED}, i.xmin = seen.xmin FROM claimed r {BESIDE_RUNTIME} JOIN wf_instances seen ON seen.id = i.id
-FOR NO KEY UPDATE OF i
-"""
-"""Claim and load one instance at once. Locked rows are read as they are now, the others as they were when the statement began;
-whoever changes anything of an instance changes its row `i` too, so that a row seen twice alike says that all is as it is now."""
+from workflowplatform.ids import uuid7
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +68,13 @@ class Advanced:
     applied: tuple[bool, ...]
     kept: tuple[bool, ...] = ()
     barred: tuple[str, ...] = ()
-    """Tasks that somebody tried to end whom four eyes keep from them."""
+    """Tasks that a person tried to complete although the four-eyes rule excludes them."""
     began: tuple[str, ...] = ()
     """The kinds of the steps that this slice began."""
     written: Row = field(default_factory=dict)
     """The columns of the instance's row that this slice wrote."""
     has_tasks: bool = False
-    """Whether any task waits for somebody."""
+    """Whether any task waits for a person."""
     new_tasks: tuple[Row, ...] | None = None
     """The open tasks as they were written, where this slice opened all of them and bound none to a person."""
     new_waits: tuple[Row, ...] | None = None
@@ -124,7 +90,7 @@ _worker: list[str] = []
 
 
 def name_node(name: str) -> None:
-    """Say which worker this process is."""
+    """Set the name of this worker process."""
     _worker[:] = [name]
 
 
@@ -133,102 +99,32 @@ def node() -> str:
     return _worker[0] if _worker else _host()
 
 
-def lock(instance_ids: Iterable[UUID]) -> list[UUID]:
-    """Claim instances by their runtime rows, waiting for whoever holds them. Call inside a transaction."""
-    return [row[0] for row in run_hot(LOCK, [list(instance_ids)])]
-
-
-def load(instance_ids: Sequence[UUID]) -> dict[UUID, Loaded]:
-    """Read claimed instances as they are now."""
-    return loaded_from(run_hot(*loading(instance_ids)))
-
-
-def loading(instance_ids: Sequence[UUID]) -> tuple[str, Values]:
-    """Return the statement that reads claimed instances, and its values."""
-    return (LOAD_ONE, instance_ids) if len(instance_ids) == 1 else (LOAD, [list(instance_ids)])
-
-
-def loaded_from(rows: Rows) -> dict[UUID, Loaded]:
-    """Read the rows of that statement."""
-    return {row[0]: loaded_of(row) for row in rows}
-
-
-def hold(instance_id: UUID) -> Loaded:
-    """Claim one instance, waiting for whoever holds it, and read it as it then is. Call inside a transaction."""
-    rows = run_hot(HOLD, [instance_id])
-    if rows and not rows[0][-1]:
-        rows = run_hot(HOLD, [instance_id])
-    if not rows:
-        raise NotFound
-    return loaded_of(rows[0][:-1])
-
-
-def loaded_of(row: tuple[Any, ...]) -> Loaded:
-    """Read the columns of `LOADED`."""
-    (instance_id, tenant_id, template_id, version_id, state_version, snapshot, status, reference, started_by, started_at,
-     started_by_id, audit_seq, audit_hash, template, number,
-     parent_id, parent_token, depth, root_id, hops, limited, values, now) = row  # fmt: skip
-    keep_time(now)
-    return Loaded(
-        instance_id=instance_id,
-        tenant_id=tenant_id,
-        template_id=template_id,
-        version_id=version_id,
-        state_version=state_version,
-        snapshot=_snapshot(snapshot),
-        status=InstanceStatus(status),
-        facts=InstanceFacts(str(instance_id), template, number, started_by or None, started_at, reference),
-        chain=Chain("instance", instance_id, tenant_id, audit_seq, audit_hash),
-        now=now,
-        started_by_id=started_by_id,
-        parent_id=parent_id,
-        parent_token=parent_token,
-        depth=depth,
-        root_id=root_id,
-        hops=hops,
-        limited=limited,
-        input=_json(values),
-        weight=len(snapshot),
-    )
-
-
-def _json(value: Any) -> Any:
-    """Read a JSON column whichever way the driver hands it over: Django's cursors leave it as text."""
-    return json.loads(value) if isinstance(value, str) else value
-
-
-def _snapshot(stored: str) -> Snapshot | None:
-    """Read a snapshot; an instance that waited for admission has none yet."""
-    content = read_json(stored)
-    return Snapshot.from_json(content) if content else None
-
-
-def lend(loaded: Loaded, perform: FunctionRunner | None = None, allowance: Allowance | None = None) -> Environment:
+def environment_of(
+    loaded: Loaded, perform: FunctionRunner | None = None, allowance: Allowance | None = None
+) -> Environment:
     """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
     allowance = allowance or Allowance()
-    stop_at = (
-        time.thread_time() + allowance.slice_seconds
-    )  # its own: others' load must not cut it short and so add to the load
+    let_in = cache(partial(runs_let_in, loaded.instance_id))
     return Environment(
         now=loaded.now,
         max_steps=allowance.slice_steps,
-        stop=lambda: time.thread_time() > stop_at,
-        largest=settings.WORKFLOW_LARGEST_STATE,
+        stop=allowance.stop_slice(),
+        largest=conf.largest_state,
         weight=loaded.weight,
-        admit=admitting(loaded.tenant_id, loaded.now),
-        has_place=entered(loaded.instance_id),
+        admit=partial(take_turn, loaded.tenant_id, loaded.now),
+        has_place=lambda run: run in let_in(),
         calendar=lambda name: calendar_named(loaded.tenant_id, name),
         perform=perform,
         new_id=lambda number: uuid7(),
         members=lambda roles, level: members_of(loaded.tenant_id, roles, level),
-        refuse_birth=allowance.refusing(loaded),
-        decorator=registered_decorators().get,
+        refuse_new_instance=allowance.refusing(loaded),
+        decorator=decorator_named,
     )
 
 
 @dataclass(slots=True)
 class Life:
-    """An instance within one transaction: how it was loaded or is born, and what its turns have made of it so far."""
+    """An instance within one transaction: how it was loaded or created, and the result of its turns so far."""
 
     loaded: Loaded
     deliveries: Sequence[Delivery]
@@ -239,9 +135,9 @@ class Life:
 class Family:
     """One instance that is moved, and everything that it brings about in the same transaction.
 
-    What is born runs at once, turn by turn: a child that ends is told to its parent, which goes on. So a child that never waits
-    is over before anybody is answered. All turns of an instance are written as one slice. What goes beyond the transaction's
-    allowance is queued: births as instances that a worker begins, ends of children as signals to their parents.
+    New instances run at once, turn by turn; when a child ends, its parent hears of it and continues. So a child that never waits
+    is over before the request is answered. All turns of an instance are written as one slice. What exceeds the transaction's
+    allowance is queued: new instances for a worker to start, ends of children as signals to their parents.
     """
 
     batch: Batch
@@ -250,17 +146,17 @@ class Family:
     alone: bool
     """Transactional functions run only in a slice that is alone in its transaction."""
     lives: dict[UUID, Life] = field(default_factory=dict)
-    births: deque[tuple[Life, Loaded]] = field(default_factory=deque)
+    starts: deque[tuple[Life, Loaded]] = field(default_factory=deque)
     ends: deque[tuple[Life, ChildEnded]] = field(default_factory=deque)
 
     def run(self, loaded: Loaded, deliveries: Sequence[Delivery]) -> list[Stage]:
         """Let the kernel carry out what was delivered, and what follows; put all rows into the batch."""
         self._begin(loaded, deliveries)
-        while self.ends or self.births:
+        while self.ends or self.starts:
             if self.ends:
-                self._go_on(*self.ends.popleft())
+                self._continue(*self.ends.popleft())
             else:
-                self._bear(*self.births.popleft())
+                self._start(*self.starts.popleft())
         for life in self.lives.values():
             project(life.stage)
         return [life.stage for life in self.lives.values()]
@@ -272,30 +168,37 @@ class Family:
         if begins:
             told = [event for event in events if not isinstance(event, Continue)]
             events = [Started(loaded.input), *told]
-        result = self._advance(loaded, events, deliveries)
+        kept: list[Json] = []
+        result = self._advance(loaded, events, deliveries, kept)
         if begins:
             result = _without_start(result, len(deliveries))
-        stage = Stage(loaded, result, deliveries, self.actor, node(), self.batch)
+        stage = Stage(loaded, result, deliveries, self.actor, node(), self.batch, kept)
         life = self.lives[loaded.instance_id] = Life(loaded, deliveries, stage)
         self._follow(life, stage)
 
-    def _advance(self, loaded: Loaded, events: Sequence[Event], deliveries: Sequence[Delivery]) -> Slice:
+    def _advance(
+        self, loaded: Loaded, events: Sequence[Event], deliveries: Sequence[Delivery], told: list[Json]
+    ) -> Slice:
+        """Let the kernel take a turn, and add what it was told to what the audit will keep."""
         performer = FunctionRunner(loaded.tenant_id) if self.alone else None
-        definition, environment = definition_of(loaded.version_id), lend(loaded, performer, self.allowance)
-        result = advance(definition, loaded.snapshot, loaded.facts, events, environment)
+        definition, environment = definition_of(loaded.version_id), environment_of(loaded, performer, self.allowance)
+        recorder = Recorder()
+        result = advance(definition, loaded.snapshot, loaded.facts, events, recorder.lend(environment))
+        reference = loaded.facts.reference if loaded.snapshot is None else None
+        told.append(recorder.turn(events, environment, reference))
         self.allowance.spend(result)
-        if performer is not None and performer.raised(result.error):
-            _refuse_completion(result, [delivery.event for delivery in deliveries])
+        if performer is not None:
+            _refuse_completion(result, deliveries, performer.refused)
         return result
 
     def _follow(self, life: Life, turn: Stage) -> None:
-        """Line up what a turn asks for: births, answers of what could not be born, and its own end for its parent."""
-        for born in _births(turn):
+        """Queue what a turn asks for: new instances, refusals of those that cannot start, and its own end for its parent."""
+        for born in _new_instances(turn) if turn.reaches_out else ():
             self.allowance.lined_up += 1
             if born.limited:
                 life.stage.waiting.append(born)
             else:
-                self.births.append((life, born))
+                self.starts.append((life, born))
         self.ends.extend((life, answer) for answer in turn.answers)
         turn.answers.clear()
         self._tell_parent(life)
@@ -306,21 +209,21 @@ class Family:
             life.stage = replace(life.stage, parent_told=True)
             self.ends.append((parent, child_ended(life.loaded, life.stage.result)))
 
-    def _bear(self, parent: Life, born: Loaded) -> None:
-        if self.allowance.take_birth():
+    def _start(self, parent: Life, born: Loaded) -> None:
+        if self.allowance.take_start():
             self._begin(born, ())
         else:
-            project_unborn(self.batch, born, self.actor)
-            parent.stage.unborn.append(born)
+            project_deferred_start(self.batch, born, self.actor)
+            parent.stage.deferred.append(born)
 
-    def _go_on(self, life: Life, ended: ChildEnded) -> None:
-        """Tell an instance that a child of its own ended; where it cannot go on here and now, by a signal."""
+    def _continue(self, life: Life, ended: ChildEnded) -> None:
+        """Tell an instance that its child ended; by a signal if it cannot continue in this transaction."""
         before = life.stage.result
         if before.status is not InstanceStatus.RUNNING or before.more or not self.allowance.is_left:
             tell_of_child(life.stage, ended, life.loaded.instance_id)
             return
         snapshot = Snapshot.from_json(copied(before.snapshot.to_json()))
-        then = self._advance(replace(life.loaded, snapshot=snapshot), [ended], life.deliveries)
+        then = self._advance(replace(life.loaded, snapshot=snapshot), [ended], life.deliveries, life.stage.told)
         life.stage = replace(life.stage, result=joined(before, then))
         self._follow(life, replace(life.stage, result=then))
 
@@ -333,38 +236,42 @@ def _run(
     return Family(batch, actor, allowance, alone=allowance.slices == 1).run(loaded, deliveries)
 
 
-def _births(stage: Stage) -> Iterator[Loaded]:
+def _new_instances(stage: Stage) -> Iterator[Loaded]:
     """Give what a slice starts; one whose reference another one has is refused as the first of these would be."""
     held = stage.batch.references
-    for birth in births_of(stage):
-        born = with_reference(birth.born)
-        if is_unique(born.version_id) and (reference := born.facts.reference) is not None:
+    for child in child_starts_of(stage):
+        born = with_reference(child.born)
+        if definition_of(born.version_id).has_unique_reference and (reference := born.facts.reference) is not None:
             place = (born.template_id, reference)
             holder = held.get(place) or holder_of(*place)
             if holder is not None:
-                birth.refuse(stage, "reference", in_use(reference, holder))
+                child.refuse(stage, "reference", in_use(reference, holder))
                 continue
             held[place] = born.instance_id
         yield born
 
 
 def with_reference(born: Loaded) -> Loaded:
-    """Give what is about to be born, or to wait for that, the reference that it will have, where only one may have it."""
-    if not is_unique(born.version_id):
+    """Give an instance that starts or is queued its reference now, if references of its template are unique."""
+    definition = definition_of(born.version_id)
+    if not definition.has_unique_reference:
         return born
-    reference = reference_at_start(definition_of(born.version_id), born.facts, born.input, lend(born))
+    reference = reference_at_start(definition, born.facts, born.input, environment_of(born))
     return replace(born, facts=replace(born.facts, reference=reference))
 
 
 def _begins(loaded: Loaded, events: Sequence[Event]) -> bool:
-    """Tell whether a slice begins its case; one that is cancelled while it waits for its turn never does."""
+    """Return whether a slice starts its instance; one cancelled while it is queued never starts."""
     return loaded.snapshot is None and not any(isinstance(one, CancelCase) for one in events)
 
 
-def _refuse_completion(result: Slice, events: Sequence[Event]) -> None:
+def _refuse_completion(result: Slice, deliveries: Sequence[Delivery], refused: Collection[FunctionRefusal]) -> None:
     """Refuse an answer that led, in one go, to a function of the host that says no and that nobody catches."""
     error = result.error
-    if error and result.status is InstanceStatus.FAILED and any(isinstance(one, TaskCompleted) for one in events):
+    if error is None or result.status is not InstanceStatus.FAILED:
+        return
+    is_answer = any(isinstance(delivery.event, TaskCompleted) for delivery in deliveries)
+    if is_answer and (error.step or "", error.code, error.message) in refused:
         raise Invalid(error.message, [FieldError("", error.code, error.message)])
 
 
@@ -376,17 +283,20 @@ def _without_start(result: Slice, deliveries: int) -> Slice:
 
 def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     """Write the batch, bring signals to other instances, and announce everything when the transaction commits."""
-    hold_addresses(addresses_of(stages))
+    reaching = [stage for stage in stages if stage.reaches_out]
+    if reaching:
+        hold_addresses(all_addresses_of(reaching))
     write(batch)
     for stage in stages:
-        if stage.is_birth:
+        if stage.creates_instance and stage.reference is not None:
             hold_reference(stage.loaded, stage.reference)
-        for born in stage.unborn:
+        for born in stage.deferred:
             hold_reference(born, born.facts.reference)
-    sent = carry_out_task_effects(stages) + send_outward(stages)
+    sent = carry_out_task_effects(stages) + (send_outward(reaching) if reaching else 0)
     waiting = _queue_waiting(stages)
     sent += sum(admit_next(*slot, stages[0].now) for slot in sorted(_freed(stages) | waiting))
-    sent += let_in_next(stages)
+    throttled = [stage for stage in stages if stage.places_before or stage.places_after]
+    sent += let_in_next(throttled) if throttled else 0
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)
@@ -438,15 +348,15 @@ def _ends(stages: Sequence[Stage]) -> list[str]:
 
 
 def _queue_waiting(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
-    """Let what was born under a limit wait for its turn; it comes at once where there is room."""
+    """Queue new instances under a limit; they are admitted at once where there is room."""
     for stage in stages:
         for born in stage.waiting:
-            queue_newborn(born, actor=stage.actor)
+            queue_new_instance(born, actor=stage.actor)
     return {(born.tenant_id, born.template_id) for stage in stages for born in stage.waiting}
 
 
 def _freed(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
-    """Return where somebody may have room now; who was admitted looks too, since not all are admitted at once."""
+    """Return where there may be room now. Admitted instances look too, since not all are admitted at once."""
     looking = [stage.loaded for stage in stages if stage.frees_slot or stage.was_queued]
     return {(loaded.tenant_id, loaded.template_id) for loaded in looking}
 
@@ -461,14 +371,14 @@ def start(
     now: datetime | None = None,
 ) -> Advanced:
     """Bring an instance to life and run it to its first wait. Call inside a transaction."""
-    loaded = _about_to_live(actor, version, template, values, reference, now)
+    loaded = _prepare_start(actor, version, template, values, reference, now)
     batch = Batch()
     if loaded.facts.reference is not None:
         batch.references[loaded.template_id, loaded.facts.reference] = loaded.instance_id
     return _commit(batch, _run(batch, loaded, (), actor))[0]
 
 
-def _about_to_live(
+def _prepare_start(
     actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None, now: datetime | None
 ) -> Loaded:
     now = now or database_now()
@@ -480,9 +390,9 @@ def start_later(
     *, actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None = None
 ) -> UUID:
     """Let a worker bring an instance to life; return its id. Call inside a transaction."""
-    loaded = _about_to_live(actor, version, template, values, reference, None)
+    loaded = _prepare_start(actor, version, template, values, reference, None)
     batch = Batch()
-    project_unborn(batch, loaded, actor)
+    project_deferred_start(batch, loaded, actor)
     write(batch)
     hold_reference(loaded, loaded.facts.reference)
     announce_on_commit([loaded.now], loaded.now)
@@ -495,19 +405,22 @@ def deliver(*, instance_id: UUID, deliveries: Sequence[Delivery], actor: Actor) 
 
 
 def deliver_held(loaded: Loaded, deliveries: Sequence[Delivery], actor: Actor, batch: Batch | None = None) -> Advanced:
-    """Apply deliveries to an instance whose claim the caller holds; rows already in the batch are written with the rest."""
+    """Apply deliveries to an instance whose claim the caller holds; what is in the batch already is written with the rest."""
     batch = batch or Batch()
     return _commit(batch, _run(batch, loaded, deliveries, actor))[0]
 
 
 def deliver_batch(
-    claimed: Sequence[tuple[Loaded, Sequence[Delivery]]], turn: Allowance | None = None
+    claimed: Sequence[tuple[Loaded, Sequence[Delivery]]],
+    turn: Allowance | None = None,
+    taking: TakenCalls | None = None,
 ) -> list[Advanced]:
     """Apply what is due for many claimed instances and write it all in one statement.
 
     Where a turn's allowance is given, instances for which nothing is left of it are left as they are, but never the first.
+    A worker may take on the calls that are asked for.
     """
-    batch = Batch()
+    batch = Batch(taking=taking)
     stages: list[Stage] = []
     allowance = turn or Allowance(slices=max(len(claimed), 1))
     for loaded, deliveries in claimed:

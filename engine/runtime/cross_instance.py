@@ -1,7 +1,8 @@
 """Carry what a slice asks of other instances: children to start or to end, signals to send.
 
-A slice writes rows of its own instance only. A child is born in its parent's transaction as an instance of its own; everything
-else that concerns another instance is a signal to it.
+A slice writes rows of its own instance only. A child is created in its parent's transaction as an instance of its own;
+everything else that concerns another instance is a signal to it. That a child has ended is told to its parent by
+engine.runtime.coordinator.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,51 +11,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from engine.audit.chain import Act, Chain
+from engine.audit.chain import Act
 from engine.kernel.effects import CancelChild, Emit, ErrorRecord, StartChild
 from engine.kernel.errors import StepError, error_names
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.interpreter.triggers import EventStart, event_start
-from engine.kernel.signals import ChildEnded, InstanceFacts, SignalType
+from engine.kernel.signals import ChildEnded, SignalType
 from engine.kernel.steps.children import unfit_input
-from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
+from engine.kernel.transitions import TERMINAL_INSTANCE
 from engine.models import Instance, TemplateVersion
 from engine.runtime import signal_routing
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.projection import Loaded, Stage
+from engine.runtime.projection import Loaded, Stage, new_instance
 from engine.runtime.signal_routing import Address
-from workflowplatform.ids import uuid7
 
 DEEPEST = 25
-"""How many children may stand below one another."""
-
-
-def new_instance(
-    version: TemplateVersion,
-    template: str,
-    values: Any,
-    *,
-    now: datetime,
-    started_by: str | None,
-    started_by_id: UUID | None,
-    instance_id: UUID | None = None,
-) -> Loaded:
-    """Return an instance that is about to live."""
-    instance_id = instance_id or uuid7()
-    return Loaded(
-        instance_id=instance_id,
-        tenant_id=version.tenant_id,
-        template_id=version.template_id,
-        version_id=version.pk,
-        state_version=0,
-        snapshot=None,
-        status=InstanceStatus.RUNNING,
-        facts=InstanceFacts(str(instance_id), template, version.number, started_by, now),
-        chain=Chain("instance", instance_id, version.tenant_id),
-        now=now,
-        started_by_id=started_by_id,
-        input=values,
-    )
+"""How deep children may be nested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +37,7 @@ class ChildStart:
     effect: StartChild | Emit
 
     def refuse(self, stage: Stage, code: str, message: str) -> None:
-        """Let it not be born: its parent's wait is answered, or the refusal stands in the history of who wanted it."""
+        """Refuse the start: answer the parent's wait, or write the refusal to the history of the instance that asked."""
         if isinstance(self.effect, StartChild):
             _refuse(stage, self.effect, "business", code, message)
         else:
@@ -73,7 +45,7 @@ class ChildStart:
             stage.refusals.append(Act("refuse_start", cause=message, new=new))
 
 
-def births_of(stage: Stage) -> Iterator[ChildStart]:
+def child_starts_of(stage: Stage) -> Iterator[ChildStart]:
     """Give the instances that this slice starts; one that cannot be started answers its parent at once."""
     for effect in stage.result.effects:
         if isinstance(effect, StartChild):
@@ -92,12 +64,12 @@ def _started_by_event(stage: Stage, effect: Emit) -> Iterator[Loaded]:
             continue
         name = version.template.name
         born = new_instance(version, name, given.input, now=stage.now, started_by=starter, started_by_id=starter_id)
-        born = replace(born, facts=replace(born.facts, reference=given.reference), limited=_is_limited(version))
+        born = replace(born, facts=replace(born.facts, reference=given.reference), limited=version.is_limited)
         yield _linked(stage, born)
 
 
 def _linked(stage: Stage, born: Loaded) -> Loaded:
-    """Count a link of a chain: after a wait a family of its own begins, without one it goes on."""
+    """Count a link of a chain: after a wait a new family begins, without one the family continues."""
     if stage.result.snapshot.waited:
         return born
     return replace(born, root_id=_root(stage), hops=stage.loaded.hops + 1)
@@ -132,7 +104,7 @@ def _child(stage: Stage, effect: StartChild) -> Loaded | None:
         _refuse(stage, effect, "definition", "unknown_workflow", f"There is no active workflow named {effect.name}.")
         return None
     if stage.loaded.depth >= DEEPEST:
-        _refuse(stage, effect, "definition", "too_deep", f"Children stand at most {DEEPEST} deep.")
+        _refuse(stage, effect, "definition", "too_deep", f"Children may be nested at most {DEEPEST} deep.")
         return None
     values, errors = check_values(definition_of(version.pk).input_schema, effect.input)
     if errors:
@@ -154,14 +126,9 @@ def _born(stage: Stage, effect: StartChild, version: TemplateVersion, values: An
     )
     born = replace(born, parent_id=stage.loaded.instance_id, parent_token=effect.token)
     if effect.token is None:
-        return _linked(stage, replace(born, limited=_is_limited(version)))
+        return _linked(stage, replace(born, limited=version.is_limited))
     hops = 0 if stage.result.snapshot.waited else stage.loaded.hops
     return replace(born, depth=stage.loaded.depth + 1, root_id=_root(stage), hops=hops)
-
-
-def _is_limited(version: TemplateVersion) -> bool:
-    """Tell whether a limit counts what is born of this version; a child runs in its parent's slot."""
-    return version.template.concurrent_limit is not None or version.tenant.concurrent_limit is not None
 
 
 def _version(stage: Stage, effect: StartChild) -> TemplateVersion | None:
@@ -183,7 +150,7 @@ def _refuse(stage: Stage, effect: StartChild, error_class: str, code: str, messa
     stage.answers.append(ChildEnded(effect.token, "failed", None, None, error, ""))
 
 
-def addresses_of(stages: Sequence[Stage]) -> list[Address]:
+def all_addresses_of(stages: Sequence[Stage]) -> list[Address]:
     """Return every address that these slices listen at or send to."""
     return [
         address
@@ -199,7 +166,7 @@ def _emits(stage: Stage) -> list[Emit]:
 def send_outward(stages: Sequence[Stage]) -> int:
     """Send what the slices emit, take what was kept for their new waits, end their children; return how many signals that made.
 
-    Call after the batch is written: whoever began to wait in it must be seen.
+    Call after the batch is written, so that waits opened in it are seen.
     """
     sent = sum(_send_emits(stage) for stage in stages)
     sent += sum(

@@ -1,4 +1,4 @@
-"""Keep compiled definitions at hand: one per version, for ever, since an activated definition never changes."""
+"""Keep compiled definitions in memory, per process. None becomes invalid: a trigger forbids to change an activated definition."""
 
 from functools import lru_cache
 from uuid import UUID

@@ -3,11 +3,11 @@
 These are the reads that people wait for. The statement takes the locks, reads the actor's level and roles as they are at this
 moment, and loads the instance. Locks come in the platform's one order: the person (so that nobody leaves in the middle of an
 act), the instance's runtime row, then its own row. Rows that are not locked are read as they were when the statement began; if
-somebody changed the instance while this act waited for the claim, the statement is run once more under the locks it now holds.
-The rules themselves stand in engine.access.
+the instance changed while this act waited for the claim, the statement runs once more under the locks it now holds. The rules
+themselves are in engine.access.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -15,75 +15,37 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from django.db import models
 from django.utils.translation import gettext as _
 
 from engine import access
-from engine.access.task_rules import principals
-from engine.db.hydration import link, make
+from engine.db.hydration import columns_of, link
 from engine.errors import NotFound, Refused
-from engine.kernel.json_text import read_json
 from engine.kernel.machine.four_eyes import barred_from
 from engine.kernel.transitions import VersionStatus
 from engine.models import Instance, Task, Template, TemplateVersion
-from engine.models.base import OrderedJSONField
+from engine.runtime.claims import JOINED_TO_RUNTIME, LOADED, loaded_of
 from engine.runtime.commit import run_hot
-from engine.runtime.coordinator import BESIDE_RUNTIME, LOADED, loaded_of
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Loaded
-from workflowplatform.accounts.actor import Actor, actor_by, actor_of
+from workflowplatform.accounts.actor import Actor, actor_by, actor_of, stand_ins
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.accounts.models import Tenant, Token, User
 from workflowplatform.ids import keep_time
 
+TASK = columns_of(Task, "k")
+INSTANCE = columns_of(Instance, "i", without=("state", "output", "error"))
+TEMPLATE = columns_of(Template, "t", "id", "tenant_id", "name", "title", "concurrent_limit")
+VERSION = columns_of(TemplateVersion, "v", "id", "tenant_id", "template_id", "number", "status", "unavailable")
+TENANT = columns_of(Tenant, "n", "id", "name", "concurrent_limit")
+ASSIGNEE = columns_of(User, "a", "id", "tenant_id", "username", "full_name")
+PERSON = columns_of(User, "p", "id", "tenant_id", "username", "full_name", "level", "is_active", "same_eyes")
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of a model that a hot statement reads, and how a row of them becomes an object; the rest is deferred."""
-
-    model: type[models.Model]
-    listed: str
-    names: tuple[str, ...]
-    texts: tuple[str, ...]
-    """The columns whose JSON the driver leaves as text."""
-
-    def read(self, reader: Iterator[Any]) -> Any:
-        """Take as many values as there are columns and make the object."""
-        values = dict(zip(self.names, reader, strict=False))
-        for name in self.texts:
-            if values[name] is not None:
-                values[name] = read_json(values[name])
-        return make(self.model, values)
-
-
-def _is_jsonb(field: "models.Field[Any, Any]") -> bool:
-    return isinstance(field, models.JSONField) and not isinstance(field, OrderedJSONField)
-
-
-def _columns(model: type[models.Model], alias: str, *names: str, without: Iterable[str] = ()) -> Columns:
-    fields = model._meta.concrete_fields
-    chosen = [field for field in fields if field.attname not in without and (not names or field.attname in names)]
-    return Columns(
-        model,
-        listed=", ".join(f'{alias}."{field.column}"' for field in chosen),
-        names=tuple(field.attname for field in chosen),
-        texts=tuple(field.attname for field in chosen if _is_jsonb(field)),
-    )
-
-
-TASK = _columns(Task, "k")
-INSTANCE = _columns(Instance, "i", without=("state", "output", "error"))
-TEMPLATE = _columns(Template, "t", "id", "tenant_id", "name", "title", "concurrent_limit")
-VERSION = _columns(TemplateVersion, "v", "id", "tenant_id", "template_id", "number", "status", "unavailable")
-TENANT = _columns(Tenant, "n", "id", "name", "concurrent_limit")
-ASSIGNEE = _columns(User, "a", "id", "tenant_id", "username", "full_name")
-PERSON = _columns(User, "p", "id", "tenant_id", "username", "full_name", "level", "is_active", "same_eyes")
-
-TOKEN = _columns(Token, "k")
-HOLDER = _columns(User, "p")
+TOKEN = columns_of(Token, "k")
+HOLDER = columns_of(User, "p")
 
 PASS = f"""
-SELECT {TOKEN.listed}, {HOLDER.listed}, ARRAY(SELECT m.role_id FROM wf_memberships m WHERE m.user_id = p.id)
+SELECT {TOKEN.listed}, {HOLDER.listed}, ARRAY(SELECT m.role_id FROM wf_memberships m WHERE m.user_id = p.id),
+  wf_stands_in(p.id)
 FROM wf_tokens k JOIN wf_people p ON p.id = k.user_id
 WHERE k.digest = %(digest)s AND p.is_active AND (k.expiry IS NULL OR k.expiry > clock_timestamp())
 """
@@ -113,8 +75,8 @@ SELECT {LOADED}, {TASK.listed}, {INSTANCE.listed}, {VERSION.listed}, {TEMPLATE.l
   EXISTS (SELECT FROM wf_task_candidates c WHERE c.task_id = k.id AND c.principal = ANY(%(principals)s::uuid[])
     AND (c.principal <> ALL(%(roles)s::uuid[])
          OR EXISTS (SELECT FROM wf_memberships m WHERE m.user_id = p.id AND m.role_id = c.principal))),
-  {{seen}}, i.xmin = before.xmin
-FROM claimed r {BESIDE_RUNTIME}
+  {{seen}}, i.xmin = before.xmin, wf_stands_in(p.id)
+FROM claimed r {JOINED_TO_RUNTIME}
 JOIN wf_instances before ON before.id = i.id
 JOIN wf_tasks k ON k.id = %(task)s::uuid
 LEFT JOIN wf_people a ON a.id = k.assignee_id
@@ -146,13 +108,13 @@ class HeldTask:
 
 
 def token_with(digest: str) -> tuple[Token, Actor] | None:
-    """Return a token that lets somebody in now, and whom, as they are now; every request of a program begins with this."""
+    """Return a valid token and its current actor; every request of a program begins with this."""
     rows = run_hot(PASS, {"digest": digest})
     if not rows:
         return None
     reader = iter(rows[0])
     token, person = TOKEN.read(reader), HOLDER.read(reader)
-    return link(token, user=person), actor_by(token, actor_of(person, roles=next(reader)))
+    return link(token, user=person), actor_by(token, actor_of(person, roles=next(reader), absent=next(reader)))
 
 
 def version_to_start(actor: Actor, name: str, number: int | None = None, *, way: access.Way = "manual") -> Startable:
@@ -160,7 +122,7 @@ def version_to_start(actor: Actor, name: str, number: int | None = None, *, way:
     values = {"tenant": actor.tenant_id, "name": name, "number": number or None, **_who(actor)}
     rows = run_hot(STARTABLE, values)
     if not rows:
-        raise NotFound if number else access.refuse_out_of_force(actor, name)
+        raise NotFound if number else access.refuse_inactive(actor, name)
     reader = iter(rows[0])
     version, template, tenant = (columns.read(reader) for columns in (VERSION, TEMPLATE, TENANT))
     is_active, level, held, now = reader
@@ -174,9 +136,9 @@ def version_to_start(actor: Actor, name: str, number: int | None = None, *, way:
 
 
 def hold_task(actor: Actor, task_id: UUID) -> HeldTask:
-    """Take a task's instance, and read the task as it then is, for somebody who sees it. Call inside a transaction.
+    """Claim a task's instance and read the task under the lock, for an actor who sees it. Call inside a transaction.
 
-    Who saw it when they asked, and no longer does when their turn comes, is told why.
+    An actor who saw it before the lock and no longer sees it under the lock is told why.
     """
     held, seen, fresh = _read_task(actor, task_id)
     if held.actor is not actor:
@@ -198,7 +160,7 @@ def _require(held: HeldTask, seen: bool) -> HeldTask:
 def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
     """Read a task under its claim; also whether the actor sees it, and whether all of it is as it is now."""
     seen, values = _seen(actor, task_id)
-    values |= {"tenant": actor.tenant_id, "task": task_id, "principals": principals(actor), **_who(actor)}
+    values |= {"tenant": actor.tenant_id, "task": task_id, "principals": actor.principals, **_who(actor)}
     rows = run_hot(_held_task(seen), values)
     if not rows:
         raise _refuse_absent(actor)
@@ -207,14 +169,14 @@ def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
     task, instance, version, template, assignee, person = (
         columns.read(reader) for columns in (TASK, INSTANCE, VERSION, TEMPLATE, ASSIGNEE, PERSON)
     )
-    offered, sees, fresh = reader
+    offered, sees, fresh, absent = reader
     link(version, template=template)
     link(instance, template=template, version=version)
     link(task, instance=instance, version=version, assignee=assignee if task.assignee_id else None)
     if loaded.snapshot is not None and not task.is_over:
         definition = definition_of(version.pk)
         task.excluded = list(barred_from(definition, loaded.snapshot, loaded.facts.started_by, task.token))
-    actor = _as_now(actor, person.is_active, person.level, person.same_eyes)
+    actor = _standing_in_now(_as_now(actor, person.is_active, person.level, person.same_eyes), absent)
     return HeldTask(actor, person, task, loaded, offered), sees, fresh
 
 
@@ -243,6 +205,12 @@ def _as_now(actor: Actor, is_active: bool | None, level: int | None, same_eyes: 
     if not actor.same_eyes.issuperset(same_eyes):
         actor = replace(actor, same_eyes=actor.same_eyes.union(same_eyes))
     return actor if level >= actor.level else replace(actor, level=level)
+
+
+def _standing_in_now(actor: Actor, absent: Any) -> Actor:
+    """Take whom the actor stands in for from this moment: an absence may have begun or ended since they came in."""
+    found = () if actor.crosses else stand_ins(absent)
+    return actor if found == actor.stands_in else replace(actor, stands_in=found)
 
 
 def _refuse_absent(actor: Actor) -> Exception:

@@ -29,7 +29,7 @@ def suspend(instance: Instance, *, actor: Actor, reason: str) -> None:
 
 
 def resume(instance: Instance, *, actor: Actor, reason: str) -> None:
-    """Let the instance go on, or be an incident again if its error is still there."""
+    """Let the instance continue, or be an incident again if its error is still there."""
     status = InstanceStatus.INCIDENT if instance.error else InstanceStatus.RUNNING
     _write(instance, status, Act("resume_workflow", cause=reason), actor)
     if status is InstanceStatus.RUNNING:
@@ -37,7 +37,7 @@ def resume(instance: Instance, *, actor: Actor, reason: str) -> None:
 
 
 def resolve_incident(instance: Instance, *, actor: Actor, reason: str) -> None:
-    """Clear the error of an instance; one that stopped because of it goes on, a suspended one waits to be resumed."""
+    """Clear the error of an instance; one that stopped because of it continues, a suspended one waits to be resumed."""
     Instance.objects.filter(pk=instance.pk).update(error=None)
     RuntimeState.objects.filter(pk=instance.pk).update(last_error_code=None, last_error_json=None)
     instance.error = None
@@ -46,7 +46,7 @@ def resolve_incident(instance: Instance, *, actor: Actor, reason: str) -> None:
 
 
 def raise_incident(instance: Instance, error: dict[str, Json]) -> None:
-    """Stop the instance because of an error, and hold its signals until somebody has looked at it."""
+    """Stop the instance because of an error, and hold its signals until an operator resolves it."""
     act = Act("raise_incident", new={"message": error["message"]})
     runtime = {"last_error_code": error["code"], "last_error_json": error}
     _write(
@@ -60,7 +60,7 @@ def raise_incident(instance: Instance, error: dict[str, Json]) -> None:
     _hold_signals(instance)
 
 
-def admit(instance: Instance, now: datetime) -> None:
+def admit_queued(instance: Instance, now: datetime) -> None:
     """Let a queued instance begin."""
     _write(instance, InstanceStatus.RUNNING, Act("admit_workflow"), engine_actor(instance.tenant_id), now=now)
     queue_signal(instance.tenant_id, instance.pk, SignalType.INTERNAL_CONTINUE, now)
@@ -86,7 +86,7 @@ def _write(
 ) -> None:
     """Write a move everywhere it shows; the audit says from which status to which."""
     old = InstanceStatus(instance.status)
-    assert status in INSTANCE_MOVES[old], f"{old} → {status} is no move"
+    assert status in INSTANCE_MOVES[old], f"{old} → {status} is not a legal move"
     now = now or database_now()
     new = status if act.new is None else act.new
     record(instance, Act(act.action, cause=act.cause, old=old, new=new), actor=actor)

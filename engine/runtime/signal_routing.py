@@ -1,4 +1,4 @@
-"""Bring a named signal to whoever waits for its name and key, or keep it for whoever will.
+"""Deliver a named signal to the instances that wait for its name and key, or keep it for a later wait.
 
 Opening a wait and accepting a signal both take the same advisory lock before they look at each other; otherwise a kept signal and
 an open wait could miss each other for ever. What is addressed to an instance becomes a row in the queue, like everything that
@@ -40,7 +40,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """Whom a signal reached, and whether it is kept for somebody else."""
+    """The instances that a signal reached, and whether it is kept for a later wait."""
 
     delivered: tuple[UUID, ...]
     kept: bool
@@ -98,8 +98,8 @@ def queue_signal(
 ) -> bool:
     """Queue a signal to an instance.
 
-    Whether it stands still is asked by the drain, under its claim: who does not hold that could read "suspended" while somebody
-    resumes it, and the signal would be held for ever. Only who holds the claim may say that the signal is `held`.
+    The drain asks under its claim whether the instance is suspended. Without it one could read "suspended" while the
+    instance is being resumed, and the signal would be held forever. Only the holder of the claim may pass `held`.
     """
     Signal.objects.create(
         id=signal_id or uuid7(),

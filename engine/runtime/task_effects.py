@@ -1,11 +1,12 @@
-"""Carry out what a slice asks of people: choose whose a new task is, write letters, change what is escalated.
+"""Carry out what a slice asks of people: assign new tasks, queue e-mails, escalate.
 
-All of it happens in the transaction of the slice, after its rows are written, and only where an author asks for it. Letters are
-intents like any outside call that nobody waits for: a worker sends each at least once, under its key.
+All of it happens in the transaction of the slice, after its rows are written, and only where an author asks for it. E-mails are
+intents, like any outside call without a waiting step: a worker sends each at least once, under its key.
 """
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Q
@@ -26,6 +27,7 @@ from workflowplatform.accounts.actor import actor_of, engine_actor
 from workflowplatform.accounts.models import Role, User
 from workflowplatform.http.public_links import public_address
 from workflowplatform.ids import uuid7
+from workflowplatform.mail_texts import as_lines, as_words
 
 MOST_LETTERS = 100
 """To how many people one notice is sent at the most."""
@@ -67,14 +69,14 @@ def _bind_new(stages: Sequence[Stage]) -> None:
 
 
 def _finds_person(task: OpenTask) -> bool:
-    several = task.extra.get("several")
-    return task.extra.get("assign_by") in WAYS and not task.assignee and not several
+    return task.rules.assign_by in WAYS and not task.assignee and not task.rules.several
 
 
 def _bind(stage: Stage, step: str, task: Task) -> None:
     turn = _turn(stage, step)
     fitting = {person.username: person for person in access.people_fit_for(task)}
-    way = task.extra["assign_by"]
+    way = task.rules.assign_by
+    assert way is not None
     loads = _loads(list(fitting.values())) if way == "least_loaded" else {}
     name = choose(way, list(fitting), loads=loads, last=turn.person_name or None, draw=draw)
     if name is None:
@@ -176,7 +178,7 @@ def _bar(stage: Stage, effect: BarPeople) -> None:
     task.save(update_fields=["excluded", "assignee", "status", "claimed_at", "follow_up_at"])
 
 
-# Letters
+# E-mails
 
 
 def _tell(stage: Stage, effect: TellPeople) -> int:
@@ -186,7 +188,7 @@ def _tell(stage: Stage, effect: TellPeople) -> int:
     addresses = list(_addresses(task, effect))[:MOST_LETTERS] if task else []
     for address in addresses:
         assert task
-        _write_letter(stage, effect, task, address)
+        _write_letter(stage.now, effect, task, address)
     if task and effect.why != "notify":
         _note(stage, task, "reminded", {"letters": len(addresses)}, cause=effect.why)
     return len(addresses)
@@ -212,27 +214,36 @@ def _reachable(people: Any) -> list[str]:
     return list(people.exclude(email="").order_by("username").distinct().values_list("email", flat=True)[:MOST_LETTERS])
 
 
-def _write_letter(stage: Stage, effect: TellPeople, task: Task, address: str) -> None:
+def send_reminder(task: Task, now: datetime) -> int:
+    """Remind the people whom a task waits for, by hand; return how many e-mails that makes."""
+    effect = TellPeople(task.token, task.step, "remind", f"{task.pk}:remind:{now.isoformat()}")
+    addresses = list(_addresses(task, effect))[:MOST_LETTERS]
+    for address in addresses:
+        _write_letter(now, effect, task, address)
+    return len(addresses)
+
+
+def _write_letter(now: datetime, effect: TellPeople, task: Task, address: str) -> None:
     """Write the intent of one letter; a token below zero names no wait."""
     token = -(uuid7().int >> 65)
     Effect.objects.create(
         tenant_id=task.tenant_id, instance_id=task.instance_id, token=token, path=task.path, transport="email",
         request={"to": [address], "subject": effect.subject or _subject(effect, task), "text": effect.text or _text(task)},
-        key=bounded(f"{effect.key}:{address}"), timeout_seconds=LETTER_SECONDS, intended_at=stage.now,
+        key=bounded(f"{effect.key}:{address}"), timeout_seconds=LETTER_SECONDS, intended_at=now,
     )  # fmt: skip
-    queue_signal(task.tenant_id, task.instance_id, SignalType.CALL_DUE, stage.now, token=token)
+    queue_signal(task.tenant_id, task.instance_id, SignalType.CALL_DUE, now, token=token)
 
 
 def _subject(effect: TellPeople, task: Task) -> str:
-    return f"{SUBJECTS[effect.why]}: {task.title}"
+    return f"{SUBJECTS[effect.why]}: {as_words(task.title)}"
 
 
 def _text(task: Task) -> str:
     due = f"Due: {task.due_at:%Y-%m-%d %H:%M} UTC" if task.due_at else ""
     lines = [
-        task.title,
-        task.description,
-        task.business_reference or "",
+        as_words(task.title),
+        as_lines(task.description),
+        as_words(task.business_reference or ""),
         due,
         public_address(f"/inbox/tasks/{task.pk}/"),
     ]

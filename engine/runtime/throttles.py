@@ -7,9 +7,8 @@ its limits' by then), counts the running steps, and gives the free slot to the o
 to the instance, whose next slice finds the mark. No instance is claimed here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -18,10 +17,9 @@ from django.db import connection
 from engine.audit.chain import database_now
 from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.outbox import announce_on_commit
-from engine.kernel.machine.throttle_slots import places_of
 from engine.kernel.signals import SignalType
 from engine.models import Place
-from engine.runtime.projection import STANDING_STILL, Stage
+from engine.runtime.projection import HELD_STATUSES, Stage
 from engine.runtime.signal_routing import queue_signal
 
 Key = tuple[UUID, str]
@@ -35,20 +33,15 @@ SELECT p.instance_id, p.run, p.most FROM wf_places p JOIN wf_instances i ON i.id
 WHERE p.tenant_id = %(tenant)s AND p.key = %(key)s AND p.let_in_at IS NULL AND i.status <> ALL(%(still)s)
 ORDER BY p.asked_at, p.instance_id, p.run LIMIT %(many)s FOR UPDATE OF p SKIP LOCKED
 """
-"""A row that somebody has in hand is on its way out: who takes it away looks at the line too."""
+"""A locked row is about to be deleted, and the transaction that deletes it looks at the queue too."""
 LET_IN = "UPDATE wf_places SET let_in_at = %s WHERE instance_id = %s AND run = %s"
 LOOKED_AT = 50
 
 
-def entered(instance_id: UUID) -> Callable[[int], bool]:
-    """Return the function that the kernel asks whether a run of this instance was let in. It looks once, and only if asked."""
-
-    @cache
-    def runs() -> frozenset[int]:
-        let_in = Place.objects.filter(instance_id=instance_id, let_in_at__isnull=False)
-        return frozenset(let_in.values_list("run", flat=True))
-
-    return lambda run: run in runs()
+def runs_let_in(instance_id: UUID) -> frozenset[int]:
+    """Return the runs of an instance that have a slot."""
+    let_in = Place.objects.filter(instance_id=instance_id, let_in_at__isnull=False)
+    return frozenset(let_in.values_list("run", flat=True))
 
 
 def let_in_next(stages: Sequence[Stage]) -> int:
@@ -58,18 +51,16 @@ def let_in_next(stages: Sequence[Stage]) -> int:
 
 
 def _concerned(stage: Stage) -> set[str]:
-    """Return the keys of places that a slice waits for or leaves; of all it has where it stands still or goes on."""
-    before, after = places_of(stage.loaded.snapshot), places_of(stage.result.snapshot)
-    if not before and not after:
-        return set()
-    if stage.is_held != (stage.loaded.status in STANDING_STILL):
+    """Return the keys of places that a slice waits for or leaves; all its keys if it stops or resumes."""
+    before, after = stage.places_before, stage.places_after
+    if stage.is_held != (stage.loaded.status in HELD_STATUSES):
         return {place.key for places in (before, after) for place in places.values()}
     left = {place.key for run, place in before.items() if run not in after}
     return left | {place.key for place in after.values() if place.waits}
 
 
 def look_after(tenant_id: UUID, instance_id: UUID) -> None:
-    """Let in who has room now that an instance stands still, or goes on, by an act beside the slices."""
+    """Let waiting instances in after an instance was suspended or resumed outside a slice."""
     own = Place.objects.filter(instance_id=instance_id)
     now = database_now()
     if _let_in({(tenant_id, key) for key in own.values_list("key", flat=True)}, now):
@@ -82,7 +73,7 @@ def _let_in(keys: Iterable[Key], now: datetime) -> int:
 
 
 def _let_in_under(key: Key, now: datetime) -> int:
-    names: dict[str, Any] = {"tenant": key[0], "key": key[1], "still": sorted(STANDING_STILL), "many": LOOKED_AT}
+    names: dict[str, Any] = {"tenant": key[0], "key": key[1], "still": sorted(HELD_STATUSES), "many": LOOKED_AT}
     take_locks(lock_name(key[0], "throttle", key[1]))
     with connection.cursor() as cursor:
         cursor.execute(RUNNING, names)

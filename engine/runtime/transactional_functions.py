@@ -1,7 +1,7 @@
 """Run the host's transactional functions inside the transaction of the slice that reaches them.
 
 A function registered with `transactional=True` writes to this very database; what it writes is kept together with the step's
-result, or not at all. It never runs in a batch: there one function's trouble would be that of forty-nine strangers. In a batch
+result, or not at all. It never runs in a batch: there one function's failure would roll back forty-nine other calls. In a batch
 the step therefore waits like any outside call, and the worker that takes the call on runs it alone.
 
 A failing function leaves nothing behind: its savepoint is rolled back before the step is told. A database that is away or wants
@@ -17,7 +17,7 @@ from django.db import OperationalError, transaction
 
 from engine.db.transactions import is_by_chance, is_connection_lost
 from engine.extensions.functions import is_transactional
-from engine.kernel.effects import ErrorRecord, MakeCall
+from engine.kernel.effects import MakeCall
 from engine.kernel.expressions.secret_marks import SecretValue, fill_secrets
 from engine.kernel.signals import CallFailed, CallSucceeded
 from engine.runtime.network_guard import NetworkRefused, offline
@@ -27,6 +27,9 @@ from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 from engine.transports.python import call_function
 from engine.transports.response_checks import fit_to_keep
 from workflowplatform.logs import hide_in_logs
+
+FunctionRefusal = tuple[str, str, str]
+"""Step, code and message of a business error that a function raised."""
 
 
 class _Undone(Exception):
@@ -42,8 +45,7 @@ class FunctionRunner:
     """What the kernel asks when it reaches a call: transactional functions of one tenant are run, anything else waits."""
 
     tenant_id: UUID
-    refused: list[tuple[str, str, str]] = field(default_factory=list)
-    """Step, code and message of each business error that a function raised."""
+    refused: list[FunctionRefusal] = field(default_factory=list)
 
     def __call__(self, call: MakeCall, step: str) -> CallSucceeded | CallFailed | None:
         if not is_transactional(call.transport, call.request):
@@ -54,10 +56,6 @@ class FunctionRunner:
         if result.error_class == "business":
             self.refused.append((step, result.code, result.message))
         return CallFailed(0, result.error_class, result.code, result.message, result.value)
-
-    def raised(self, error: ErrorRecord | None) -> bool:
-        """Tell whether an error is one that a function here raised."""
-        return error is not None and (error.step or "", error.code, error.message) in self.refused
 
 
 def run_transactional(tenant_id: UUID, request: Any, secrets: tuple[str, ...] | list[str], *, key: str) -> CallResult:

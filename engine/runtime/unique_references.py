@@ -1,8 +1,8 @@
 """Let a reference be in use once at a time, where the author says `reference: {unique: true}`.
 
-Whoever is about to be born under such a reference takes its lock until the transaction ends, looks who has it, and, once it has a
-row, holds it by one that only one can have. So two at the same moment wait for each other, whatever starts them: a person, a
-program, the clock, an event or another instance. An instance that is over, or that goes by another reference now, holds nothing.
+An instance that starts under such a reference locks it until the transaction ends, checks that it is free, and holds it with a
+row under a unique constraint. So two starts at the same moment wait for each other, whatever causes them: a person, a program, a
+schedule, an event or another instance. An instance that is over, or that has another reference now, holds nothing.
 """
 
 from uuid import UUID
@@ -16,13 +16,8 @@ from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Loaded
 
 
-def is_unique(version_id: UUID) -> bool:
-    """Tell whether a version's references may be in use only once at a time."""
-    return bool((definition_of(version_id).canonical.get("reference") or {}).get("unique"))
-
-
 def in_use(reference: str, holder: UUID) -> str:
-    """Say who has a reference, for errors and histories: they are kept, so in nobody's own language."""
+    """Describe the holder of a reference, for errors and histories; these are stored, so the text is not translated."""
     return f"{reference} is in use by instance {holder}, which is not over yet."
 
 
@@ -37,11 +32,13 @@ def holder_of(template_id: UUID, reference: str) -> UUID | None:
 
 def hold_reference(born: Loaded, reference: str | None) -> None:
     """Hold the reference of an instance that has its row now, or refuse it. Call inside its transaction."""
-    if reference is None or not is_unique(born.version_id):
+    if reference is None or not definition_of(born.version_id).has_unique_reference:
         return
     holder = holder_of(born.template_id, reference)
     if holder not in (None, born.instance_id):
-        words = _("%(reference)s is in use by an instance that is not over yet. Go on with that one, or end it first.")
+        words = _(
+            "%(reference)s is in use by an instance that is not over yet. Continue with that instance, or end it first."
+        )
         raise Conflict(words % {"reference": reference}, code="reference", instance=str(holder))
     row = {"tenant_id": born.tenant_id, "instance_id": born.instance_id}
     HeldReference.objects.update_or_create(template_id=born.template_id, reference=reference, defaults=row)

@@ -1,15 +1,14 @@
-"""Rows of the past: step runs for the timeline, acts for the audit."""
+"""Tell a slice as acts for the audit. Step runs are read from them (engine.models.step_run)."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from engine.audit.actions import ACTION_OF_STATUS, ACTION_OF_STEP
-from engine.audit.chain import Act
+from engine.audit.chain import Act, moment
 from engine.kernel.effects import OpenTask, Slice, StepRun, Wait, WaitKind
 from engine.kernel.errors import error_names
 from engine.kernel.signals import CancelCase, TaskCompleted
 from engine.kernel.transitions import InstanceStatus, StepStatus
-from engine.runtime.commit import Row
 from engine.runtime.projection.stage import Stage
 from engine.runtime.projection.tasks import TASK_STATUS_OF
 
@@ -21,45 +20,18 @@ STEP_ENDS = frozenset(
 )  # fmt: skip
 
 
-def add_step_runs(stage: Stage) -> None:
-    """Add one row an attempt: of several entries in this slice the last has the word."""
-    rows: dict[tuple[int, int], Row] = {}
-    for entry in stage.result.trace:
-        rows[entry.run, entry.attempt] = _step_run(stage, entry, rows.get((entry.run, entry.attempt)))
-    stage.batch.extend("step_runs", rows.values())
-
-
-def _step_run(stage: Stage, entry: StepRun, before: Row | None) -> Row:
-    return {
-        "instance_id": stage.instance_id,
-        "tenant_id": stage.tenant_id,
-        "run": entry.run,
-        "attempt": entry.attempt,
-        "step": entry.step,
-        "kind": entry.kind,
-        "path": entry.path,
-        "iteration": entry.iteration,
-        "status": entry.status,
-        "started_at": before["started_at"] if before else entry.at,
-        "ended_at": entry.at if entry.status in STEP_ENDS else None,
-        "input": entry.input if entry.input is not None else before["input"] if before else None,
-        "output": entry.output,
-        "error": error_names(entry.error) if entry.error else None,
-        "reason": entry.reason,
-        "parent_run": entry.parent,
-    }
-
-
 def acts(stage: Stage) -> Iterator[Act]:
     """Tell the slice as acts: what came in, each step, the tasks, the end."""
-    if stage.is_birth:
+    if stage.creates_instance:
         yield Act("start_workflow", new={"input": stage.loaded.input, "reference": stage.result.reference})
     for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
         if applied and isinstance(delivery.event, TaskCompleted):
             yield _task_completed(stage, delivery.event)
     yield from _closed_tasks(stage)
+    runs: set[tuple[int, int]] = set()
     for entry in stage.result.trace:
-        yield _step_act(stage, entry)
+        yield _step_act(stage, entry, is_first=(entry.run, entry.attempt) not in runs)
+        runs.add((entry.run, entry.attempt))
     yield from stage.refusals
     for wait in stage.result.opened:
         if wait.task:
@@ -80,6 +52,7 @@ def _task_completed(stage: Stage, completed: TaskCompleted) -> Act:
     at = snapshot.resume_pointer(completed.token) if snapshot else {}
     over = completed.token in {closed.token for closed in stage.result.closed}
     new = {"outcome": completed.outcome, "values": dict(completed.values), "token": completed.token}
+    new |= {"for": completed.stood_in_for} if completed.stood_in_for else {}
     action = "task_completed" if over else "task_answered"
     return Act(action, step=at.get("taskName"), iteration=at.get("iteration"), new=new)
 
@@ -103,7 +76,7 @@ def _task_created(wait: Wait, task: OpenTask) -> Act:
     return Act("task_created", step=wait.step, iteration=wait.iteration, new=new)
 
 
-def _step_act(stage: Stage, entry: StepRun) -> Act:
+def _step_act(stage: Stage, entry: StepRun, *, is_first: bool) -> Act:
     changes = (
         [change for change in stage.result.changes if change.run == entry.run] if entry.status in STEP_ENDS else []
     )
@@ -121,7 +94,23 @@ def _step_act(stage: Stage, entry: StepRun) -> Act:
         cause=entry.reason or "",
         old=old,
         new=new,
+        run=_run(stage, entry, is_first=is_first),
     )
+
+
+def _run(stage: Stage, entry: StepRun, *, is_first: bool) -> dict[str, Any]:
+    """Describe the run of the step: its number, input and output; what never changes only with its first act in the slice."""
+    fixed = {"kind": entry.kind, "path": entry.path, "parent": entry.parent} if is_first else {}
+    found = {
+        "n": entry.run,
+        **fixed,
+        "at": moment(entry.at) if entry.at != stage.now else None,
+        "input": entry.input,
+        "output": entry.output,
+        "error": error_names(entry.error) if entry.error else None,
+        "reason": entry.reason,
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _ending(result: Slice) -> Any:

@@ -4,17 +4,18 @@ from engine.audit.chain import Act, append
 from engine.kernel.signals import SignalType
 from engine.kernel.transitions import RESULT_OF
 from engine.runtime.commit import Batch, Row
+from engine.runtime.projection.rows import fixed_columns
 from engine.runtime.projection.stage import PROVIDER, Loaded
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
 
-def project_unborn(batch: Batch, born: Loaded, actor: Actor) -> Row:
+def project_deferred_start(batch: Batch, born: Loaded, actor: Actor) -> Row:
     """Add the rows of an instance that a worker begins later; return that of the instance."""
     act = Act("start_workflow", new={"input": born.input, "reference": born.facts.reference})
     rows, chain = append(born.chain, [act], actor=actor, at=born.now)
-    batch.extend("audit", rows)
-    instance = birth_row(born) | {
+    batch.add_audit(rows)
+    instance = fixed_columns(born) | {
         "status": born.status,
         "result": RESULT_OF[born.status],
         "reference": born.facts.reference,
@@ -27,25 +28,6 @@ def project_unborn(batch: Batch, born: Loaded, actor: Actor) -> Row:
     batch.add("new_runtimes", _runtime(born))
     batch.add("new_signals", _signal(born))
     return instance
-
-
-def birth_row(born: Loaded) -> Row:
-    """Write what never changes of an instance."""
-    return {
-        "id": str(born.instance_id),
-        "tenant_id": str(born.tenant_id),
-        "template_id": born.template_id,
-        "version_id": born.version_id,
-        "parent_id": born.parent_id,
-        "parent_token": born.parent_token,
-        "depth": born.depth,
-        "root_id": born.root_id,
-        "hops": born.hops,
-        "input": born.input,
-        "started_by_id": born.started_by_id,
-        "started_by_name": born.facts.started_by or "",
-        "started_at": born.facts.started_at,
-    }
 
 
 def _runtime(born: Loaded) -> Row:

@@ -7,23 +7,26 @@ from typing import Any
 from uuid import UUID
 
 from engine.audit.chain import Act, Chain
-from engine.kernel.effects import Slice
+from engine.kernel.effects import CancelChild, Emit, Slice, StartChild
+from engine.kernel.machine.throttle_slots import Place, places_of
 from engine.kernel.signals import ChildEnded, Event, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
+from engine.models import TemplateVersion
 from engine.models.base import NEVER as NEVER
 from engine.runtime.commit import Batch
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.ids import uuid7
 
 PROVIDER = "kernel"
 
-STANDING_STILL = frozenset({InstanceStatus.INCIDENT, InstanceStatus.SUSPENDED})
+HELD_STATUSES = frozenset({InstanceStatus.INCIDENT, InstanceStatus.SUSPENDED})
 """Statuses in which no signal is delivered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An instance whose runtime row is locked, or (state_version 0) one about to be born."""
+    """An instance whose runtime row is locked, or (state_version 0) one about to be created."""
 
     instance_id: UUID
     tenant_id: UUID
@@ -41,13 +44,41 @@ class Loaded:
     parent_token: int | None = None
     depth: int = 0
     root_id: UUID | None = None
-    """The first of the family that it was born into; None: itself."""
+    """The first instance of its family; None: itself."""
     hops: int = 0
     """How many links without a wait led to it: starts by `continue_with` and by events."""
     limited: bool = False
     """Whether a limit counts this instance, so that its end frees a slot."""
     weight: int = 0
     """How many bytes its snapshot was, as it was read."""
+
+
+def new_instance(
+    version: TemplateVersion,
+    template: str,
+    values: Any,
+    *,
+    now: datetime,
+    started_by: str | None,
+    started_by_id: UUID | None,
+    instance_id: UUID | None = None,
+) -> Loaded:
+    """Return an instance that is about to live."""
+    instance_id = instance_id or uuid7()
+    return Loaded(
+        instance_id=instance_id,
+        tenant_id=version.tenant_id,
+        template_id=version.template_id,
+        version_id=version.pk,
+        state_version=0,
+        snapshot=None,
+        status=InstanceStatus.RUNNING,
+        facts=InstanceFacts(str(instance_id), template, version.number, started_by, now),
+        chain=Chain("instance", instance_id, version.tenant_id),
+        now=now,
+        started_by_id=started_by_id,
+        input=values,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +107,13 @@ class Stage:
     actor: Actor
     node: str
     batch: Batch
+    told: list[Any] = field(default_factory=list)
+    """What the kernel was told, turn by turn (engine.runtime.recording)."""
     waiting: list[Loaded] = field(default_factory=list)
     """What this slice starts under a limit: it waits for its turn instead of running here."""
     refusals: list[Act] = field(default_factory=list)
     """What this slice wanted to start, without waiting for it, and could not."""
-    unborn: list[Loaded] = field(default_factory=list)
+    deferred: list[Loaded] = field(default_factory=list)
     """What this slice starts beyond its transaction's allowance: a worker begins it later."""
     answers: list[ChildEnded] = field(default_factory=list)
     """What the waits for children are told that could not be started."""
@@ -104,14 +137,38 @@ class Stage:
         return self.loaded.state_version + 1
 
     @property
-    def is_birth(self) -> bool:
-        """Tell whether this slice brings the instance to life: it has no row yet."""
+    def creates_instance(self) -> bool:
+        """Return whether this slice creates the instance: it has no row yet."""
         return self.loaded.state_version == 0
 
     @property
     def ends(self) -> bool:
-        """Tell whether the instance's life ends in this slice."""
+        """Return whether the instance ends in this slice."""
         return self.result.status in TERMINAL_INSTANCE and self.loaded.status not in TERMINAL_INSTANCE
+
+    @property
+    def places_before(self) -> dict[int, Place]:
+        """Return the slots under throttles that its steps had or waited for, by their run."""
+        return places_of(self.loaded.snapshot)
+
+    @property
+    def places_after(self) -> dict[int, Place]:
+        """Return the slots under throttles that its steps have or wait for now, by their run."""
+        return places_of(self.result.snapshot)
+
+    @property
+    def reaches_out(self) -> bool:
+        """Return whether other instances are concerned: it starts, ends or signals them, or waits for a keyed signal."""
+        return any(isinstance(effect, StartChild | Emit | CancelChild) for effect in self.result.effects) or any(
+            wait.name and wait.key is not None for wait in self.result.opened
+        )
+
+    @property
+    def is_moved(self) -> bool:
+        """Return whether the instance changed: not if all that it was told was stale and nothing was left to do."""
+        before, result = self.loaded.snapshot, self.result
+        pending = before is not None and bool(before.queue or before.emits)
+        return pending or bool(result.trace) or any(result.applied) or any(result.kept)
 
     @property
     def frees_slot(self) -> bool:
@@ -119,8 +176,8 @@ class Stage:
 
     @property
     def was_queued(self) -> bool:
-        """Tell whether the instance waited for its turn and begins, or ends, in this slice; a child never does."""
-        return self.loaded.snapshot is None and not self.is_birth and self.loaded.parent_token is None
+        """Return whether the instance was queued and starts or ends in this slice; children are never queued."""
+        return self.loaded.snapshot is None and not self.creates_instance and self.loaded.parent_token is None
 
     @property
     def reference(self) -> str | None:
@@ -128,4 +185,4 @@ class Stage:
 
     @property
     def is_held(self) -> bool:
-        return self.result.status in STANDING_STILL
+        return self.result.status in HELD_STATUSES

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from engine.kernel.effects import PRIORITIES, ClosedWait, Closing, OpenTask, Wait
+from engine.kernel.effects import PRIORITIES, ClosedWait, Closing, OpenTask, Outcome, Wait
 from engine.kernel.signals import TaskCompleted, TaskSkipped
 from engine.kernel.transitions import TaskStatus
 from engine.runtime.commit import Row
@@ -22,7 +22,7 @@ TASK_STATUS_OF = {
 
 PLAIN = (
     "type", "route", "title", "description", "instructions", "payload", "form", "columns", "users",
-    "min_level", "excluded", "familiar", "extra", "due_at", "follow_up_at", "sla_at",
+    "min_level", "excluded", "familiar", "due_at", "follow_up_at", "sla_at",
 )  # fmt: skip
 """What a task row takes over from the kernel's task under the same name."""
 
@@ -41,21 +41,31 @@ def close_task(stage: Stage, closed: ClosedWait, delivery: Delivery | None) -> N
         row |= _answer(stage, delivery.event, delivery.actor)
     stage.batch.add("closed_tasks", row)
     actor = delivery.actor if delivery else stage.actor
-    entry = _event(stage, status, actor, new={"outcome": row.get("outcome")} if row.get("outcome") else None)
+    entry = _event(stage, status, actor, new=_closing_facts(row, delivery))
     stage.batch.add("closing_events", entry | {"token": closed.token, "cause": _cause(delivery)})
 
 
 def note_answers(stage: Stage) -> None:
-    """Note each answer to a task that goes on: several people answer it, and not all have."""
+    """Note each answer to a task that stays open: several people answer it, and not all have."""
     closed = {closed.token for closed in stage.result.closed}
     for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
         event = delivery.event
         if applied and isinstance(event, TaskCompleted) and event.token not in closed:
             place = {"instance_id": stage.instance_id, "token": event.token}
-            stage.batch.add("answered_tasks", place | {"name": delivery.actor.name})
+            names = [delivery.actor.name, *([event.stood_in_for] if event.stood_in_for else [])]
+            stage.batch.add("answered_tasks", place | {"names": names})
             new = {"outcome": event.outcome, "values": dict(event.values), "comment": event.comment}
+            new |= {"for": event.stood_in_for} if event.stood_in_for else {}
             entry = _event(stage, "answered", delivery.actor, new=new)
             stage.batch.add("answering_events", entry | {"token": event.token})
+
+
+def _closing_facts(row: Row, delivery: Delivery | None) -> Row | None:
+    """Return what the closing event tells: the outcome, and whom a deputy stood in for."""
+    event = delivery.event if delivery else None
+    absent = event.stood_in_for if isinstance(event, TaskCompleted | TaskSkipped) else None
+    facts = {"outcome": row.get("outcome"), "for": absent}
+    return {name: fact for name, fact in facts.items() if fact} or None
 
 
 def _cause(delivery: Delivery | None) -> str:
@@ -69,6 +79,7 @@ def _answer(stage: Stage, completed: TaskCompleted, actor: Actor) -> Row:
         "comment": completed.comment,
         "completed_by_id": actor.person_id,
         "completed_by_name": actor.name,
+        "completed_for_name": completed.stood_in_for,
         "assignee_id": actor.person_id if not actor.crosses else None,
         "claimed_at": stage.now,
     }
@@ -102,7 +113,7 @@ def _task(stage: Stage, wait: Wait, task: OpenTask, task_id: UUID) -> Row:
         "iteration": wait.iteration,
         "status": TaskStatus.OPEN,
         "name": wait.step,
-        "outcomes": [asdict(outcome) for outcome in task.outcomes],
+        "outcomes": [_outcome(outcome) for outcome in task.outcomes],
         "comment_rule": task.comment,
         "effective_roles": task.roles,
         "owner": "",
@@ -112,7 +123,14 @@ def _task(stage: Stage, wait: Wait, task: OpenTask, task_id: UUID) -> Row:
         "completed_by_name": "",
         "comment": "",
         "assignee_name": task.assignee,
+        "extra": task.rules.to_json(),
     } | {name: getattr(task, name) for name in PLAIN}
+
+
+def _outcome(outcome: Outcome) -> Row:
+    """Write an outcome; few are secure, so the others do not say that they are not."""
+    row = asdict(outcome)
+    return row if outcome.secure else {key: value for key, value in row.items() if key != "secure"}
 
 
 def _candidates(stage: Stage, task: OpenTask, task_id: UUID) -> Iterator[Row]:
