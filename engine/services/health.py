@@ -1,4 +1,4 @@
-"""Look at what the platform stands on, and at the work that waits."""
+"""Check what the platform depends on, and the work that waits."""
 
 import time
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
+from engine.conf import conf
 from workflowplatform.database.error_causes import BUSY, DISK_FULL, READ_ONLY, cause_of
 from workflowplatform.database.pool import in_reserve
 from workflowplatform.database.tenancy import crossing
@@ -57,7 +58,7 @@ _found_full_at = -RECENT
 
 
 def note_full_disk() -> None:
-    """Remember that somebody's act was refused because the disk is full."""
+    """Remember that an action was refused because the disk is full."""
     global _found_full_at
     _found_full_at = time.monotonic()
 
@@ -139,14 +140,14 @@ def _try_to_write() -> None:
 
 
 def _ask_work() -> str:
-    """Look whether due work is left lying because no worker is there; a queue that is only long is no reason."""
-    if settings.WORKFLOW_DISPATCHER != "rq" or count_workers():
+    """Check whether due work is waiting because no worker runs; a long queue alone is no problem."""
+    if conf.dispatcher != "rq" or count_workers():
         return FINE
     try:
-        is_left = _row(LEFT, [settings.WORKFLOW_LATE_SECONDS])[0]
+        is_left = _row(LEFT, [conf.late_seconds])[0]
     except DatabaseError:
         return FINE
-    return "no worker looks for due work" if is_left else FINE
+    return "no worker is running" if is_left else FINE
 
 
 def _ask_redis() -> str:

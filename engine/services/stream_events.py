@@ -1,4 +1,4 @@
-"""What whoever listens may hear: acts of the audit as small events, and whether the listener is still who came in.
+"""What a listener may receive: audit entries as small events, and whether the listener is still the one who came in.
 
 An event says that something happened and to what; it never carries what was written. From level 4 on one hears of everything
 that `audit/` would show; below that of the instances one started, and of tasks that are one's own to do, or were until they
@@ -29,7 +29,7 @@ TASK_ACT = "task_"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """One act, as small as it can be told."""
 
     position: Position
@@ -64,16 +64,16 @@ class Event:
         return told | ({"assignee": self.assignee} if self.action.startswith(TASK_ACT) else {})
 
 
-def read_events(tenant_id: UUID, after: Position, here: Position, most: int) -> tuple[list[Event], Stretch]:
+def read_events(tenant_id: UUID, after: Position, here: Position, most: int) -> tuple[list[StreamEvent], Stretch]:
     """Read the acts of a tenant that follow a position, as events."""
     stretch = read_on(Audit.objects.filter(tenant_id=tenant_id), after, most=most, below=here)
     tasks = _tasks_meant(stretch.rows)
     return [_event(row, tasks) for row in stretch.rows], stretch
 
 
-def _event(row: Audit, tasks: Mapping[tuple[UUID, int], UUID]) -> Event:
+def _event(row: Audit, tasks: Mapping[tuple[UUID, int], UUID]) -> StreamEvent:
     told = row.new if isinstance(row.new, dict) else {}
-    return Event(
+    return StreamEvent(
         position=position_of(row),
         at=moment(row.at).replace("+00:00", "Z"),
         action=row.action,
@@ -104,7 +104,7 @@ def _tasks_meant(rows: Iterable[Audit]) -> dict[tuple[UUID, int], UUID]:
     return {(instance_id, token): pk for pk, instance_id, token in found.values_list("pk", "instance_id", "token")}
 
 
-def heard_by(actor: Actor, events: Sequence[Event]) -> Sequence[Event]:
+def heard_by(actor: Actor, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
     """Keep what the actor may hear of the events of their tenant."""
     if actor.level >= TO_SEE_TENANT or not events:
         return events
@@ -117,7 +117,7 @@ def heard_by(actor: Actor, events: Sequence[Event]) -> Sequence[Event]:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """By what somebody was let in: a token, or a session."""
+    """How a listener was let in: by a token, or a session."""
 
     token: str | None = None
     session: str | None = None

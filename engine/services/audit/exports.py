@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 
 from engine.audit.chain import database_now, moment
 from engine.audit.keys import is_signature_of, public_key, sign
-from engine.errors import Invalid
+from engine.errors import Invalid, UntrustedFile
 from engine.kernel.forms import FieldError
 from engine.models import Audit, Instance, Template
 from workflowplatform.accounts.actor import Actor
@@ -42,8 +42,8 @@ class Export:
     lines: Iterator[str]
 
 
-class BadExport(Exception):
-    """A file is no export of the audit, or was changed."""
+class BadExport(UntrustedFile):
+    """A file is not an export of the audit, or was changed."""
 
 
 def export_audit(*, actor: Actor, rows: QuerySet[Audit], form: str, asked: Mapping[str, str] | None = None) -> Export:
@@ -82,15 +82,17 @@ def verify_export(place: Path, *, key: str | None = None) -> dict[str, Any]:
                 digest.update(last)
                 last = line
     except OSError as error:
-        raise BadExport(f"{place} cannot be read: {error.strerror}") from error
+        raise BadExport("unreadable", f"{place} cannot be read: {error.strerror}") from error
     signed = _read_end(place, last)
     if signed["public_key"] != (key or public_key()):
-        raise BadExport(f"{place} was signed by another key; if you trust it, name its public key with --key.")
+        raise BadExport(
+            "other_key", f"{place} was signed with another key. If you trust it, give its public key with --key."
+        )
     if not is_signature_of(signed["signature"], signed["statement"].encode(), signed["public_key"]):
-        raise BadExport(f"{place} was changed: its signature does not fit.")
+        raise BadExport("signature", f"{place} was changed: its signature does not match.")
     said: dict[str, Any] = json.loads(signed["statement"])
     if (said["what"], said["sha256"]) != ("export of the audit", digest.hexdigest()):
-        raise BadExport(f"{place} was changed: its rows do not give the digest that was signed.")
+        raise BadExport("changed", f"{place} was changed: its rows do not match the signed digest.")
     return said
 
 
@@ -100,7 +102,9 @@ def _read_end(place: Path, line: bytes) -> dict[str, str]:
         given = json.loads(text)[SIGNED] if text.startswith("{") else json.loads(next(csv.reader(io.StringIO(text)))[1])
         return {name: str(given[name]) for name in ("statement", "signature", "public_key")}
     except (ValueError, KeyError, TypeError, IndexError, StopIteration, csv.Error) as error:
-        raise BadExport(f"{place} has no signed end: it was cut off, or is no export of the audit.") from error
+        raise BadExport(
+            "cut_off", f"{place} has no signature: it was cut off, or is not an export of the audit."
+        ) from error
 
 
 def with_subject_names(acts: QuerySet[Audit]) -> QuerySet[Audit]:

@@ -24,15 +24,16 @@ from uuid import UUID
 
 import structlog
 from django.apps import apps
-from django.conf import settings
 from django.core.mail import send_mail
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
 from engine.audit.chain import database_now, moment
 from engine.audit.keys import is_signature_of, public_key, sign
-from engine.audit.subjects import SUBJECTS, Broken, is_sealed_anchor
+from engine.audit.subjects import CHAIN_REMOVED, ROWS_REMOVED, SUBJECTS, Broken, is_sealed_anchor
+from engine.conf import conf
 from engine.db.host_locks import HeldLock, acquire, holder_of
+from engine.errors import UntrustedFile
 from engine.models import AuditAnchor, AuditRoot, Instance
 from engine.transports.base import Failed, make_call
 from workflowplatform.accounts.models import Tenant
@@ -63,8 +64,8 @@ class Head:
         return f"{self.kind} {self.id} {self.seq} {self.hash}"
 
 
-class BadRoot(Exception):
-    """A root's file cannot be believed, or read."""
+class BadRoot(UntrustedFile):
+    """A root's file cannot be trusted, or read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def make_root() -> AuditRoot:
     """Make a root now. One process at a time."""
     walk = begin_root(daily=False)
     if walk is None:
-        raise BadRoot(f"{holder_of(LOCK) or 'Another process'} makes one now; try again in a moment.")
+        raise BadRoot("busy", f"{holder_of(LOCK) or 'Another process'} is making a root now. Try again in a moment.")
     for _ in walk:
         pass
     return AuditRoot.objects.all()[0]
@@ -116,7 +117,7 @@ def begin_root(*, daily: bool = True) -> Generator[None, None, None] | None:
 
 
 def _shares(lock: HeldLock) -> Generator[None, None, None]:
-    folder = Path(settings.WORKFLOW_AUDIT_ROOT_DIR)
+    folder = Path(conf.audit_root_dir)
     half = folder / f".root-{os.getpid()}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -129,7 +130,7 @@ def _shares(lock: HeldLock) -> Generator[None, None, None]:
         place = folder / f"root-{made_at.astimezone(UTC):%Y%m%dT%H%M%S%f}Z.txt.gz"
         half.replace(place)
         _keep(signed, made_at, place)
-        acquire(DAILY, seconds=settings.WORKFLOW_AUDIT_ROOT_HOURS * 3600)
+        acquire(DAILY, seconds=conf.audit_root_hours * 3600)
         _thin_out(folder)
     finally:
         with suppress(OSError):
@@ -244,18 +245,18 @@ def _tell(signed: SignedRoot, place: Path) -> None:
     said = signed.said
     log.info("made a root of the audit", chains=said["chains"], digest=said["digest"], file=place.name)
     try:
-        if settings.WORKFLOW_AUDIT_ROOT_MAIL:
+        if conf.audit_root_mail:
             words = f"{said['chains']} chains, digest {said['digest']}.\n\n{signed.as_json()}\n"
-            send_mail(f"Root of the audit, {said['made_at']}", words, None, settings.WORKFLOW_AUDIT_ROOT_MAIL)
-        if settings.WORKFLOW_AUDIT_ROOT_URL:
+            send_mail(f"Root of the audit, {said['made_at']}", words, None, conf.audit_root_mail)
+        if conf.audit_root_url:
             _post(signed)
-    except Exception:  # a mail server and a program of somebody else's: whatever they do, the root stands
+    except Exception:  # the mail server and the program are foreign code: whatever they do, the root is kept
         log.exception("a root of the audit could not be told outside")
 
 
 def _post(signed: SignedRoot) -> None:
     said = signed.said
-    request = {"method": "POST", "url": settings.WORKFLOW_AUDIT_ROOT_URL, "body": json.loads(signed.as_json())}
+    request = {"method": "POST", "url": conf.audit_root_url, "body": json.loads(signed.as_json())}
     result = make_call("http", request, key=said["digest"], timeout_seconds=30, redirects=False)
     if isinstance(result, Failed):
         log.warning("a root of the audit was not taken outside", code=result.code, message=result.message)
@@ -266,7 +267,7 @@ def _post(signed: SignedRoot) -> None:
 
 def newest_root() -> Path | None:
     """Return the newest root that this host keeps."""
-    files = _files(Path(settings.WORKFLOW_AUDIT_ROOT_DIR))
+    files = _files(Path(conf.audit_root_dir))
     return files[-1] if files else None
 
 
@@ -278,11 +279,11 @@ def whole_root(place: Path) -> Path:
                 return place
         meant = _short_root(place, place.read_text(errors="replace"))
     except OSError as error:
-        raise BadRoot(f"{place} cannot be read: {error.strerror}") from error
-    for kept in _files(Path(settings.WORKFLOW_AUDIT_ROOT_DIR)):
+        raise BadRoot("unreadable", f"{place} cannot be read: {error.strerror}") from error
+    for kept in _files(Path(conf.audit_root_dir)):
         if read_signed(kept).said["digest"] == meant.said["digest"]:
             return kept
-    raise BadRoot(f"{place} names no chains, and no file here has its digest {meant.said['digest']}.")
+    raise BadRoot("unknown", f"{place} lists no chains, and no file here has its digest {meant.said['digest']}.")
 
 
 def _short_root(place: Path, text: str) -> SignedRoot:
@@ -292,7 +293,7 @@ def _short_root(place: Path, text: str) -> SignedRoot:
             signed = _parsed(place, line)
             _believe(place, signed, None)
             return signed
-    raise BadRoot(f"{place} is no root of the audit.")
+    raise BadRoot("no_root", f"{place} is not a root of the audit.")
 
 
 def read_signed(place: Path) -> SignedRoot:
@@ -305,7 +306,7 @@ def _parsed(place: Path, text: str) -> SignedRoot:
     try:
         return SignedRoot(**json.loads(text))
     except (ValueError, TypeError) as error:
-        raise BadRoot(f"{place} has no signed end: it was cut off, or is no root.") from error
+        raise BadRoot("cut_off", f"{place} has no signature: it was cut off, or is not a root of the audit.") from error
 
 
 def _lines(place: Path) -> Iterator[str]:
@@ -314,7 +315,7 @@ def _lines(place: Path) -> Iterator[str]:
             for line in file:
                 yield line.rstrip("\n")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise BadRoot(f"{place} cannot be read: {error}") from error
+        raise BadRoot("unreadable", f"{place} cannot be read: {error}") from error
 
 
 def believed_root(place: Path, key: str | None = None) -> SignedRoot:
@@ -327,34 +328,38 @@ def believed_root(place: Path, key: str | None = None) -> SignedRoot:
         elif kind == ROOT:
             signed = _parsed(place, rest)
         elif not tally.tenants:
-            raise BadRoot(f"{place} is no root of the audit.")
+            raise BadRoot("no_root", f"{place} is not a root of the audit.")
         else:
             tally.add(line)
     if signed is None:
-        raise BadRoot(f"{place} has no signed end: it was cut off, or is no root.")
+        raise BadRoot("cut_off", f"{place} has no signature: it was cut off, or is not a root of the audit.")
     _believe(place, signed, key)
     if (signed.said["digest"], signed.said["chains"]) != (tally.digest, tally.chains):
-        raise BadRoot(f"{place} was changed: its chains do not give the digest that was signed.")
+        raise BadRoot("changed", f"{place} was changed: its chains do not match the signed digest.")
     return signed
 
 
 def _believe(place: Path, signed: SignedRoot, key: str | None) -> None:
     if signed.public_key != (key or public_key()):
-        raise BadRoot(f"{place} was signed by another key; if you trust it, name its public key with --key.")
+        raise BadRoot(
+            "other_key", f"{place} was signed with another key. If you trust it, give its public key with --key."
+        )
     if not is_signature_of(signed.signature, signed.statement.encode(), signed.public_key):
-        raise BadRoot(f"{place} was changed: its signature does not fit.")
+        raise BadRoot("signature", f"{place} was changed: its signature does not match.")
 
 
 # Comparing
 
 
 CHANGED = """
-SELECT h.kind, h.id, h.seq, a.hash IS NOT NULL, (SELECT max(seq) FROM wf_audit WHERE subject_id = h.id)
+SELECT h.kind, h.id, h.seq, a.hash IS NOT NULL, (SELECT max(seq) FROM wf_audit_acts WHERE subject_id = h.id)
 FROM unnest(%s::text[], %s::uuid[], %s::bigint[], %s::text[]) AS h(kind, id, seq, hash)
-LEFT JOIN wf_audit a ON a.subject_id = h.id AND a.seq = h.seq
+LEFT JOIN LATERAL (
+  SELECT r.hash, r.seq - 1 + coalesce(json_array_length(r.acts), 1) AS last FROM wf_audit r
+  WHERE r.subject_id = h.id AND r.seq <= h.seq ORDER BY r.seq DESC LIMIT 1) a ON a.last = h.seq
 WHERE a.hash IS DISTINCT FROM h.hash
 """
-"""Chains that no longer have the row they ended with; one look into an index for each."""
+"""Chains that no longer have the row they ended with; one look into an index for each. A row ends with its last act."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,4 +416,4 @@ def _compare(heads: Iterable[Head]) -> tuple[list[Broken], int]:
 def _what(last: int | None, *, is_there: bool) -> str:
     if is_there:
         return "it was changed since the root"
-    return f"rows after {last} were removed since the root" if last else "the whole chain vanished since the root"
+    return ROWS_REMOVED.format(last=last) if last else CHAIN_REMOVED

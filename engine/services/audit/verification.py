@@ -15,14 +15,28 @@ from django.apps import apps
 from django.db.models import QuerySet
 
 from engine import access
-from engine.audit.chain import HASHED, hash_plainly, hash_row, hashed_text, moment
-from engine.audit.cursor import Position, Stretch, horizon, read_on
+from engine.audit.chain import HASHED, OWN_COLUMNS, hash_plainly, hash_row, hashed_text, moment
+from engine.audit.cursor import Position, Stretch, read_on, settled_position
 from engine.audit.keys import Keyring, is_keyed, is_seal_of, keyring
 from engine.audit.replay import Folded, fold
-from engine.audit.subjects import SUBJECTS, Broken, is_sealed_anchor
+from engine.audit.subjects import (
+    CHANGED,
+    CHANGED_AFTER_ERASURE,
+    FOREIGN_ANCHOR,
+    KEYLESS_ROWS_MISSING,
+    NO_KEY,
+    OTHER_END,
+    OTHER_END_THAN_ANCHOR,
+    ROWS_MISSING,
+    SUBJECTS,
+    UNKNOWN_KEY,
+    Broken,
+    is_sealed_anchor,
+)
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
-from engine.models import Audit, AuditAnchor, AuditPlainEnd, AuditRedaction, Instance
+from engine.kernel.json_text import read_json
+from engine.models import Audit, AuditAnchor, AuditPlainEnd, AuditRedaction, Instance, JournalRow
 from engine.services.audit.roots import BadRoot, compare_with_root, newest_root
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -50,7 +64,7 @@ def list_audit(*, actor: Actor) -> QuerySet[Audit]:
 
 def follow_audit(*, rows: QuerySet[Audit], after: Position | None, most: int) -> Stretch:
     """Read on in rows that `list_audit` gave, oldest first, from a position; None begins now."""
-    here = horizon()
+    here = settled_position()
     if after is None:
         return Stretch((), here, more=False)
     refuse_unreached(after, here)
@@ -60,20 +74,20 @@ def follow_audit(*, rows: QuerySet[Audit], after: Position | None, most: int) ->
 def refuse_unreached(after: Position, here: Position) -> None:
     """Refuse a position that this database cannot have given out yet, as after a restore."""
     if after > here:
-        message = "This position was never given out here. Begin again without it."
+        message = "This position is unknown here. Start again without it."
         raise Invalid(message, [FieldError("after", "invalid", message)])
 
 
 def verify_audit(*, actor: Actor) -> Verdict:
     """Check every chain of the actor's tenant, against the newest root too where this host keeps one."""
     access.require_level(actor, TO_OPERATE, "verify the audit")
-    verdict = _verify(Audit.objects.filter(tenant_id=actor.tenant_id), actor.tenant_id)
+    verdict = _verify(JournalRow.objects.filter(tenant_id=actor.tenant_id), actor.tenant_id)
     return _compared(verdict, newest_root(), tenant_id=actor.tenant_id)
 
 
 def verify_everything(*, against: Path | None = None, key: str | None = None) -> Verdict:
     """Check every chain of every tenant, and compare them with a root: the newest kept here unless another is named."""
-    return _compared(_verify(Audit.objects.all(), None), against or newest_root(), key=key)
+    return _compared(_verify(JournalRow.objects.all(), None), against or newest_root(), key=key)
 
 
 def _compared(
@@ -109,7 +123,7 @@ def verify_folds(instances: QuerySet[Instance] | None = None) -> Verdict:
 
 
 def _unlike(instance: Instance, folded: Folded) -> Iterator[str]:
-    """Say where the tables differ from what the chain tells."""
+    """Return where the tables differ from what the chain records."""
     if folded.status != instance.status:
         yield f"its audit says {folded.status}, its row {instance.status}"
     runs = instance.step_runs.values_list("step", "iteration", "attempt", "status")
@@ -150,7 +164,7 @@ def _evidence(tenant_id: UUID | None) -> Evidence:
     return Evidence(keyring(), plain, dict(redacted))
 
 
-def _verify(rows: QuerySet[Audit], tenant_id: UUID | None) -> Verdict:
+def _verify(rows: QuerySet[JournalRow], tenant_id: UUID | None) -> Verdict:
     anchors, evidence = _anchors(tenant_id), _evidence(tenant_id)
     ends: Ends = {
         ("instance", anchor.pk): (anchor.seq, anchor.hash) for anchor in anchors if anchor.purged_at is not None
@@ -159,12 +173,13 @@ def _verify(rows: QuerySet[Audit], tenant_id: UUID | None) -> Verdict:
     broken: dict[tuple[str, UUID], Broken] = {}
     count = 0
     for row in rows.order_by("subject_id", "seq").iterator(chunk_size=2000):
-        count += 1
+        acts, shown = count_acts(row)
+        count += shown
         subject = (row.subject_kind, row.subject_id)
         seq, previous = ends.get(subject, (0, ""))
         if subject not in broken and (fault := _fault(row, seq, previous, evidence)):
             broken[subject] = Broken(*subject, row.seq, fault)
-        ends[subject] = (row.seq, row.hash)
+        ends[subject] = (row.seq + acts - 1, row.hash)
     for missing in (*_missing_ends(ends, tenant_id), *_missing_plain(ends, evidence), *_wrong_anchors(ends, anchors)):
         broken.setdefault((missing.subject_kind, missing.subject_id), missing)
     return Verdict(count, len(ends) - gone, tuple(broken.values()))
@@ -173,16 +188,16 @@ def _verify(rows: QuerySet[Audit], tenant_id: UUID | None) -> Verdict:
 def _wrong_anchors(ends: Ends, anchors: list[AuditAnchor]) -> Iterator[Broken]:
     for anchor in anchors:
         if not is_sealed_anchor(anchor):
-            yield Broken("instance", anchor.pk, anchor.seq, "its anchor was not written by retention")
+            yield Broken("instance", anchor.pk, anchor.seq, FOREIGN_ANCHOR)
         elif anchor.purged_at is None and ends.get(("instance", anchor.pk)) != (anchor.seq, anchor.hash):
-            yield Broken("instance", anchor.pk, anchor.seq, "the chain does not end where its anchor says")
+            yield Broken("instance", anchor.pk, anchor.seq, OTHER_END_THAN_ANCHOR)
 
 
 def _missing_plain(ends: Ends, evidence: Evidence) -> Iterator[Broken]:
     """Name chains that are shorter now than they were when hashes got a key."""
     for subject_id, (kind, seq, _) in evidence.plain.items():
         if ends.get((kind, subject_id), (0, ""))[0] < seq:
-            yield Broken(kind, subject_id, seq, "rows are missing that were there when hashes got a key")
+            yield Broken(kind, subject_id, seq, KEYLESS_ROWS_MISSING)
 
 
 def _anchors(tenant_id: UUID | None) -> list[AuditAnchor]:
@@ -190,42 +205,48 @@ def _anchors(tenant_id: UUID | None) -> list[AuditAnchor]:
     return list(anchors if tenant_id is None else anchors.filter(tenant_id=tenant_id))
 
 
-def _fault(row: Audit, seq: int, previous: str, evidence: Evidence) -> str:
+def count_acts(row: JournalRow) -> tuple[int, int]:
+    """Return how many acts a row has, and how many it tells people; one of an earlier release has one."""
+    if row.acts is None:
+        return 1, 1
+    acts = read_json(row.acts)
+    return len(acts), sum(bool(act["action"]) for act in acts)
+
+
+def _fault(row: JournalRow, seq: int, previous: str, evidence: Evidence) -> str:
     """Return what is wrong with a row behind the one before it; empty: nothing."""
     if row.seq != seq + 1:
-        return "rows are missing before it"
+        return ROWS_MISSING
     seal = evidence.redacted.get(row.pk)
     if seal is not None:
-        return (
-            "" if is_seal_of(seal, "redaction", redaction_facts(previous, row)) else "it was changed after an erasure"
-        )
+        return "" if is_seal_of(seal, "redaction", redaction_facts(previous, row)) else CHANGED_AFTER_ERASURE
     check = _keyed_fault if is_keyed(row.hash) else _plain_fault
     return check(row, previous, evidence)
 
 
-def _keyed_fault(row: Audit, previous: str, evidence: Evidence) -> str:
+def _keyed_fault(row: JournalRow, previous: str, evidence: Evidence) -> str:
     key = evidence.ring.key_of(row.hash)
     if key is None:
-        return "it was hashed with a key that is not known here"
-    return "" if row.hash == hash_row(previous, hashed_values(row), key) else "it was changed"
+        return UNKNOWN_KEY
+    return "" if row.hash == hash_row(previous, hashed_values(row), key) else CHANGED
 
 
-def _plain_fault(row: Audit, previous: str, evidence: Evidence) -> str:
+def _plain_fault(row: JournalRow, previous: str, evidence: Evidence) -> str:
     _, last, made = evidence.plain.get(row.subject_id, ("", 0, ""))
     if row.seq > last:
-        return "it was hashed without the key"
+        return NO_KEY
     as_then = row.hash == hash_plainly(previous, hashed_values(row)) and (row.seq < last or row.hash == made)
-    return "" if as_then else "it was changed"
+    return "" if as_then else CHANGED
 
 
-def redaction_facts(previous: str, row: Audit) -> tuple[str, ...]:
+def redaction_facts(previous: str, row: JournalRow) -> tuple[str, ...]:
     """Return what the seal of an erasure covers: the row as it is now, its hash of before, and its place in the chain."""
     return row.hash, hashed_text(previous, hashed_values(row)).decode()
 
 
-def hashed_values(row: Audit) -> dict[str, Any]:
+def hashed_values(row: JournalRow) -> dict[str, Any]:
     """Return a row as it was hashed when it was written."""
-    values = {name: getattr(row, name) for name in HASHED}
+    values = {name: getattr(row, name) for name in (*HASHED, *OWN_COLUMNS, "acts", "told")}
     texts = {name: str(values[name]) for name in ("tenant_id", "subject_id")}
     return values | texts | {"at": moment(row.at), "actor_id": str(row.actor_id) if row.actor_id else None}
 
@@ -240,4 +261,4 @@ def _missing_ends(ends: Ends, tenant_id: UUID | None) -> Iterator[Broken]:
         for subject in remembered.iterator(chunk_size=2000):
             assert isinstance(subject, AuditedSubject)
             if ends.get((kind, subject.pk)) != (subject.audit_seq, subject.audit_hash):
-                yield Broken(kind, subject.pk, subject.audit_seq, "the chain does not end where its subject says")
+                yield Broken(kind, subject.pk, subject.audit_seq, OTHER_END)

@@ -27,7 +27,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class Figures:
     """The figures of one moment."""
 
     waiting: tuple[tuple[str, int], ...]
@@ -37,7 +37,7 @@ class Flow:
     days: tuple[Day, ...]
 
 
-def tenant_flow(*, actor: Actor, days: int = DAYS) -> Flow:
+def tenant_figures(*, actor: Actor, days: int = DAYS) -> Figures:
     """Count the tenant's work: four questions, however much there is."""
     access.require_level(actor, TO_OPERATE, "see the tenant's figures")
     now = database_now()
@@ -47,7 +47,7 @@ def tenant_flow(*, actor: Actor, days: int = DAYS) -> Flow:
     due = Signal.objects.filter(tenant_id=actor.tenant_id, due_at__lte=now).aggregate(
         n=Count("pk"), first=Min("due_at")
     )
-    return Flow(
+    return Figures(
         waiting=tuple(sorted(counted.items(), key=lambda pair: -pair[1])),
         due=due["n"],
         oldest_due_for=now - due["first"] if due["first"] else None,

@@ -1,8 +1,8 @@
 """Do one act to many rows in the background, with a result for each.
 
-Beginning writes down what is to be done and to what; workers do it, one row a transaction. The row is locked, the act done and
+Beginning writes down what is to be done and to what; workers do it, one row per transaction. The row is locked, the act done and
 its result written together: a worker that dies leaves the row waiting for the next one, and nobody does it twice. Each row is
-done in the name of who began it, with the level that person has at that moment; what a row's own service refuses is its result.
+done in the name of the person who began it, with their level at that moment; what a row's own service refuses is its result.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -117,7 +117,7 @@ def kind_named(action: str) -> Kind:
 
 
 def preview_bulk_act(*, actor: Actor, action: str, subject_ids: Iterable[UUID], names: int = 12) -> Preview:
-    """Say what an act would do to these rows, without doing it."""
+    """Describe what an action would do to these rows, without doing it."""
     kind = kind_named(action)
     rows = _subjects(actor, kind, list(dict.fromkeys(subject_ids)))
     counted = dict(rows.order_by().values_list(_status(kind)).annotate(Count("pk")))
@@ -146,7 +146,7 @@ def begin_bulk_act(
     kind = kind_named(action)
     access.require_level(actor, TO_OPERATE, "operate instances")
     if actor.person_id is None:
-        raise Refused("Only a person can do something to many rows at once.", code="person")
+        raise Refused("Only a person can start a bulk operation.", code="person")
     reason = _checked_reason(kind, reason)
     tenant = Tenant.objects.select_for_update(no_key=True).get(pk=actor.tenant_id)
     begun = BulkAct.objects.filter(pk=key).first() if key else None
@@ -177,16 +177,16 @@ def begin_bulk_act(
 
 
 def _same(actor: Actor, begun: BulkAct, action: str) -> BulkAct:
-    """Answer a repeated beginning; a key that somebody else used is nobody's business."""
+    """Answer a repeated start; a key that another person used stays unknown."""
     if (begun.tenant_id, begun.started_by_id, begun.action) != (actor.tenant_id, actor.person_id, action):
-        raise Conflict("This form was used before. Open it again.", code="used")
+        raise Conflict("This form was already sent. Open it again.", code="used")
     return begun
 
 
 def _checked_reason(kind: Kind, reason: str) -> str:
     reason = reason.replace("\0", "").strip()
     if kind.needs_reason and not reason:
-        words = "Say why: the reason is kept with each of them."
+        words = "Enter a reason. It is stored with each of them."
         raise Invalid(words, [FieldError("reason", "required", words)])
     if len(reason) > MOST_REASON:
         words = f"Use at most {MOST_REASON} characters."
@@ -202,7 +202,7 @@ def _found(actor: Actor, kind: Kind, subject_ids: Iterable[UUID]) -> Sequence[An
         raise Invalid(words, [FieldError("rows", "length", words)])
     rows = list(_subjects(actor, kind, wanted).order_by("pk"))
     if not rows:
-        words = "Nothing was chosen that is still there. Tick the rows to act on."
+        words = "None of the selected rows exists any more. Select the rows to act on."
         raise Invalid(words, [FieldError("rows", "required", words)])
     return rows
 
@@ -251,29 +251,32 @@ def _result(row: BulkRow) -> tuple[str, str]:
             kind.run(_doer(act), row.subject_id, act)
             return DONE, f"{kind.done.capitalize()}."
     except NotFound:
-        return REFUSED, "It is no longer there."
+        return REFUSED, "It no longer exists."
     except WorkflowError as refusal:
         return REFUSED, refusal.message
     except Exception as error:
         if is_connection_lost() or is_by_chance(error):
             raise
         if is_waited_out(error):
-            return REFUSED, "Somebody else was busy with it for too long. Try it again."
+            return REFUSED, "It was locked for too long. Try again."
         log.exception("a row of an act over many could not be done", act=str(act.pk), subject=str(row.subject_id))
-        return REFUSED, "It could not be done, for a reason that nobody foresaw; the log of the workers tells it."
+        return REFUSED, UNFORESEEN
+
+
+UNFORESEEN = "It failed unexpectedly. See the log of the workers."
 
 
 def _doer(act: BulkAct) -> Actor:
     """Return who began the act, as they are now: a level taken away in between counts."""
     person = User.objects.filter(pk=act.started_by_id, is_active=True).first()
     if person is None:
-        raise Refused(f"{act.started_by_name.capitalize()}, who began this, is no longer active.", code="inactive")
+        raise Refused(f"{act.started_by_name.capitalize()}, who started this, is no longer active.", code="inactive")
     actor = actor_of(person)
     access.require_level(actor, TO_OPERATE, "operate instances")
     if actor.tenant_id == act.tenant_id:
         return actor
     if actor.level < TO_CROSS_TENANTS:
-        raise Refused("Who began this may no longer work in this tenant.", code="level")
+        raise Refused("The person who started this may no longer work in this tenant.", code="level")
     return actor.within(act.tenant)
 
 
@@ -286,7 +289,7 @@ def stop_bulk_act(*, actor: Actor, act_id: UUID) -> BulkAct:
     act = access.bulk_act_of(actor, act_id)
     left = act.rows.filter(status=WAITING).update(status=STOPPED, message="Not done.", at=database_now())
     if not left:
-        raise Conflict("Everything is done already; there is nothing left to stop.", code="status")
+        raise Conflict("Everything is already done. There is nothing to stop.", code="status")
     BulkAct.objects.filter(pk=act.pk).update(ended_at=database_now(), stopped_by_name=actor.name)
     tenant = Tenant.objects.get(pk=act.tenant_id)
     record(tenant, Act("stop_bulk_act", new={"action": act.action, "count": left}), actor=actor)

@@ -16,11 +16,12 @@ from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.interpreter.triggers import EventStart
 from engine.models import TemplateVersion
 from engine.runtime import coordinator
-from engine.runtime.concurrency_limits import has_place, is_limited
+from engine.runtime.concurrency_limits import has_place
 from engine.runtime.cross_instance import listeners
 from engine.runtime.transaction_budget import Allowance
+from engine.services.idempotency import digest_of
 from engine.services.instances.lifecycle import queue_start
-from engine.services.instances.sent_ids import digest_of, earlier_answer, remember
+from engine.services.instances.sent_ids import earlier_answer, remember
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -73,7 +74,7 @@ def accept_event(
     access.require_level(actor, TO_OPERATE, "send events")
     _refuse_bad(name, external_id, payload)
     _hold(actor.tenant_id, external_id)
-    content = digest_of(payload=payload, key=key)
+    content = digest_of({"payload": payload, "key": key})
     earlier = earlier_answer(actor, "event", name, external_id, payload=payload, content=content)
     if earlier is not None:
         return AcceptedEvent.of(earlier)
@@ -92,11 +93,11 @@ def _start_listeners(actor: Actor, name: str, payload: Any) -> Iterator[UUID | R
     allowance = Allowance()
     for version, given, errors in listeners(actor.tenant_id, name, payload, database_now()):
         if errors:
-            yield RefusedStart(version.template.name, "invalid", "The payload does not fit.", within_payload(errors))
+            yield RefusedStart(version.template.name, "invalid", "The payload is invalid.", within_payload(errors))
             continue
         try:
             with transaction.atomic():
-                started = _start(actor, version, given, at_once=allowance.take_birth())
+                started = _start(actor, version, given, at_once=allowance.take_start())
             yield started
         except Conflict as refusal:
             record(version.template, Act("refuse_event", cause=refusal.message, new={"event": name}), actor=actor)
@@ -108,7 +109,7 @@ def _start(actor: Actor, version: TemplateVersion, given: EventStart, *, at_once
 
     Where very many listen, those beyond a transaction's allowance are begun by a worker.
     """
-    if is_limited(version) and not has_place(version):
+    if version.is_limited and not has_place(version):
         return queue_start(actor=actor, version=version, values=given.input, reference=given.reference).pk
     how: dict[str, Any] = {"template": version.template.name, "values": given.input, "reference": given.reference}
     if not at_once:
@@ -122,7 +123,7 @@ def _hold(tenant_id: UUID, external_id: str) -> None:
 
 
 def within_payload(errors: Sequence[FieldError]) -> tuple[FieldError, ...]:
-    """Name fields as they stand in what the sender wrote."""
+    """Name fields as the sender wrote them."""
     return tuple(replace(error, path=f"payload.{error.path}".rstrip(".")) for error in errors)
 
 
@@ -132,4 +133,4 @@ def _refuse_bad(name: str, external_id: str, payload: Any) -> None:
         if not 0 < len(text) <= MAX_TEXT:
             errors.append(FieldError(field, "length", f"Use 1 to {MAX_TEXT} characters."))
     if errors:
-        raise Invalid("The event cannot be read.", errors)
+        raise Invalid("The event is invalid.", errors)

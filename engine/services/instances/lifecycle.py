@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from engine import access
 from engine.audit.chain import database_now
-from engine.db.hydration import fill, link, make_written, read_along
+from engine.db.hydration import as_read, hydrate_written, link, link_many
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, check_values
@@ -18,14 +18,13 @@ from engine.kernel.signals import CancelCase
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Instance, Task, TemplateVersion, Wait
 from engine.models.status_labels import status_word
-from engine.runtime import coordinator
-from engine.runtime.concurrency_limits import admit_waiting, has_place, is_limited, queue_newborn, refuses_at_limit
+from engine.runtime import claims, coordinator
+from engine.runtime.concurrency_limits import admit_waiting, has_place, queue_new_instance, refuses_at_limit
 from engine.runtime.coordinator import Advanced
-from engine.runtime.cross_instance import new_instance
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.locked_reads import version_to_start
 from engine.runtime.moves import cancel_queued
-from engine.runtime.projection import NEVER, Delivery
+from engine.runtime.projection import NEVER, Delivery, new_instance
 from engine.services.instances.four_eyes_guard import refuse_ending
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
@@ -59,28 +58,34 @@ def start_instance(
     values, errors = check_values(definition.input_schema, {} if input is None else input)
     _refuse_errors((*errors, *_reference_errors(reference)))
     now: datetime | None = found.now
-    if is_limited(chosen):
+    if chosen.is_limited:
         if not has_place(chosen):
             return StartedInstance(queue_start(actor=actor, version=chosen, values=values, reference=reference), ())
         now = None  # it may have waited for its place: it begins now, not before what made room ended
     advanced = coordinator.start(
         actor=actor, version=chosen, template=template, values=values, reference=reference, now=now
     )
-    born = with_waits(make_written(Instance, advanced.written), advanced)
+    born = with_waits(hydrate_written(Instance, advanced.written), advanced)
     link(born, template=chosen.template, version=chosen, tenant=chosen.tenant)
     return StartedInstance(born, tasks_after(actor, born, advanced))
 
 
+def input_errors(version: TemplateVersion, given: Any) -> tuple[FieldError, ...]:
+    """Return all that a version would refuse about what it is to be started with."""
+    return check_values(definition_of(version.pk).input_schema, given)[1]
+
+
 def instance_after(instance: Instance, advanced: Advanced) -> Instance:
     """Bring an instance in hand up to the slice just written, without asking for it again."""
-    return with_waits(fill(instance, advanced.written), advanced)
+    instance.__dict__.update(as_read(Instance, advanced.written))
+    return with_waits(instance, advanced)
 
 
 def with_waits(instance: Instance, advanced: Advanced) -> Instance:
     """Give an instance along what it waits for, where the slice just written opened all of it."""
     if advanced.new_waits is None:
         return instance
-    return read_along(instance, "waits", [make_written(Wait, row) for row in advanced.new_waits])
+    return link_many(instance, "waits", [hydrate_written(Wait, row) for row in advanced.new_waits])
 
 
 def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[Task, ...]:
@@ -89,7 +94,7 @@ def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[T
         return ()
     if advanced.new_tasks is None or actor.level < TO_SEE_TENANT:
         return next_tasks(actor, advanced.instance_id)
-    tasks = [make_written(Task, row) for row in advanced.new_tasks]
+    tasks = [hydrate_written(Task, row) for row in advanced.new_tasks]
     for task in tasks:
         link(task, instance=instance, version=instance.version, assignee=None)
     return tuple(sorted(tasks, key=lambda task: (-task.priority, task.due_at or NEVER, task.pk)))
@@ -102,7 +107,7 @@ def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, referenc
     name, now = version.template.name, database_now()
     born = new_instance(version, name, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
     given = replace(born, facts=replace(born.facts, reference=reference))
-    queue_newborn(coordinator.with_reference(given), actor=actor)
+    queue_new_instance(coordinator.with_reference(given), actor=actor)
     admit_waiting(version.tenant_id, version.template_id)
     return instance_now(born.instance_id)
 
@@ -116,7 +121,7 @@ def _reference_errors(reference: str | None) -> tuple[FieldError, ...]:
 
 
 def attention_words(count: int) -> str:
-    """Say how many fields somebody must look at again."""
+    """Return how many fields a person must check again."""
     return ngettext("%(n)s field needs your attention.", "%(n)s fields need your attention.", count) % {"n": count}
 
 
@@ -139,21 +144,31 @@ def next_tasks(actor: Actor, instance_id: UUID) -> tuple[Task, ...]:
 def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance:
     """End an instance as cancelled: every wait and open task is withdrawn in the same commit."""
     instance = access.instance_to_operate(actor, instance_id)
-    if not reason.strip():
-        message = _("Say why: the reason is kept with the instance.")
-        raise Invalid(message, [FieldError("reason", "required", message)])
-    coordinator.lock([instance.pk])
+    require_reason(reason)
+    claims.lock([instance.pk])
     instance.refresh_from_db(
         from_queryset=Instance.objects.select_for_update(no_key=True)
     )  # nobody admits it meanwhile
     if instance.is_over:
         message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
         raise Conflict(message, code="status", status=instance.status)
+    if instance.parent_token is not None:  # a parent continues without it
+        refuse_ending(actor, [instance.pk])
+    return end_by_hand(actor, instance, reason)
+
+
+def require_reason(reason: str) -> None:
+    """Refuse an act that ends a case without a word."""
+    if not reason.strip():
+        message = _("Enter a reason. It is kept with the instance.")
+        raise Invalid(message, [FieldError("reason", "required", message)])
+
+
+def end_by_hand(actor: Actor, instance: Instance, reason: str) -> Instance:
+    """Cancel an instance whose claim the caller holds; what was checked before is still so."""
     if instance.status == InstanceStatus.QUEUED:
         cancel_queued(instance, actor=actor, reason=reason)
         return instance_now(instance.pk)
-    if instance.parent_token is not None:  # somebody goes on without it
-        refuse_ending(actor, [instance.pk])
     delivery = Delivery(CancelCase(reason=reason), None, uuid7(), actor, queued=False)
     coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
     return instance_now(instance.pk)

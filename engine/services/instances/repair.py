@@ -23,7 +23,7 @@ from engine.kernel.machine.edited_input import can_be_edited
 from engine.kernel.signals import Event, StepRetried, StepSkipped
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Audit, DeadLetter, Instance, Signal, SignalReceipt, StepRun
-from engine.runtime import coordinator, moves
+from engine.runtime import claims, coordinator, moves
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import NEVER, Delivery
 from engine.services.instances.four_eyes_guard import barred_inside, refuse_barred, refuse_passing
@@ -36,7 +36,7 @@ from workflowplatform.ids import uuid7
 def _claimed(actor: Actor, instance_id: UUID) -> Instance:
     """Return an instance that the actor may operate, claimed, as it is now."""
     instance = access.instance_to_operate(actor, instance_id)
-    coordinator.lock([instance.pk])
+    claims.lock([instance.pk])
     instance.refresh_from_db()
     return instance
 
@@ -59,7 +59,7 @@ def suspend_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> In
 
 @in_one_transaction
 def resume_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> Instance:
-    """Let a suspended instance go on; what fell due meanwhile is delivered now. One with an error is an incident again."""
+    """Resume a suspended instance; what became due meanwhile is delivered now. One with an error is an incident again."""
     instance = _claimed(actor, instance_id)
     _require_status(instance, (InstanceStatus.SUSPENDED,), "resumed")
     moves.resume(instance, actor=actor, reason=reason)
@@ -75,7 +75,7 @@ def retry_step(
     input: Mapping[str, Any] | None = None,  # noqa: A002  the domain's own word
     reason: str = "",
 ) -> Instance:
-    """Run the failed step of an incident again, from where it stands; with an edited input if one is given."""
+    """Run the failed step of an incident again, from where it is; with an edited input if one is given."""
     instance = _claimed(actor, instance_id)
     _require_status(instance, (InstanceStatus.INCIDENT,), "retried")
     if input is not None:
@@ -91,16 +91,16 @@ def _checked_input(instance: Instance, name: str | None, given: Mapping[str, Any
     """Refuse an edit that the step cannot take; fill in what its schema says."""
     step = definition_of(instance.version_id).steps.get(name or "")
     if step is None or not can_be_edited(step):
-        message = "This step is begun with nothing that could be edited."
+        message = "This step has no input that can be edited."
         raise Invalid(message, [FieldError("input", "no_input", message)])
     if definition_of(instance.version_id).secrets.get(step.id):
-        message = "This step uses secrets; an edited request could carry them elsewhere. Mend the template instead."
+        message = "This step uses secrets, and an edited request could send them elsewhere. Fix the template instead."
         raise Invalid(message, [FieldError("input", "secrets", message)])
     unsafe = tuple(refuse_unsafe_json(given))
     check = step.spec.get("input_schema") if "input" in step.spec else None
     values, errors = check(given) if check is not None and not unsafe else (given, unsafe)
     if errors:
-        raise Invalid("The edited input does not fit.", [replace(one, path=f"input.{one.path}") for one in errors])
+        raise Invalid("The edited input is invalid.", [replace(one, path=f"input.{one.path}") for one in errors])
     return dict(values)
 
 
@@ -110,7 +110,7 @@ def skip_step(*, actor: Actor, instance_id: UUID, reason: str, step: str | None 
     instance = _claimed(actor, instance_id)
     _require_status(instance, (InstanceStatus.INCIDENT,), "skipped over")
     if not reason.strip():
-        message = "Say why the step is skipped: the reason is kept with the instance."
+        message = "Enter a reason for skipping the step. It is stored with the instance."
         raise Invalid(message, [FieldError("reason", "required", message)])
     refuse_passing(actor, instance, step or (instance.error or {}).get("step"))
     run = _failed_run(instance, step)
@@ -136,7 +136,7 @@ def _repair(actor: Actor, instance: Instance, event: Event) -> Instance:
     advanced = coordinator.deliver(instance_id=instance.pk, deliveries=[delivery], actor=actor)
     refuse_barred(actor, instance, advanced, inside)
     if not advanced.applied[0]:
-        raise Conflict("There is no failed step to mend here; look at its dead letters.", code="status")
+        raise Conflict("No step has failed here. Look at the dead letters of the instance.", code="status")
     return instance_now(instance.pk)
 
 
@@ -164,7 +164,7 @@ def _visible_letter(actor: Actor, letter_id: UUID) -> DeadLetter:
 
 @in_one_transaction
 def replay_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> Instance:
-    """Put a dead letter back into the queue, with fresh attempts; its instance goes on."""
+    """Put a dead letter back into the queue, with fresh attempts; its instance continues."""
     letter = letter_of(actor, letter_id)
     instance = Instance.objects.get(pk=letter.instance_id)
     if instance.status in TERMINAL_INSTANCE:
@@ -177,7 +177,7 @@ def replay_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> In
 
 
 def _go_on_after_replay(actor: Actor, instance: Instance) -> None:
-    """Let an instance go on that stopped for its dead letters alone, once none is left; a suspended one when resumed."""
+    """Continue an instance that stopped only for its dead letters, once none is left; a suspended one when resumed."""
     if instance.status == InstanceStatus.RUNNING:
         moves.release_signals(instance)
     elif _is_letters_incident(instance) and not DeadLetter.objects.filter(instance=instance).exists():
@@ -185,7 +185,7 @@ def _go_on_after_replay(actor: Actor, instance: Instance) -> None:
 
 
 def _was_replayed(instance: Instance) -> bool:
-    """Tell whether a dead letter was replayed since the instance became an incident."""
+    """Return whether a dead letter was replayed since the instance became an incident."""
     acts = Audit.objects.filter(subject_id=instance.pk, action__in=("raise_incident", "replay_dead_letter"))
     return acts.order_by("-seq").values_list("action", flat=True).first() == "replay_dead_letter"
 
@@ -215,7 +215,7 @@ def _requeue(letter: DeadLetter) -> None:
 def discard_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> Instance:
     """Give a dead letter up. The instance stays an incident: retry, skip or cancel what waited for it.
 
-    Where another of its letters was replayed, that one waited for this to be settled and the instance goes on.
+    If another of its dead letters was replayed, that one waited for this to be settled, and the instance continues.
     """
     letter = letter_of(actor, letter_id)
     instance = Instance.objects.get(pk=letter.instance_id)
@@ -242,7 +242,7 @@ def discard_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> I
 
 @dataclass(frozen=True, slots=True)
 class IncidentGroup:
-    """Instances that stand still for one and the same cause."""
+    """Instances that stopped for the same cause."""
 
     template: str
     step: str | None

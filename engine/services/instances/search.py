@@ -13,7 +13,7 @@ from engine.models import Wait
 
 
 def waits_for(kinds: Iterable[str]) -> Exists:
-    """Say which instances wait for one of these kinds."""
+    """Return the condition for instances that wait for one of these kinds."""
     return Exists(Wait.objects.filter(instance_id=OuterRef("pk"), side=False, kind__in=list(kinds)))
 
 
@@ -24,7 +24,7 @@ def state_holds(path: Sequence[str], text: str) -> Q:
         values.append(json.loads(text))
     if refuse_unsafe_json([*path, values]):
         name = f"state.{'.'.join(path)}"
-        message = f"{name} cannot be read.".replace("\0", "")
+        message = f"{name} is not valid.".replace("\0", "")
         raise Invalid(message, [FieldError(name, "invalid", message)])
     return Q(*(Q(state__contains=_nested(list(path), value)) for value in values), _connector=Q.OR)
 

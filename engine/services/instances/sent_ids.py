@@ -5,7 +5,6 @@ count from 1 do not meet. The same id with the same content gets the first answe
 one of the two would be lost without a word. Rows of releases that kept no digest are compared by their payload.
 """
 
-import hashlib
 import json
 from typing import Any
 
@@ -15,11 +14,6 @@ from engine.audit.chain import database_now
 from engine.errors import IdReused
 from engine.models import Event
 from workflowplatform.accounts.actor import Actor
-
-
-def digest_of(**content: Any) -> str:
-    """Return a digest of what was sent."""
-    return hashlib.sha256(_text(content).encode()).hexdigest()
 
 
 def _text(content: Any) -> str:

@@ -1,4 +1,4 @@
-"""Send named signals: to one instance, or to whoever waits for a name and key."""
+"""Send named signals: to one instance, or to those that wait for a name and key."""
 
 import json
 from dataclasses import dataclass
@@ -15,11 +15,12 @@ from engine.kernel.signals import NamedSignal, SignalType
 from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Instance, Signal, SignalReceipt
-from engine.runtime import coordinator
-from engine.runtime.projection import STANDING_STILL, Delivery
+from engine.runtime import claims, coordinator
+from engine.runtime.projection import HELD_STATUSES, Delivery
 from engine.runtime.signal_routing import Address, hold_addresses, queue_signal, route
+from engine.services.idempotency import digest_of
 from engine.services.instances.four_eyes_guard import barred_inside, refuse_barred
-from engine.services.instances.sent_ids import digest_of, earlier_answer, refuse_other_content, remember
+from engine.services.instances.sent_ids import earlier_answer, refuse_other_content, remember
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7
@@ -37,7 +38,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """Whom a keyed signal reached, and whether it is kept for somebody else."""
+    """The instances that a keyed signal reached, and whether it is kept for another one."""
 
     delivered: tuple[UUID, ...]
     kept: bool
@@ -60,12 +61,12 @@ def send_signal(
     """
     instance = access.instance_to_operate(actor, instance_id)
     _refuse_bad(name, payload)
-    coordinator.lock([instance.pk])
+    claims.lock([instance.pk])
     instance.refresh_from_db()
     receipt_id, content = uuid7(), None
     if signal_id is not None:
         receipt_id = _receipt_id(instance.pk, actor, name, signal_id)
-        content = digest_of(payload=payload, require=require)
+        content = digest_of({"payload": payload, "require": require})
         if (earlier := _earlier(instance.pk, receipt_id, signal_id, content)) is not None:
             return earlier
     if instance.is_over:
@@ -73,9 +74,9 @@ def send_signal(
             f"This instance is {instance.status}; nobody waits there.", code="status", status=instance.status
         )
     if instance.status == InstanceStatus.QUEUED:
-        raise Conflict("This instance is queued and has not begun.", code="status", status=instance.status)
+        raise Conflict("This instance is queued and has not started.", code="status", status=instance.status)
     record(instance, Act("send_signal", cause=reason, new={"name": name}), actor=actor)
-    if instance.status in STANDING_STILL:
+    if instance.status in HELD_STATUSES:
         if require:
             raise _nobody_waits(
                 f"This instance is {instance.status}: it takes no signals until it runs again.", instance
@@ -95,13 +96,13 @@ def send_signal(
 
 
 def _nobody_waits(message: str, instance: Instance | None = None) -> Conflict:
-    """Say why a signal that somebody must take was refused; raising it takes everything of the act back."""
+    """Return the refusal of a signal with `require`; raising it rolls the transaction back."""
     facts = {"status": instance.status} if instance is not None else {}
     return Conflict(f"{message} It was not kept.", code="nobody_waits", **facts)
 
 
 def _hold(actor: Actor, instance: Instance, name: str, payload: Any, signal_id: UUID, content: str | None) -> Sent:
-    """Let a signal wait until the instance goes on; it moves nothing that stands still."""
+    """Queue a signal that is held until the instance continues."""
     sent, now = {"name": name, "key": None, "payload": payload, "by": actor.sender}, database_now()
     kind = SignalType.EXTERNAL_SIGNAL
     queue_signal(instance.tenant_id, instance.pk, kind, now, payload=sent, signal_id=signal_id, held=True)
@@ -118,12 +119,12 @@ def _hold(actor: Actor, instance: Instance, name: str, payload: Any, signal_id: 
 
 
 def _receipt_id(instance_id: UUID, actor: Actor, name: str, signal_id: UUID | str) -> UUID:
-    """Make a sender's id one of this instance, sender and name: each may choose the same."""
+    """Derive the receipt's id from instance, sender, name and the sender's id: different senders may choose the same id."""
     return uuid5(uuid5(instance_id, "signals"), json.dumps([actor.name, name, str(signal_id)]))
 
 
 def _earlier(instance_id: UUID, receipt_id: UUID, signal_id: UUID | str, content: str) -> Sent | None:
-    """Return what this id was answered before; earlier releases knew neither its sender nor its name nor its content."""
+    """Return the earlier answer to this id. Older releases derived receipts from instance and id alone, without content."""
     older = uuid5(instance_id, str(signal_id))
     receipt = SignalReceipt.objects.filter(pk__in=[receipt_id, older]).first()
     if receipt is not None:
@@ -140,7 +141,7 @@ def _refuse_bad(name: str, payload: Any) -> None:
     if not 0 < len(name) <= MAX_NAME:
         errors.append(FieldError("name", "length", f"A signal's name has 1 to {MAX_NAME} characters."))
     if errors:
-        raise Invalid("The signal cannot be read.", errors)
+        raise Invalid("The signal is invalid.", errors)
 
 
 @in_one_transaction
@@ -155,16 +156,17 @@ def send_keyed_signal(
     everybody: bool = False,
     require: bool = False,
 ) -> Broadcast:
-    """Send a signal to the oldest wait for this name and key (or to every one); keep it for its ttl if nobody waits yet.
+    """Send a signal to the oldest wait for this name and key, or with `everybody` to all of them.
 
-    With `require` one that nobody waits for is refused instead.
+    If nothing waits, a signal to one is kept for its ttl. With `require` it is refused instead. The same id again gets the same
+    answer and has no second effect.
     """
     access.require_level(actor, TO_OPERATE, "send signals")
     _refuse_bad(name, payload)
     _refuse_bad_key(key, ttl)
     address = Address(actor.tenant_id, name, key)
     hold_addresses([address])
-    content = digest_of(payload=payload, ttl=ttl, all=everybody, require=require)
+    content = digest_of({"payload": payload, "ttl": ttl, "all": everybody, "require": require})
     if external_id is not None and (earlier := _accepted(actor, address, external_id, payload, content)) is not None:
         return earlier
     now = database_now()
@@ -186,12 +188,12 @@ def _refuse_bad_key(key: str, ttl: str | None) -> None:
     try:
         parse_period(ttl or "PT0S")
     except ValueError as error:
-        message = "Write the ttl as an ISO duration of at most 200 years, such as P2D or PT30M."
+        message = "Enter the ttl as an ISO duration of at most 200 years, such as P2D or PT30M."
         raise Invalid(message, [FieldError("ttl", "period", message)]) from error
 
 
 def _accepted(actor: Actor, address: Address, external_id: str, payload: Any, content: str) -> Broadcast | None:
-    """Return what this sender's id was answered before, at this address."""
+    """Return the earlier answer to this sender's id at this address."""
     answer = earlier_answer(
         actor, "signal", address.name, external_id, key=address.key, payload=payload, content=content
     )

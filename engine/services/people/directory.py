@@ -1,4 +1,4 @@
-"""Find and change people, roles and tokens by name: what the doors share beyond the verbs of `people`."""
+"""Find and change people, roles and tokens by name: what REST and pages share beyond the verbs of `people`."""
 
 from django.db.models import QuerySet
 
@@ -12,7 +12,7 @@ from workflowplatform.accounts.models import Role, Tenant, Token, User
 
 def list_people(*, actor: Actor) -> QuerySet[User]:
     """Return the people whom the actor sees, with their roles read along."""
-    return access.visible_people(actor).prefetch_related("roles")
+    return access.visible_people(actor).select_related("manager").prefetch_related("roles")
 
 
 def find_person(*, actor: Actor, name: str) -> User:
@@ -64,6 +64,7 @@ def change_person(
     level: int | None = None,
     roles: list[str] | None = None,
     active: bool | None = None,
+    **more: str | None,
 ) -> User:
     """Change whatever is given of a person, all of it or nothing."""
     person = find_person(actor=actor, name=name)
@@ -74,6 +75,8 @@ def change_person(
         people.change_level(actor=actor, person=person, level=level)
     if roles is not None:
         _set_roles(actor, person, set(roles))
+    if "manager" in more:
+        people.change_manager(actor=actor, person=person, manager=more["manager"])
     if active is not None:
         (people.reactivate_person if active else people.deactivate_person)(actor=actor, person=person)
     return find_person(actor=actor, name=name)

@@ -1,6 +1,6 @@
 """Keep in a person's chain how they came in: sign-ins and failures, passwords, sign-outs, and the use of tokens.
 
-Pages call these after Django has done the work. What strangers can repeat is bounded: failures by the back-off
+Pages call these after Django has done the work. What people without an account can repeat is bounded: failures by the back-off
 (workflowplatform.accounts.sign_in_throttle), the use of a token by one row for each day and address.
 """
 
@@ -49,8 +49,8 @@ def _note_first_use(*, token: Token, actor: Actor, address: str, seen: list[str]
 
 
 @in_one_transaction
-def note_act(*, person: User, action: str, address: str) -> None:
-    """Append to a person's chain what they, or somebody with their name, did at the sign-in pages."""
+def note_sign_in_act(*, person: User, action: str, address: str) -> None:
+    """Append to a person's chain what they, or another with their name, did at the sign-in pages."""
     with tenancy.acting_for(person.tenant_id):
         person = User.objects.get(pk=person.pk)
         record(person, Act(action, new={"address": address}), actor=actor_of(person, roles=()))
@@ -81,7 +81,7 @@ def _note_reset(person: User, facts: dict[str, str]) -> None:
 
 
 def nobody_for(person: User) -> Actor:
-    """Name nobody as the actor: whoever typed this name is not known to be the person."""
+    """Name nobody as the actor: it is not known that the person typed this name."""
     return Actor(None, "", 0, tenant_id=person.tenant_id, home_tenant_id=person.tenant_id)
 
 

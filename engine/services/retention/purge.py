@@ -44,6 +44,7 @@ from engine.models import (
     RuntimeState,
     ScheduleFire,
     Signal,
+    StartDraft,
     Template,
 )
 from engine.services.tasks.attachments import files_of, remove_files, sweep_files
@@ -55,6 +56,7 @@ BATCH = 500
 LOCK = "retention"
 LOCK_SECONDS = 300
 KEYS_KEPT = timedelta(days=90)
+START_DRAFTS_KEPT = timedelta(days=30)
 """How long a repetition is known: of a request by its key, of an event or a keyed signal by its id."""
 RECORDS_KEPT = timedelta(days=90)
 """How long it can be looked up what became of a schedule's slot and of an act over many rows."""
@@ -132,6 +134,8 @@ class Swept:
     bulk_acts: int = 0
     runs: int = 0
     """Runs of retention itself."""
+    start_drafts: int = 0
+    """Start forms that nobody sent for 30 days, their files with them."""
     rates: int = 0
     files: int = 0
     """Files of attachments that went; a dry run does not look for them."""
@@ -145,7 +149,7 @@ Progress = Callable[[Purged], None]
 
 @in_one_transaction
 def set_retention(*, actor: Actor, template: str | None = None, **windows: str) -> RetentionRule:
-    """Say how long ended work is kept: of one template, or of all that have no rule of their own."""
+    """Set how long ended work is kept: of one template, or of all that have no rule of their own."""
     access.require_level(actor, TO_AUTHOR, "set how long work is kept")
     _check_windows(windows)
     chosen = access.template_of(actor, template) if template else None
@@ -181,7 +185,7 @@ def keep_instance(*, actor: Actor, instance_id: UUID, until: datetime | None, re
     instance = access.instance_to_operate(actor, instance_id)
     if not RuntimeState.objects.filter(pk=instance.pk).update(keep_until=until):
         raise Conflict(
-            "What the engine knew of this instance is gone already; it can no longer be kept.", code="status"
+            "The runtime data of this instance is already deleted, so it can no longer be kept.", code="status"
         )
     record(instance, Act("keep_instance", cause=reason, new={"until": until and until.isoformat()}), actor=actor)
 
@@ -235,7 +239,7 @@ def sweep_tenant(
     progress: Progress | None = None,
     size: int = BATCH,
 ) -> Iterator[None]:
-    """Run a tenant's rules, and stop after each batch; a run that somebody left open is continued."""
+    """Run a tenant's rules, and stop after each batch; a run that was left open is continued."""
     rules = {rule.template_id: rule for rule in RetentionRule.objects.filter(tenant=tenant)}
     run = None if swept.dry_run else _open_run(tenant, begin=bool(rules))
     sweep, general = Sweep(run, lock, size), Windows().over(rules.get(None))
@@ -417,5 +421,6 @@ def _forgettable(now: datetime) -> dict[str, Any]:
         "bulk_rows": BulkRow.objects.filter(bulk_act__in=over),
         "bulk_acts": over,
         "runs": RetentionRun.objects.filter(ended_at__lt=now - RECORDS_KEPT),
+        "start_drafts": StartDraft.objects.filter(saved_at__lt=now - START_DRAFTS_KEPT),
         "rates": Rate.objects.filter(free_at__lt=now - RATES_KEPT),
     }

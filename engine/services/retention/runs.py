@@ -1,9 +1,9 @@
-"""Let retention run by itself: once a day, and when somebody asks, a share at a time.
+"""Let retention run by itself: once a day, and when a person asks, a share at a time.
 
 Workers host it (engine.dispatch.retention). One process at a time holds the lock. A worker that dies leaves its run open; when
 the lock has expired another worker continues. That the day's run is over is a second lock, which nobody releases. Files go with
-the cases that they belong to; files that belong to nothing are left to the command: beside a database that was restored for a
-look, nobody deletes files by itself.
+the cases that they belong to; files that belong to nothing are left to the command: next to a database that was restored
+for a look, no file is deleted automatically.
 """
 
 from collections.abc import Generator, Iterator
@@ -68,7 +68,7 @@ def show_retention(*, actor: Actor) -> Retention:
 @in_one_transaction
 def ask_retention(*, actor: Actor, dry_run: bool = False) -> Retention:
     """Let the workers run the tenant's rules now; a run that is open already will do. A dry run only shows what would go."""
-    access.require_level(actor, TO_AUTHOR, "let ended work go")
+    access.require_level(actor, TO_AUTHOR, "delete ended work")
     if not dry_run:
         now = database_now()
         given = {"began_at": now, "asked_by": actor.name}
@@ -84,7 +84,7 @@ def ask_retention(*, actor: Actor, dry_run: bool = False) -> Retention:
 
 
 def has_work(*, daily: bool) -> bool:
-    """Tell whether somebody asked for a run, or the day's is due."""
+    """Return whether a run was asked for, or the day's is due."""
     with connection.cursor() as cursor:
         cursor.execute(HAS_WORK, {"daily": daily, "name": DAILY})
         return bool(cursor.fetchone()[0])

@@ -17,13 +17,14 @@ from engine.db.outbox import announce_on_commit
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError, check_values
-from engine.kernel.timing.calendars import Calendar
+from engine.kernel.timing.calendars import Calendar, CalendarError
 from engine.kernel.timing.cron import CronError, CronSchedule, Slot
 from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import VersionStatus
 from engine.models import Schedule, ScheduleFire, Template, TemplateVersion
 from engine.runtime.calendars import calendar_named
 from engine.runtime.definition_cache import definition_of
+from engine.runtime.locked_reads import version_to_start
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -33,8 +34,8 @@ MOST_LOOKED_AT, MOST_NAMED = 500, 4
 """How far a preview looks for what a calendar leaves out before a run, and how many such days it names."""
 WAITING_LOOK = timedelta(seconds=1)
 
-WRONG = {"zone_unknown": "timezone", "calendar_unknown": "calendar"}
-"""Which field to mend; else the cron expression itself."""
+WRONG = {"zone_unknown": "timezone", "calendar_unknown": "calendar", "calendar_invalid": "calendar"}
+"""Which field is wrong; else the cron expression."""
 SETTINGS = ("cron", "time_zone", "dst", "calendar", "overlap", "catch_up", "window", "input", "once_at")
 
 
@@ -42,7 +43,7 @@ SETTINGS = ("cron", "time_zone", "dst", "calendar", "overlap", "catch_up", "wind
 def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule:
     """Let the clock start a template: by `cron`, or once at `once_at`. The actor owns it, and acts by it."""
     access.require_level(actor, TO_OPERATE, "schedule workflows")
-    version = access.version_to_start(actor, template, way="scheduled")
+    version = version_to_start(actor, template, way="scheduled").version
     schedule = Schedule(
         tenant_id=actor.tenant_id,
         template=version.template,
@@ -58,12 +59,12 @@ def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule
 
 
 def refuse_past(once_at: datetime | None) -> None:
-    """Refuse a moment that is over: whoever names one meant another, or wants a start and no schedule.
+    """Refuse a moment that is over: it is a mistake, or a start is wanted and no schedule.
 
     One that has only just passed runs at once: requests take their time, and clocks differ.
     """
     if once_at is not None and once_at < database_now() - JUST_PASSED:
-        message = "This moment is over. Choose a later one, or start it now without a schedule."
+        message = "This time is in the past. Choose a later one, or start an instance without a schedule."
         raise Invalid(message, [FieldError("once_at", "past", message)])
 
 
@@ -72,7 +73,7 @@ def checked_input(version: TemplateVersion, given: Any) -> Any:
     _, errors = check_values(definition_of(version.pk).input_schema, given or {})
     if errors:
         inside = [FieldError(f"input.{error.path}".rstrip("."), error.code, error.message) for error in errors]
-        raise Invalid("The input does not fit this workflow.", inside)
+        raise Invalid("The input is not valid for this workflow.", inside)
     return given
 
 
@@ -88,12 +89,12 @@ def set_going(schedule: Schedule) -> None:
 
 def _check(schedule: Schedule) -> None:
     if bool(schedule.cron) == (schedule.once_at is not None):
-        message = "Give either a cron expression or one moment."
+        message = "Give either a cron expression or one time."
         raise Invalid(message, [FieldError("cron", "required", message)])
     try:
         parse_period(schedule.window or "PT0S")
     except ValueError as error:
-        message = "Write the window as an ISO duration of at most 200 years, such as PT1H."
+        message = "Enter the window as an ISO duration of at most 200 years, such as PT1H."
         raise Invalid(message, [FieldError("window", "period", message)]) from error
 
 
@@ -112,7 +113,10 @@ def clock_of(schedule: Schedule) -> CronSchedule:
 def _calendar(schedule: Schedule) -> Calendar | None:
     if not schedule.calendar:
         return None
-    found = calendar_named(schedule.tenant_id, schedule.calendar)
+    try:
+        found = calendar_named(schedule.tenant_id, schedule.calendar)
+    except CalendarError as error:
+        raise CronError("calendar_invalid", f"The calendar {schedule.calendar} cannot be read: {error}.") from error
     if found is None:
         raise CronError("calendar_unknown", f"There is no calendar named {schedule.calendar}.")
     return found
@@ -123,6 +127,15 @@ def next_slot(schedule: Schedule, after: datetime) -> datetime | None:
     if schedule.cron:
         return clock_of(schedule).next_after(after).at
     return schedule.once_at if schedule.once_at and not _is_fired(schedule, schedule.once_at) else None
+
+
+def clock_problem(schedule: Schedule) -> str:
+    """Return why the next run of a schedule is unknown; nothing where it is known."""
+    try:
+        next_slot(schedule, database_now())
+    except CronError as error:
+        return str(error)
+    return ""
 
 
 def _is_fired(schedule: Schedule, slot: datetime) -> bool:
@@ -166,7 +179,7 @@ def pause_schedule(*, actor: Actor, schedule_id: UUID, reason: str = "") -> Sche
 
 @in_one_transaction
 def resume_schedule(*, actor: Actor, schedule_id: UUID, reason: str = "") -> Schedule:
-    """Let a paused schedule go on; what was missed follows its catch-up rule."""
+    """Resume a paused schedule; what was missed follows its catch-up rule."""
     return _move(actor, schedule_id, "paused", "active", "resume_schedule", reason)
 
 
@@ -175,7 +188,7 @@ def cancel_schedule(*, actor: Actor, schedule_id: UUID, reason: str = "") -> Sch
     """End a schedule for good."""
     schedule = schedule_to_change(actor, schedule_id)
     if schedule.status not in ("active", "paused"):
-        raise Conflict(f"This schedule is {schedule.status} already.", code="status", status=schedule.status)
+        raise Conflict(f"This schedule is already {schedule.status}.", code="status", status=schedule.status)
     _cancel(actor, schedule, reason)
     return schedule
 
@@ -225,7 +238,7 @@ def cancel_schedules_of(*, actor: Actor, version: TemplateVersion) -> None:
 
 
 def hold_schedules_of(version: TemplateVersion, *, held: bool) -> None:
-    """Hold the schedules of a paused template, or let them go on."""
+    """Pause the schedules of a paused template, or resume them."""
     for schedule in Schedule.objects.filter(template_id=version.template_id, status="active"):
         schedule.look_at = None if held else next_look(schedule, database_now())
         schedule.save(update_fields=["look_at"])
@@ -261,12 +274,12 @@ def _left_out(plain: CronSchedule, calendar: Calendar, before: datetime, slot: S
 
 
 def _is_held(schedule: Schedule) -> bool:
-    """Tell whether the template is paused: its schedules go on when it does."""
+    """Return whether the template is paused: its schedules continue when it does."""
     return TemplateVersion.objects.filter(template_id=schedule.template_id, status=VersionStatus.PAUSED).exists()
 
 
 def next_look(schedule: Schedule, now: datetime) -> datetime | None:
-    """Say when a worker looks next: at the next slot, and soon where an earlier one still waits for its turn.
+    """Return when a worker looks next: at the next slot, and soon where an earlier one still waits for its turn.
 
     One that is still behind looks now, not at the moment of its slot: it goes to the end of the line.
     """

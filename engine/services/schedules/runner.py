@@ -17,7 +17,7 @@ from engine.errors import WorkflowError
 from engine.kernel.signals import SignalType
 from engine.kernel.timing.cron import CronError
 from engine.kernel.timing.periods import parse_period
-from engine.models import Audit, Instance, Schedule, ScheduleFire
+from engine.models import Instance, JournalRow, Schedule, ScheduleFire
 from engine.runtime.commit import run_hot
 from engine.runtime.signal_routing import queue_signal
 from engine.runtime.transaction_budget import Allowance
@@ -46,7 +46,7 @@ def due_schedules() -> list[UUID]:
 
 @in_one_transaction
 def fire_due_slots(*, schedule_id: UUID) -> int:
-    """Settle slots that are due; return how many instances that started. Whoever comes second finds nothing to do."""
+    """Settle slots that are due; return how many instances that started. A second worker finds nothing to do."""
     locked = Schedule.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
     now = database_now()
     due = locked.select_related("template", "tenant").filter(pk=schedule_id, status="active", look_at__lte=now)
@@ -91,7 +91,7 @@ def _slots_until(schedule: Schedule, now: datetime) -> list[datetime]:
 
 
 def _chosen(schedule: Schedule, slots: list[datetime], now: datetime, *, has_more: bool) -> list[datetime]:
-    """Say which due slots run, by the catch-up rule and the window."""
+    """Return which due slots run, by the catch-up rule and the window."""
     oldest = parse_period(schedule.window).before(now) if schedule.window else None
     if schedule.catch_up == "none":
         oldest = max(now - ON_TIME, oldest) if oldest else now - ON_TIME
@@ -110,9 +110,9 @@ class Firing:
     started: int = 0
     settled: list[datetime] = field(default_factory=list)
     fires: list[ScheduleFire] = field(default_factory=list)
-    acts: list[Audit] = field(default_factory=list)
+    acts: list[JournalRow] = field(default_factory=list)
     allowance: Allowance = field(default_factory=Allowance)
-    """How long one pass may go on starting."""
+    """How long one pass may continue to start instances."""
 
     def settle_due(self) -> None:
         """Settle slot after slot until nothing is due or enough was started for once."""
@@ -138,11 +138,11 @@ class Firing:
     def write(self) -> None:
         """Write what became of each slot, and the acts of those that started."""
         ScheduleFire.objects.bulk_create(self.fires)
-        Audit.objects.bulk_create(self.acts)
+        JournalRow.objects.bulk_create(self.acts)
 
     @cached_property
     def busy(self) -> bool:
-        """Tell whether a run of this schedule goes on; a start of this pass that does not end at once changes it."""
+        """Return whether a run of this schedule is in progress; a start of this pass that does not end at once changes it."""
         return Instance.objects.live().filter(schedule_id=self.schedule.pk).exists()
 
     @cached_property
@@ -157,7 +157,7 @@ class Firing:
 
     @property
     def fires_waiting(self) -> bool:
-        """Tell whether a slot of this very pass waits for its turn."""
+        """Return whether a slot of this very pass waits for its turn."""
         return any(fire.outcome == "waiting" for fire in self.fires)
 
     def _fired(self, slots: list[datetime]) -> set[datetime]:
@@ -170,7 +170,7 @@ class Firing:
         return OVERLAPPING[self.schedule.overlap](self, slot)
 
     def fire(self, slot: datetime, outcome: str, *, reason: str = "", instance_id: UUID | None = None) -> ScheduleFire:
-        """Say what became of a slot."""
+        """Record what became of a slot."""
         return ScheduleFire(
             schedule=self.schedule,
             slot=slot,
@@ -182,14 +182,14 @@ class Firing:
         )
 
     def skip(self, slot: datetime, reason: str) -> ScheduleFire:
-        """Say why a slot has no instance."""
+        """Return why a slot has no instance."""
         return self.fire(slot, "skipped", reason=reason)
 
     def start(self, slot: datetime) -> ScheduleFire:
         """Start the instance of a slot on the owner's behalf; if that is refused, the slot is skipped with the reason."""
         owner = self.owner
         if owner is None:
-            return self.skip(slot, f"its owner {self.schedule.owner_name} is no longer active here")
+            return self.skip(slot, OWNER_LEFT.format(owner=self.schedule.owner_name))
         try:
             name, given = self.schedule.template.name, self.schedule.input or {}
             begun = start_instance(actor=owner, template=name, input=given, way="scheduled")
@@ -205,16 +205,17 @@ class Firing:
         act = Act("trigger_scheduled", new={"schedule": str(self.schedule.pk), "slot": slot.isoformat()})
         chain = Chain("instance", instance.pk, instance.tenant_id, instance.audit_seq, instance.audit_hash)
         rows, after = append(chain, [act], actor=owner, at=instance.started_at)
-        self.acts += [Audit(**row) for row in rows]
+        self.acts += [JournalRow(**row) for row in rows]
         bound = {"schedule_id": self.schedule.pk, "audit_seq": after.seq, "audit_hash": after.hash}
         Instance.objects.filter(pk=instance.pk).update(**bound)
 
 
 MISSED = "missed: no worker ran in time"
+OWNER_LEFT = "its owner {owner} is no longer active here"
 
 
 def _skip_busy(firing: Firing, slot: datetime) -> ScheduleFire:
-    return firing.skip(slot, "the run before still goes on")
+    return firing.skip(slot, "the previous run is still running")
 
 
 def _wait(firing: Firing, slot: datetime) -> ScheduleFire:
@@ -224,14 +225,14 @@ def _wait(firing: Firing, slot: datetime) -> ScheduleFire:
 def _wait_alone(firing: Firing, slot: datetime) -> ScheduleFire:
     waiting = ScheduleFire.objects.filter(schedule_id=firing.schedule.pk, outcome="waiting")
     if firing.fires_waiting or waiting.exists():
-        return firing.skip(slot, "another run waits already")
+        return firing.skip(slot, "another run is already waiting")
     return _wait(firing, slot)
 
 
 def _replace_others(firing: Firing, slot: datetime) -> ScheduleFire:
     schedule = firing.schedule
     for instance_id in Instance.objects.live().filter(schedule_id=schedule.pk).values_list("pk", flat=True):
-        reason = {"reason": "a newer run of its schedule replaces it"}
+        reason = {"reason": "replaced by a newer run of its schedule"}
         queue_signal(schedule.tenant_id, instance_id, SignalType.PARENT_ENDED, firing.now, payload=reason)
     return firing.start(slot)
 
@@ -242,7 +243,7 @@ OVERLAPPING: dict[str, Callable[[Firing, datetime], ScheduleFire]] = {
     "queue_all": _wait,
     "cancel_other": _replace_others,
 }
-"""What a slot does while an earlier run still goes on."""
+"""What a slot does while an earlier run is still in progress."""
 
 
 def _look_again(firing: Firing) -> None:
@@ -259,7 +260,7 @@ def _look_again(firing: Firing) -> None:
 
 
 def _pause_clockless(schedule: Schedule, error: CronError) -> None:
-    """Pause a schedule whose next slot nobody can tell any more, as when its calendar went; whoever mends that resumes it."""
+    """Pause a schedule whose next slot is unknown, as when its calendar is gone; resume it once that is fixed."""
     schedule.status, schedule.look_at = "paused", None
     schedule.save(update_fields=["status", "look_at"])
     act = Act("pause_schedule", cause=str(error), new={"schedule": str(schedule.pk)})

@@ -1,4 +1,4 @@
-"""Give tasks to people: assign, take from one and give to another, and let somebody take the best one."""
+"""Give tasks to people: assign, reassign, and take the best one."""
 
 from uuid import UUID
 
@@ -15,7 +15,8 @@ from engine.kernel.signals import TaskReleased
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
-from engine.services.tasks.lifecycle import claim_instance, claim_task, note_act, refuse_shared, tell_engine
+from engine.services.people.told import Told, tell
+from engine.services.tasks.lifecycle import UNBOUND, claim_instance, claim_task, note_act, refuse_shared, tell_engine
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
@@ -26,9 +27,13 @@ TRY_CLAIM = "SELECT 1 FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY U
 
 @in_one_transaction
 def assign_task(*, actor: Actor, task_id: UUID, person: str | None, reason: str = "") -> Task:
-    """Bind an open task to somebody, whoever had it before; None offers it to all candidates again. Level 4."""
+    """Assign an open task to a person who may do it; None offers it to all candidates again.
+
+    One's own, or what one does for an absent person; from level 4 on anybody's.
+    """
     task = claim_instance(actor, task_id)
-    access.require_level(actor, TO_OPERATE, gettext_noop("assign a task"))
+    if not access.holds(actor, task):
+        access.require_level(actor, TO_OPERATE, gettext_noop("assign a task"))
     _refuse_unassignable(task)
     receiver = _receiver(actor, task, person) if person is not None else None
     return _hand_over(actor, task, receiver, reason)
@@ -44,8 +49,8 @@ def _refuse_unassignable(task: Task) -> None:
 
 
 def _receiver(actor: Actor, task: Task, name: str) -> User:
-    """Find the person and refuse one who may not act on the task: the rules hold on this door too."""
-    person = access.visible_people(actor).filter(username=name.replace("\0", ""), is_active=True).first()
+    """Find the person and refuse one who may not act on the task: the rules apply here too."""
+    person = access.colleagues(actor, task).filter(username=name.replace("\0", ""), is_active=True).first()
     if person is None:
         message = _("There is nobody of this name here.")
         raise Invalid(message, [FieldError("user", "unknown", message)])
@@ -61,10 +66,13 @@ def _hand_over(actor: Actor, task: Task, person: User | None, reason: str) -> Ta
     old = {"assignee": before.username if before else None}
     note_act(actor, task, kind, database_now(), old=old, new={"assignee": person and person.username}, cause=reason)
     _move_offer(task, before, person)
-    Task.objects.filter(pk=task.pk).update(status=TaskStatus.OPEN, assignee=person, claimed_at=None, follow_up_at=None)
+    Task.objects.filter(pk=task.pk).update(assignee=person, **UNBOUND)
+    if person is not None:
+        tell(Told("assigned", person.pk, actor, task.pk, reason))
     if was_claimed:
         tell_engine(actor, task, TaskReleased(task.token))
-    return access.task_of(actor, task.pk)
+    task.refresh_from_db()
+    return task
 
 
 def _move_offer(task: Task, before: User | None, person: User | None) -> None:
@@ -81,7 +89,7 @@ def _move_offer(task: Task, before: User | None, person: User | None) -> None:
 def take_next_task(*, actor: Actor, template: str | None = None, role: str | None = None) -> Task | None:
     """Claim the most urgent task that the actor may take, or None where there is none.
 
-    Tasks that somebody else is just taking are passed over first, so that many who ask at once get one each.
+    Tasks that another person is just taking are passed over first, so that many who ask at once get one each.
     """
     wanted = list(_wanted(actor, template, role).values_list("pk", "instance_id")[:MOST_TRIES])
     for wait in (False, True):

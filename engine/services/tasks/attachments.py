@@ -16,19 +16,17 @@ from engine import access
 from engine.audit.chain import database_now
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.models import Task, TaskAttachment
-from engine.services.tasks.lifecycle import claim_instance, note_act, refuse_act, refuse_foreign
+from engine.kernel.tasks.answers import ending_of, files_taken
+from engine.kernel.tasks.rules import FILE_KINDS, FileRules
+from engine.models import CaseFile, Task, TaskAttachment
+from engine.services.tasks.lifecycle import claim_instance, note_act, refuse_foreign, require_may_act
 from engine.storage.attachments import (
-    KINDS,
-    FileRules,
     all_files,
     clean_name,
-    ending_of,
     keep,
-    place_of,
+    path_of,
     read_up_to,
     refuse_file,
-    rules_of,
 )
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -41,7 +39,7 @@ log = structlog.get_logger(__name__)
 def attach_file(*, actor: Actor, task_id: UUID, name: str, content: IO[bytes]) -> TaskAttachment:
     """Add a file to a task by the author's rules; a wrong one is refused by name."""
     task = claim_instance(actor, task_id)
-    refuse_act(actor, task)
+    require_may_act(actor, task)
     refuse_foreign(actor)
     rules = _rules(task)
     name = clean_name(name)
@@ -56,7 +54,7 @@ def attach_file(*, actor: Actor, task_id: UUID, name: str, content: IO[bytes]) -
 
 
 def _rules(task: Task) -> FileRules:
-    rules = rules_of(task.extra, task.form)
+    rules = files_taken(task.rules, task.form)
     if rules is None:
         raise Refused(_("The author of this workflow wants no files here."), code="refused")
     return rules
@@ -64,7 +62,7 @@ def _rules(task: Task) -> FileRules:
 
 def _attach(actor: Actor, task: Task, name: str, content: bytes) -> TaskAttachment:
     now, attachment_id = database_now(), uuid7()
-    sha256 = keep(place_of(task.tenant_id, attachment_id), content)
+    sha256 = keep(path_of(task.tenant_id, attachment_id), content)
     note_act(actor, task, "attached", now, new={"name": name, "size": len(content), "sha256": sha256})
     return TaskAttachment.objects.create(
         id=attachment_id,
@@ -72,7 +70,7 @@ def _attach(actor: Actor, task: Task, name: str, content: bytes) -> TaskAttachme
         instance_id=task.instance_id,
         task_id=task.pk,
         name=name,
-        content_type=KINDS[ending_of(name)].media_type,
+        content_type=FILE_KINDS[ending_of(name)].media_type,
         size=len(content),
         sha256=sha256,
         added_by_id=actor.person_id,
@@ -85,7 +83,7 @@ def open_attachment(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> tupl
     """Return a file of a task that the actor sees, opened to be read."""
     found = _attachment(actor, task_id, attachment_id)
     try:
-        return found, place_of(found.tenant_id, found.pk).open("rb")
+        return found, path_of(found.tenant_id, found.pk).open("rb")
     except FileNotFoundError:
         log.error("a file of a task is not in this host's data folder", attachment=str(found.pk))
         raise NotFound from None
@@ -103,11 +101,11 @@ def detach_file(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> None:
     """Take a file away while the task is open: one's own, or from level 4 on anybody's."""
     task = claim_instance(actor, task_id)
     found = _attachment(actor, task_id, attachment_id)
-    refuse_act(actor, task)
+    require_may_act(actor, task)
     if found.added_by_id != actor.person_id:
-        access.require_level(actor, TO_OPERATE, gettext_noop("take somebody else's file away"))
+        access.require_level(actor, TO_OPERATE, gettext_noop("remove another person's file"))
     note_act(actor, task, "detached", database_now(), old={"name": found.name, "sha256": found.sha256})
-    place = place_of(found.tenant_id, found.pk)
+    place = path_of(found.tenant_id, found.pk)
     found.delete()
     transaction.on_commit(lambda: place.unlink(missing_ok=True))
 
@@ -119,7 +117,11 @@ def sweep_files(*, older_than: timedelta = timedelta(days=1)) -> int:
     """
     youngest = time.time() - older_than.total_seconds()
     places = {place.stem: place for place in all_files() if place.stat().st_mtime <= youngest}
-    known = {str(pk) for pk in TaskAttachment.objects.filter(pk__in=places).values_list("pk", flat=True)}
+    known = {
+        str(pk)
+        for model in (TaskAttachment, CaseFile)
+        for pk in model.objects.filter(pk__in=places).values_list("pk", flat=True)
+    }
     orphans = [place for name, place in places.items() if name not in known]
     for place in orphans:
         place.unlink(missing_ok=True)
@@ -127,9 +129,9 @@ def sweep_files(*, older_than: timedelta = timedelta(days=1)) -> int:
 
 
 def files_of(instance_ids: Sequence[UUID]) -> list[Path]:
-    """Return where the files of some instances' tasks are."""
-    rows = TaskAttachment.objects.filter(instance_id__in=instance_ids).values_list("tenant_id", "pk")
-    return [place_of(tenant_id, attachment_id) for tenant_id, attachment_id in rows]
+    """Return where the files of some instances and their tasks are."""
+    found = (model.objects.filter(instance_id__in=instance_ids) for model in (TaskAttachment, CaseFile))
+    return [path_of(*row) for rows in found for row in rows.values_list("tenant_id", "pk")]
 
 
 def remove_files(places: Sequence[Path]) -> None:

@@ -13,7 +13,7 @@ from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, WorkflowError
 from engine.kernel.forms import FieldError
 from engine.models import Task
-from engine.runtime import coordinator
+from engine.runtime import claims
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.bulk_complete import answer_alike, refuse_mixed
 from engine.services.tasks.lifecycle import claim_task, hold_active, release_task
@@ -31,7 +31,7 @@ class BulkResult:
     code: str = ""
     message: str = ""
     holder: str = ""
-    """Whose it was before, empty for nobody's: an Undo gives it back there."""
+    """The person who had it before, empty for nobody: an Undo gives it back there."""
 
     @property
     def ok(self) -> bool:
@@ -63,7 +63,7 @@ def act_on_tasks(*, actor: Actor, task_ids: Sequence[UUID], action: str, **words
         _refuse("ids", "length", _("Choose 1 to %(most)s tasks.") % {"most": MOST_TASKS})
     hold_active(actor)
     seen = access.visible_tasks(actor).filter(pk__in=chosen)
-    coordinator.lock(seen.order_by("instance_id").values_list("instance_id", flat=True))
+    claims.lock(seen.order_by("instance_id").values_list("instance_id", flat=True))
     if action == "complete":
         refuse_mixed(seen)
     holders = dict(seen.values_list("pk", "assignee__username"))

@@ -1,4 +1,4 @@
-"""Answer many tasks of one kind with the same outcome, each as it stands: where its form brings all that it asks for."""
+"""Answer many tasks of one kind with the same outcome, each as it is: where its form brings all that it asks for."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,10 @@ from django.utils.translation import gettext as _
 
 from engine import access
 from engine.errors import Conflict, Invalid, WorkflowError
-from engine.kernel.forms import FieldError, check_values
-from engine.kernel.task_answers import brought_values
+from engine.kernel.forms import FieldError, check_answer_values
+from engine.kernel.tasks.answers import brought_values, read_only_kept
 from engine.models import Task
-from engine.services.tasks.answer_checks import with_read_only
-from engine.services.tasks.lifecycle import complete_task, refuse_standstill
+from engine.services.tasks.lifecycle import complete_task, refuse_held
 from workflowplatform.accounts.actor import Actor
 
 
@@ -25,7 +24,7 @@ class Candidate:
 
 
 def look_together(*, actor: Actor, task_ids: Sequence[UUID]) -> list[Candidate]:
-    """Say of each chosen task that the actor sees whether it could be answered as it stands; nothing is done yet."""
+    """Check for each chosen task that the actor sees whether it could be answered as it is; nothing is done yet."""
     seen = access.visible_tasks(actor).in_bulk(task_ids)
     tasks = [seen[task_id] for task_id in dict.fromkeys(task_ids) if task_id in seen]
     refuse_mixed(tasks)
@@ -42,7 +41,8 @@ def refuse_mixed(tasks: Iterable[Task]) -> None:
 def answer_alike(*, actor: Actor, task_id: UUID, outcome: str, comment: str) -> Task:
     """Answer one of them. Its instance's claim is held already, so that nobody begins a draft meanwhile."""
     task = access.task_of(actor, task_id)
-    refusal = None if task.is_over else _refusal(actor, task)
+    rejects = bool((task.outcome_named(outcome) or {}).get("reject"))
+    refusal = None if task.is_over else _refusal(actor, task, rejects=rejects)
     if refusal is not None:
         raise refusal
     done = complete_task(
@@ -51,20 +51,21 @@ def answer_alike(*, actor: Actor, task_id: UUID, outcome: str, comment: str) -> 
     return done.task
 
 
-def _refusal(actor: Actor, task: Task) -> WorkflowError | None:
+def _refusal(actor: Actor, task: Task, *, rejects: bool = False) -> WorkflowError | None:
     refusal = access.refuse_act(actor, task)
     if refusal is None:
         try:
-            refuse_standstill(task.instance)
+            refuse_held(task.instance)
         except Conflict as standstill:
             refusal = standstill
-    return refusal or _unfit(actor, task)
+    return refusal or _unfit(actor, task, rejects=rejects)
 
 
-def _unfit(actor: Actor, task: Task) -> WorkflowError | None:
-    """Refuse what somebody must look at: an answer that was begun, or a form that asks for more than it brings."""
+def _unfit(actor: Actor, task: Task, *, rejects: bool) -> WorkflowError | None:
+    """Refuse what a person must look at: an answer that was begun, or a form that asks for more than it brings."""
     if task.keeps_drafts and access.draft_of(actor, task) is not None:
-        return Conflict(_("Somebody began to answer it; open it and go on from there."), code="draft")
-    if check_values(task.form or None, with_read_only(task, brought_values(task.form, task.payload)))[1]:
+        return Conflict(_("Someone began to answer it. Open it and continue from there."), code="draft")
+    brought = read_only_kept(task.form, task.payload, brought_values(task.form, task.payload))
+    if check_answer_values(task.form or None, brought, rejects=rejects)[1]:
         return Conflict(_("Its form asks for an answer of its own; open it."), code="own_answer")
     return None

@@ -1,4 +1,4 @@
-"""Tick what is done of a task's checklist, one point at a time; the ticks stay with the task, whoever takes it over."""
+"""Tick what is done of a task's checklist, one point at a time; the ticks stay with the task when another takes it over."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Task
-from engine.services.tasks.lifecycle import claim_instance, note_act, refuse_act
+from engine.services.tasks.lifecycle import claim_instance, note_act, require_may_act
 from workflowplatform.accounts.actor import Actor
 
 
@@ -18,8 +18,8 @@ from workflowplatform.accounts.actor import Actor
 def tick_point(*, actor: Actor, task_id: UUID, point: str, done: bool = True) -> Task:
     """Say that a point of the checklist is done, or that it is not after all."""
     task = claim_instance(actor, task_id)
-    refuse_act(actor, task)
-    if point not in {one["id"] for one in task.checklist}:
+    require_may_act(actor, task)
+    if point not in {one.id for one in task.checklist}:
         message = _("There is no such point on the checklist.")
         raise Invalid(message, [FieldError("point", "unknown", message)])
     if done == (point in task.ticked_ids):

@@ -1,4 +1,4 @@
-"""Let people talk about a task beside its answer."""
+"""Let people comment on a task, apart from its answer."""
 
 from uuid import UUID
 
@@ -8,7 +8,9 @@ from engine.audit.chain import database_now
 from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
-from engine.models import TaskComment
+from engine.models import Task, TaskComment
+from engine.services.notifications.mentions import mentions_in
+from engine.services.notifications.telling import News, tell
 from engine.services.tasks.lifecycle import claim_instance, note_act
 from workflowplatform.accounts.actor import Actor
 
@@ -17,12 +19,12 @@ LONGEST_COMMENT = 10_000
 
 @in_one_transaction
 def comment_task(*, actor: Actor, task_id: UUID, text: str) -> TaskComment:
-    """Say something about a task that one sees, open or over."""
+    """Say something about a task that one sees, open or over. People who are mentioned are told."""
     task = claim_instance(actor, task_id)
-    _refuse_text(text)
+    refuse_text(text)
     now = database_now()
     note_act(actor, task, "commented", now)
-    return TaskComment.objects.create(
+    comment = TaskComment.objects.create(
         tenant_id=task.tenant_id,
         instance_id=task.instance_id,
         task_id=task.pk,
@@ -31,9 +33,20 @@ def comment_task(*, actor: Actor, task_id: UUID, text: str) -> TaskComment:
         author_name=actor.name,
         at=now,
     )
+    _tell_mentioned(actor, task, comment)
+    return comment
 
 
-def _refuse_text(text: str) -> None:
+def _tell_mentioned(actor: Actor, task: Task, comment: TaskComment) -> None:
+    key = f"comment:{comment.pk}"
+    news = News("mentioned", key, task.pk, task.instance_id, actor.name, comment.text)
+    people = mentions_in(task, comment.text).people
+    if people:
+        tell([(news, person.pk) for person in people if person.pk != actor.person_id], comment.at)
+
+
+def refuse_text(text: str) -> None:
+    """Refuse a comment that is empty, too long, or holds what cannot be kept."""
     message = None
     if not text.strip():
         message = _("Write something.")

@@ -12,7 +12,7 @@ from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, Refused
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import Task, TaskDraft
-from engine.services.tasks.lifecycle import claim_instance, refuse_act, refuse_foreign
+from engine.services.tasks.lifecycle import claim_instance, refuse_foreign, require_may_act
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_COMMENT = 10_000
@@ -44,7 +44,7 @@ def discard_task_draft(*, actor: Actor, task_id: UUID) -> None:
 
 def _task(actor: Actor, task_id: UUID) -> Task:
     task = claim_instance(actor, task_id)
-    refuse_act(actor, task)
+    require_may_act(actor, task)
     refuse_foreign(actor)
     if not task.keeps_drafts:
         raise Refused(_("The author wants no drafts of this; it is answered in one go."), code="refused")
@@ -65,5 +65,5 @@ def _refuse_errors(values: dict[str, Any], comment: str) -> None:
 
 
 def draft_for(*, actor: Actor, task_id: UUID) -> TaskDraft | None:
-    """Return the answer begun to a task, where the actor may go on with it."""
+    """Return the answer begun to a task, where the actor may continue it."""
     return access.draft_of(actor, access.task_of(actor, task_id))

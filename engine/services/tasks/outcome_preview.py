@@ -1,4 +1,4 @@
-"""Say what would follow: from each answer to an open task, and from each of its timers.
+"""Preview what would follow: from each answer to an open task, and from each of its timers.
 
 Nobody guesses here: the kernel, which knows no clock and no outside, carries the answer out on a copy of the case, and what comes
 of it is thrown away. Calls are not made, functions of the host are not run, nothing is written or locked.
@@ -16,7 +16,7 @@ from engine.kernel.signals import Environment, Event, Json, TaskCompleted, Timer
 from engine.kernel.snapshot import copied
 from engine.kernel.transitions import InstanceStatus
 from engine.models import Task, Wait
-from engine.runtime import coordinator
+from engine.runtime import claims
 from engine.runtime.calendars import calendar_named
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Loaded
@@ -66,7 +66,7 @@ class Foresight:
 
 
 def foresee(*, actor: Actor, task: Task) -> Foresight:
-    """Say what each outcome of an open task and each of its timers would bring, to who sees the case."""
+    """Return what each outcome of an open task and each of its timers would bring, for people who see the case."""
     loaded = _case(actor, task)
     if loaded is None:
         return Foresight()
@@ -88,10 +88,10 @@ def _prefilled(task: Task) -> dict[str, Json]:
 
 
 def _case(actor: Actor, task: Task) -> Loaded | None:
-    """Read the case as it is now, without holding it; only one that runs can go on."""
+    """Read the case as it is now, without a lock; only one that runs can continue."""
     if task.is_over or not access.visible_instances(actor).filter(pk=task.instance_id).exists():
         return None
-    loaded = coordinator.load([task.instance_id]).get(task.instance_id)
+    loaded = claims.load([task.instance_id]).get(task.instance_id)
     return loaded if loaded and loaded.snapshot and loaded.status is InstanceStatus.RUNNING else None
 
 

@@ -1,4 +1,4 @@
-"""Keep what people ask of their lists under a name: for themselves, or for everybody in the house."""
+"""Keep what people ask of their lists under a name: for themselves, or for everybody in the tenant."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -25,7 +25,7 @@ def save_filter(*, actor: Actor, name: str, query: str, shared: bool = False) ->
     """Keep a filter; one of the same name that the actor has is replaced."""
     name = " ".join(name.split())
     if not 0 < len(name) <= LONGEST_NAME:
-        _refuse("name", _("Give it a name of at most %(most)s letters.") % {"most": LONGEST_NAME})
+        _refuse("name", _("Give it a name of at most %(most)s characters.") % {"most": LONGEST_NAME})
     if len(query) > LONGEST_QUERY:
         _refuse("query", _("This filter is too long to be kept."))
     if shared:

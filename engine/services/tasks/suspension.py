@@ -1,4 +1,4 @@
-"""Hold tasks back and let them go on: suspend, resume, put off until later, skip."""
+"""Pause and resume tasks: suspend, resume, snooze, skip."""
 
 from datetime import datetime
 from uuid import UUID
@@ -23,8 +23,8 @@ from engine.services.tasks.lifecycle import (
     claim_instance,
     hold_active,
     note_act,
-    refuse_act,
-    refuse_standstill,
+    refuse_held,
+    require_may_act,
 )
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -35,7 +35,7 @@ CAN_BE_SUSPENDED = (TaskStatus.OPEN, TaskStatus.CLAIMED)
 
 @in_one_transaction
 def suspend_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
-    """Hold a task back: nobody can act on it until it is resumed. Its timers go on. Level 4."""
+    """Suspend a task: nobody can act on it until it is resumed. Its timers continue. Level 4."""
     task = claim_instance(actor, task_id)
     access.require_level(actor, TO_OPERATE, gettext_noop("suspend a task"))
     if task.status not in CAN_BE_SUSPENDED:
@@ -46,7 +46,7 @@ def suspend_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
 
 @in_one_transaction
 def resume_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
-    """Let a suspended task go on as it was: claimed by whoever held it, else open. Level 4."""
+    """Resume a suspended task as it was: claimed by the same person, else open. Level 4."""
     task = claim_instance(actor, task_id)
     access.require_level(actor, TO_OPERATE, gettext_noop("resume a task"))
     if task.status != TaskStatus.SUSPENDED:
@@ -67,9 +67,9 @@ def _move(actor: Actor, task: Task, status: TaskStatus, kind: str, reason: str) 
 def snooze_task(*, actor: Actor, task_id: UUID, until: datetime | None) -> Task:
     """Put a task of one's own off until a moment; None brings it back to one's list now."""
     task = claim_instance(actor, task_id)
-    refuse_act(actor, task)
+    require_may_act(actor, task)
     if task.assignee_id is None:
-        message = _("Claim it first: only your own tasks can be put off.")
+        message = _("Claim it first: you can snooze only your own tasks.")
         raise Conflict(message, code="status", status=task.status)
     now = database_now()
     if until is not None and until <= now:
@@ -87,17 +87,18 @@ def _shown(moment: datetime | None) -> str | None:
 
 @in_one_transaction
 def skip_task(*, actor: Actor, task_id: UUID, reason: str) -> CompletedTask:
-    """Pass over a task where its author allows that; the case goes on without a result of it."""
+    """Skip a task where its author allows that; the case continues without a result of it."""
     hold_active(actor)
     task = claim_instance(actor, task_id)
-    refuse_act(actor, task)
-    refuse_standstill(task.instance)
+    require_may_act(actor, task)
+    refuse_held(task.instance)
     if not task.allows("skip"):
         raise Refused(_("The author of this workflow does not let this task be skipped."), code="refused")
     if not reason.strip():
-        message = _("Say why: the reason is kept with the task.")
+        message = _("Enter a reason. It is kept with the task.")
         raise Invalid(message, [FieldError("reason", "required", message)])
-    event = TaskSkipped(task.token, actor.name, reason)
+    absent = access.mandate_of(actor, task)
+    event = TaskSkipped(task.token, actor.name, reason, absent.name if absent else None)
     delivery = Delivery(event, None, uuid7(), actor, token=task.token, queued=False)
     coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
     task.refresh_from_db()

@@ -38,7 +38,7 @@ def duplicate_version(*, actor: Actor, name: str, number: int) -> TemplateVersio
 
 @in_one_transaction
 def roll_back(*, actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Put in force again what an earlier version said: as a new version, checked like any other."""
+    """Activate again what an earlier version said: as a new version, checked like any other."""
     fresh = new_draft(actor=actor, name=name, number=number)
     return activate_version(actor=actor, name=name, number=fresh.number)
 
@@ -48,7 +48,7 @@ def import_documents(*, actor: Actor, text: str, activate: bool = False) -> list
     """Save each document of a file as a draft: of the template it names, or as a new one. All of them or none."""
     access.require_level(actor, TO_AUTHOR, "author templates")
     if not any(piece.source.strip() for piece in cut_documents(text)):
-        raise _unfit("Choose a file, or paste its text: there is nothing to import yet.")
+        raise _unfit("Choose a file or paste its text.")
     if len(text) > LONGEST_IMPORT:
         raise _unfit(f"A file holds at most {LONGEST_IMPORT:,} characters.")
     made = save_set(actor=actor, source=text)
@@ -67,7 +67,7 @@ def _under_free_name(actor: Actor, source: str) -> str:
         found = read_documents(source)[0].entries or {}
         node = found["workflow"][1]
     except (SourceRefused, LookupError) as problem:
-        raise Invalid("Mend its first lines before you duplicate it: its name cannot be read.") from problem
+        raise Invalid("Its name cannot be read. Fix the first lines before you duplicate it.") from problem
     free = _free_name(actor, str(node.scalar))
     lines = source.split("\n")
     line = lines[node.line - 1]

@@ -29,7 +29,7 @@ AGAIN = timedelta(hours=1)
 
 
 def version_diagram(*, actor: Actor, name: str, number: int) -> str:
-    """Draw a version; its outline stands in until a worker has laid it out."""
+    """Draw a version; its outline is shown until a worker has laid it out."""
     version = access.version_of(actor, name, number)
     if version.canonical is None:
         raise NotFound

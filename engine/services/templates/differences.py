@@ -1,7 +1,7 @@
 """Say in words what one version of a template does differently from another, and whom that meets.
 
 Steps are compared by their ids: moved is not changed. What an author reads is the field in the language's own words with its old
-and new value, and how many running instances stand at the step now: they stay on their version, but somebody should know.
+and new value, and how many running instances are at the step now: they stay on their version, but authors should know.
 """
 
 import json
@@ -55,7 +55,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A step without the steps inside it, and where it stands."""
+    """A step without the steps inside it, and where it is."""
 
     name: str
     kind: str
@@ -66,14 +66,14 @@ class _Placed:
 def version_differences(
     *, actor: Actor, name: str, number: int, against: int | None = None
 ) -> tuple[int, list[Difference]]:
-    """Tell what version `number` of a template does differently from another: which one, and what."""
+    """Return what version `number` of a template does differently from another: which one, and what."""
     new = _clean(access.version_of(actor, name, number))
     old = _clean(_before(actor, new) if against is None else access.version_of(actor, name, against))
     return old.number, differences(old.canonical or {}, new.canonical or {}, _waiting_at(old))
 
 
 def _before(actor: Actor, version: TemplateVersion) -> TemplateVersion:
-    """Find what a version would replace: the one in force, else the one before it, else itself."""
+    """Find what a version would replace: the active one, else the one before it, else itself."""
     others = access.visible_versions(actor).filter(template=version.template_id).exclude(pk=version.pk)
     earlier = others.filter(number__lt=version.number, canonical__isnull=False).order_by("-number")
     return others.in_force().first() or earlier.first() or version
@@ -82,7 +82,7 @@ def _before(actor: Actor, version: TemplateVersion) -> TemplateVersion:
 def _clean(version: TemplateVersion) -> TemplateVersion:
     if version.canonical is None:
         found = [Finding(**finding) for finding in version.findings]
-        raise Unprocessable(f"Version {version.number} has errors; it cannot be compared.", found)
+        raise Unprocessable(f"Version {version.number} has errors and cannot be compared.", found)
     return version
 
 
@@ -120,7 +120,7 @@ def _of_step(step: str, before: _Placed, after: _Placed, here: int) -> Iterator[
     for change in _changes(before.own, after.own):
         yield _changed(step, after.name, *change, here)
     if before.path != after.path:
-        text = _("%(step)s stands elsewhere.") % {"step": after.name}
+        text = _("%(step)s moved.") % {"step": after.name}
         yield Difference("moved", step, "path", before.path, after.path, text + _here(here), here)
 
 
@@ -147,7 +147,7 @@ def _plain(value: Any) -> Any:
 def _here(count: int) -> str:
     if not count:
         return ""
-    return " " + ngettext("%(n)d running instance stands there.", "%(n)d running instances stand there.", count) % {
+    return " " + ngettext("%(n)d running instance is there.", "%(n)d running instances are there.", count) % {
         "n": count
     }
 

@@ -11,7 +11,7 @@ from engine.kernel.forms import FieldError
 from engine.kernel.language.document_set import Piece, cut_documents
 from engine.kernel.language.normalizer import Normalized, normalize
 from engine.models import TemplateVersion
-from engine.services.templates.versions import check_source_alone, facts_beside, save_draft
+from engine.services.templates.versions import check_source_alone, facts_together_with, save_draft
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
@@ -19,11 +19,11 @@ MOST_DOCUMENTS = 50
 
 
 def check_set(*, actor: Actor, source: str) -> list[Normalized]:
-    """Check every document beside the others; findings stand at their lines of the whole text."""
+    """Check every document together with the others; findings are at their lines of the whole text."""
     access.require_level(actor, TO_AUTHOR, "author templates")
     pieces = _pieces(source)
     names = _names(pieces)
-    facts = facts_beside(actor, frozenset(names))
+    facts = facts_together_with(actor, frozenset(names))
     checked = [normalize(piece.source, facts, above=piece.above) for piece in pieces]
     return [_refuse_twin(one, piece, names) for one, piece in zip(checked, pieces, strict=True)]
 
@@ -55,13 +55,13 @@ def _refuse_twin(checked: Normalized, piece: Piece, names: Counter[str]) -> Norm
     if checked.name is None or names[checked.name] < 2:
         return checked
     text = f"two documents of this set are named `{checked.name}`"
-    twin = Finding("duplicate_workflow", ERROR, text, piece.above + 1, 1, "workflow", "one document a workflow")
+    twin = Finding("duplicate_workflow", ERROR, text, piece.above + 1, 1, "workflow", "one document per workflow")
     return replace(checked, canonical=None, sha256=None, findings=(*checked.findings, twin))
 
 
 def _saved(actor: Actor, place: int, piece: Piece, beside: frozenset[str]) -> TemplateVersion:
     try:
-        return save_draft(actor=actor, source=piece.source, beside=beside)
+        return save_draft(actor=actor, source=piece.source, together_with=beside)
     except Invalid as refusal:
         raise _unfit(f"Document {place}: {refusal.message} Nothing was imported.") from refusal
 

@@ -1,6 +1,6 @@
-"""What an author's editor asks while somebody types: findings, the flow to lay out, its picture, words to complete, test results.
+"""What an author's editor asks while the author types: findings, the flow to lay out, its picture, completions, test results.
 
-Nothing here saves. The browser lays out (elkjs), the house draws: so a draft's picture is the very one that the stored version
+Nothing here saves. The browser lays out (elkjs), the server draws: so a draft's picture is the same one that the stored version
 gets, and what a browser sends becomes numbers in it, nothing else.
 """
 
@@ -17,22 +17,29 @@ from engine.diagram.outline import outline_lines
 from engine.diagram.svg import draw
 from engine.errors import Invalid
 from engine.kernel.definition import compile_definition
-from engine.kernel.findings import ERROR, Finding
+from engine.kernel.findings import ERROR, WHOLE, Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.language.json_schema import language_schema
 from engine.kernel.language.source_positions import Place, step_places
 from engine.kernel.simulator import Report
 from engine.kernel.transitions import VersionStatus
 from engine.services.templates.differences import Difference, version_differences
-from engine.services.templates.stored_tests import lending_of, play_tests, stored_tests, test_places, workflows_around
+from engine.services.templates.stored_tests import (
+    play_tests,
+    simulation_setup,
+    stored_tests,
+    test_places,
+    workflows_around,
+)
 from engine.services.templates.versions import check_source, check_source_alone, tenant_facts
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
+from workflowplatform.database.stored_json import as_text, objects_in
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a text says: findings, where its steps stand, and the flow to lay out where it can be read so far."""
+    """What a text says: findings, where its steps are, and the flow to lay out where it can be read so far."""
 
     findings: tuple[Finding, ...]
     places: Mapping[str, Place]
@@ -42,7 +49,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What came of one stored test, and the line where it stands."""
+    """What came of one stored test, and its line."""
 
     report: Report
     line: int
@@ -62,7 +69,7 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What an author should know before a draft is put in force."""
+    """What an author should know before a draft is activated."""
 
     findings: tuple[Finding, ...]
     tests: tuple[TestResult, ...]
@@ -101,7 +108,7 @@ def draw_source(*, actor: Actor, source: str, laid_out: Any) -> SafeString:
             raise LayoutFailed("The text cannot be read.")
         return draw(geometry_from_outside(flow, laid_out), alone=False)
     except LayoutFailed as problem:
-        message = "This is no layout of that text."
+        message = "This layout does not belong to that text."
         raise Invalid(message, [FieldError("graph", "invalid", message)]) from problem
 
 
@@ -117,7 +124,7 @@ def _drawable(actor: Actor, source: str) -> dict[str, Any] | None:
 
 
 def words_to_complete(*, actor: Actor) -> dict[str, Any]:
-    """Give an editor what may stand where: the language's schema, and what the tenant has, by name."""
+    """Return what an editor may offer where: the language's schema, and what the tenant has, by name."""
     access.require_level(actor, TO_AUTHOR, "author templates")
     facts = tenant_facts(actor)
     return {
@@ -141,18 +148,25 @@ def _results(actor: Actor, source: str, canonical: dict[str, Any]) -> list[TestR
     if not canonical.get("tests"):
         return []
     definition = compile_definition(canonical)
-    reports = play_tests(definition, workflows_around(actor.tenant_id, canonical), lending_of(actor.tenant_id))
+    reports = play_tests(definition, workflows_around(actor.tenant_id, canonical), simulation_setup(actor.tenant_id))
     assert len(reports) == len(stored_tests(definition))
     lines = [line for line, _column in test_places(source)]
     return [TestResult(report, line) for report, line in zip(reports, lines, strict=True)]
 
 
+def _finding(stored: dict[str, Any]) -> Finding:
+    """Read a stored finding; a place that is none is the first line."""
+    line, column = (place if isinstance(place := stored.get(key), int) else 1 for key in ("line", "column"))
+    path, hint = as_text(stored.get("path", WHOLE)), as_text(stored.get("hint", ""))
+    return Finding(stored["code"], stored["severity"], stored["message"], line, column, path, hint)
+
+
 def readiness_of(*, actor: Actor, name: str, number: int) -> Readiness:
-    """Tell what keeps a version from being put in force, and what would change by it."""
+    """Return what keeps a version from being activated, and what would change by it."""
     version = access.version_of(actor, name, number)
     held = access.visible_versions(actor).filter(template=version.template_id).exclude(pk=version.pk).in_force().first()
     draft = version.status == VersionStatus.DRAFT
-    findings = tuple(Finding(**finding) for finding in version.findings)
+    findings = tuple(_finding(stored) for stored in objects_in(version.findings, "code", "severity", "message"))
     if draft and actor.level >= TO_AUTHOR:
         findings = check_source(actor=actor, source=version.source).findings
     against, changed = version_differences(actor=actor, name=name, number=number) if version.canonical else (None, [])

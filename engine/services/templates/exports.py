@@ -45,7 +45,7 @@ def _clean(version: TemplateVersion) -> TemplateVersion:
     """Refuse a draft that could not be read: it has no other form than its text."""
     if version.canonical is None:
         raise Unprocessable(
-            "This draft has errors; only its text can be exported.", [Finding(**f) for f in version.findings]
+            "This draft has errors. Only its text can be exported.", [Finding(**f) for f in version.findings]
         )
     return version
 

@@ -10,7 +10,7 @@ from engine.kernel.findings import Finding
 from engine.kernel.forms import FieldError
 from engine.kernel.simulator import Report, simulate
 from engine.models import TemplateVersion
-from engine.services.templates.stored_tests import lending_of, workflows_around
+from engine.services.templates.stored_tests import simulation_setup, workflows_around
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
 
@@ -18,7 +18,7 @@ MOST_ACTS = 500
 """How many acts one simulation may do, repetitions counted: it runs while its sender waits."""
 
 UNPLAYABLE = (ArithmeticError, AssertionError, LookupError)
-"""What a test may run into beside that which the simulator reports itself, such as the end of the calendar."""
+"""Errors of a test besides those that the simulator reports itself, such as the end of the calendar."""
 
 
 def simulate_version(*, actor: Actor, name: str, number: int, test: Mapping[str, Any]) -> Report:
@@ -29,7 +29,7 @@ def simulate_version(*, actor: Actor, name: str, number: int, test: Mapping[str,
     refuse_endless(test)
     try:
         around = workflows_around(actor.tenant_id, canonical)
-        return simulate(compile_definition(canonical), test, around, lending_of(actor.tenant_id))
+        return simulate(compile_definition(canonical), test, around, simulation_setup(actor.tenant_id))
     except UNPLAYABLE as problem:
         return Report(str(test.get("name") or "test"), (f"the test cannot be played: {problem}",))
 
@@ -38,20 +38,20 @@ def playable(version: TemplateVersion) -> dict[str, Any]:
     """Return the definition of a version that has no errors."""
     if version.canonical is None:
         found = [Finding(**finding) for finding in version.findings]
-        raise Unprocessable("This draft has errors; mend them before it is tried.", found)
+        raise Unprocessable("This draft has errors. Fix them before you try it.", found)
     return dict(version.canonical)
 
 
 def refuse_endless(test: Mapping[str, Any]) -> None:
-    """Refuse more acts than somebody can wait for."""
+    """Refuse more actions than a person can wait for."""
     acts = [act for act in test.get("do") or () if isinstance(act, Mapping)]
     repeated = [act.get("again", 0) for act in acts]
     errors = [
-        FieldError(f"do.{place}.again", "invalid", "Write how often as a whole number from 0 on.")
+        FieldError(f"do.{place}.again", "invalid", "Enter the number of repetitions as a whole number from 0.")
         for place, again in enumerate(repeated)
         if not isinstance(again, int) or isinstance(again, bool) or again < 0
     ]
     if not errors and sum(repeated) + len(acts) > MOST_ACTS:
         errors = [FieldError("do", "length", f"Do at most {MOST_ACTS} acts, repetitions counted.")]
     if errors:
-        raise Invalid("The simulation cannot be played.", errors)
+        raise Invalid("The simulation is invalid.", errors)

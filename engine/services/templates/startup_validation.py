@@ -2,7 +2,7 @@
 
 What was clean when it was activated may not be so for this release: a registered function is gone, a role was deleted, the
 language refuses what it once took. `WORKFLOW_STARTUP_VALIDATION` says what follows: `strict` refuses to start with a sentence,
-`warn` marks the version unavailable (nothing new is started from it, running instances go on) and says so in the admin and in
+`warn` marks the version unavailable (nothing new is started from it, running instances continue) and says so in the admin and in
 the health. A version that is fit again is available again.
 
 A worker's supervisor does this before its workers begin; web servers only where it is strict, since marks are everybody's.
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import structlog
-from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from engine.audit.chain import Act, record
+from engine.conf import conf
 from engine.kernel.findings import ERROR, SINCE_ACTIVATED
 from engine.kernel.language.embedding import embedded_names
 from engine.kernel.language.normalizer import TenantFacts, normalize
@@ -87,15 +87,15 @@ def _mark(verdict: Verdict) -> None:
 
 @crossing("operator")
 def start_up() -> None:
-    """Validate as the settings say: raise Unfit where they are strict, else mark and go on."""
+    """Validate as the settings say: raise Unfit where they are strict, else mark and continue."""
     try:
         unfit = [verdict for verdict in validate_active_versions() if verdict.why]
     except DatabaseError:
-        if settings.WORKFLOW_STARTUP_VALIDATION == "strict":
+        if conf.startup_validation == "strict":
             raise
         log.warning("the templates could not be validated: the database did not answer")
         return
-    if unfit and settings.WORKFLOW_STARTUP_VALIDATION == "strict":
+    if unfit and conf.startup_validation == "strict":
         raise Unfit(_sentence(unfit))
 
 
@@ -106,14 +106,14 @@ def _sentence(unfit: list[Verdict]) -> str:
     ]
     more = f", and {len(unfit) - TOLD} more" if len(unfit) > TOLD else ""
     return (
-        f"This release cannot run {', '.join(named)}{more}. Mend or archive them, "
+        f"This release cannot run {', '.join(named)}{more}. Fix or archive them, "
         "or set WORKFLOW_STARTUP_VALIDATION=warn to start without them."
     )
 
 
 def require_fit_to_serve() -> None:
     """Keep a web server from starting where validation is strict; a server's event loop must not wait for a database."""
-    if settings.WORKFLOW_STARTUP_VALIDATION == "strict":
+    if conf.startup_validation == "strict":
         with ThreadPoolExecutor(max_workers=1) as thread:
             thread.submit(_start_up_here).result()
 

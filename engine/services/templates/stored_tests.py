@@ -9,13 +9,13 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from engine.extensions.decorators import registered_decorators
+from engine.extensions.decorators import decorator_named
 from engine.kernel.definition import Definition, compile_definition
 from engine.kernel.findings import ERROR, Finding
 from engine.kernel.language.source import read_documents
 from engine.kernel.language.source_nodes import Node
 from engine.kernel.language.validation.sub_workflows import emitted_events
-from engine.kernel.simulator import Lending, Report, run_test
+from engine.kernel.simulator import Report, SimulationSetup, run_test
 from engine.kernel.simulator.unknown_words import Misspelt
 from engine.models import TemplateVersion
 from engine.runtime.calendars import calendar_named
@@ -27,24 +27,24 @@ Definitions = Mapping[str, Definition]
 MOST_STEPS = 20_000
 """How many steps one stored test may run."""
 MOST_SECONDS = 20.0
-"""How many seconds of computing all tests of a template may take together: somebody waits for the answer."""
+"""How many seconds of computing all tests of a template may take together: a person waits for the answer."""
 
 
-def lending_of(tenant_id: UUID | None = None) -> Lending:
-    """Lend a simulation the tenant's calendars, what the house has registered, and a budget that begins now."""
+def simulation_setup(tenant_id: UUID | None = None) -> SimulationSetup:
+    """Give a simulation the tenant's calendars, the registered functions, and a budget that begins now."""
     stop_at = time.thread_time() + MOST_SECONDS
-    return Lending(
+    return SimulationSetup(
         calendar=None if tenant_id is None else partial(calendar_named, tenant_id),
-        decorator=registered_decorators().get,
+        decorator=decorator_named,
         most_steps=MOST_STEPS,
         stop=lambda: time.thread_time() > stop_at,
     )
 
 
-def play_tests(definition: Definition, others: Definitions, lending: Lending | None = None) -> list[Report]:
-    """Play every stored test; children and followers come from `others`, calendars and the like are lent."""
-    lent = lending or lending_of()
-    return [_play(definition, test, number, others, lent) for number, test in enumerate(stored_tests(definition), 1)]
+def play_tests(definition: Definition, others: Definitions, setup: SimulationSetup | None = None) -> list[Report]:
+    """Play every stored test; children and followers come from `others`, calendars and the like are setup."""
+    setup = setup or simulation_setup()
+    return [_play(definition, test, number, others, setup) for number, test in enumerate(stored_tests(definition), 1)]
 
 
 def stored_tests(definition: Definition) -> list[Any]:
@@ -52,18 +52,18 @@ def stored_tests(definition: Definition) -> list[Any]:
     return list(definition.canonical.get("tests") or ())
 
 
-def _play(definition: Definition, test: Any, number: int, others: Definitions, lending: Lending) -> Report:
+def _play(definition: Definition, test: Any, number: int, others: Definitions, setup: SimulationSetup) -> Report:
     if not isinstance(test, dict):
         return Report(f"test {number}", ("a test is an object with start, answers and expect",))
     try:
-        return run_test(definition, {"name": f"test {number}", **test}, others, lending)
+        return run_test(definition, {"name": f"test {number}", **test}, others, setup)
     except (AttributeError, TypeError, ValueError) as problem:
         return Report(str(test.get("name", f"test {number}")), (f"the test cannot be played: {problem}",))
 
 
 def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions, tenant_id: UUID) -> list[Finding]:
     """Give one finding for every stored test that is red, with the first thing that went otherwise."""
-    reports = play_tests(compile_definition(dict(canonical)), others, lending_of(tenant_id))
+    reports = play_tests(compile_definition(dict(canonical)), others, simulation_setup(tenant_id))
     if all(report.passed for report in reports):
         return []
     pairs = zip(reports, _test_nodes(source), strict=True)
@@ -75,7 +75,7 @@ def _red(report: Report, node: Node) -> list[Finding]:
         return [_misspelt(report, node, one) for one in report.misspelt]
     more = len(report.failures) - 1
     message = f"the test “{report.name}” is red: {report.failures[0]}" + (f" (and {more} more)" if more else "")
-    code, hint = "test_failed", "mend the step, or what the test expects"
+    code, hint = "test_failed", "fix the step, or what the test expects"
     if report.over_budget:
         code, hint = (
             "test_too_long",
@@ -92,7 +92,7 @@ def _misspelt(report: Report, node: Node, word: Misspelt) -> Finding:
 
 
 def _find(node: Node, word: Misspelt) -> Node:
-    """Find where a word stands, as a key or as a value; the nearest thing around it where it was written otherwise."""
+    """Find the position of a word, as a key or as a value; the nearest thing around it where it was written otherwise."""
     found = node
     for part in word.path:
         if found.entries is not None and part in found.entries:

@@ -27,7 +27,7 @@ from engine.kernel.simulator.player import Play
 from engine.kernel.transitions import VersionStatus
 from engine.models import TemplateVersion
 from engine.services.templates.simulation import playable, refuse_endless
-from engine.services.templates.stored_tests import lending_of, workflows_around
+from engine.services.templates.stored_tests import simulation_setup, workflows_around
 from engine.services.templates.versions import save_draft
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
@@ -68,7 +68,7 @@ class TriedTimer:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a trial stands after all its acts."""
+    """The state of a trial after all its actions."""
 
     test: Mapping[str, Json]
     problem: str = ""
@@ -107,7 +107,7 @@ def try_version(*, actor: Actor, name: str, number: int, test: Mapping[str, Json
     try:
         test = _cast(definition, test)
         definitions = {**around, definition.name: definition}
-        play = Play(definitions, definition.name, test, lending_of(actor.tenant_id))
+        play = Play(definitions, definition.name, test, simulation_setup(actor.tenant_id))
         play.run()
     except OverBudget as problem:
         return Trial(test, f"This takes too long: {problem}.")
@@ -117,7 +117,7 @@ def try_version(*, actor: Actor, name: str, number: int, test: Mapping[str, Json
 
 
 def _cast(definition: Definition, test: Mapping[str, Json]) -> dict[str, Json]:
-    """Give the starter of a trial what the template asks of one, unless the author named somebody."""
+    """Give the starter of a trial what the template asks of one, unless the author named a person."""
     starters = definition.starters
     asked = {"starter": {"roles": list(starters.roles), "level": max(starters.min_level, 4)}}
     people = {**(asked if starters.roles or starters.min_level > 4 else {}), **(test.get("people") or {})}
@@ -180,10 +180,10 @@ def keep_as_test(
     version = access.version_to_author(actor, name, number)
     if version.status != VersionStatus.DRAFT:
         raise Conflict(
-            f"Version {number} is {version.status}; begin a new version to keep a test in it.", code="status"
+            f"Version {number} is {version.status}; create a new version to save a test in it.", code="status"
         )
     if not title.strip():
-        message = "Give the test a name: a sentence that says what it shows."
+        message = "Give the test a name that says what it shows."
         raise Invalid(message, [FieldError("title", "required", message)])
     trial = try_version(actor=actor, name=name, number=number, test=test)
     if not trial.begun or trial.problem:

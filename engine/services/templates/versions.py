@@ -37,7 +37,7 @@ from workflowplatform.accounts.models import Membership, Role, User
 
 
 def tenant_facts(actor: Actor) -> TenantFacts:
-    """Say what the actor's tenant has, for the checks that need to know."""
+    """Return what the actor's tenant has, for the checks that need to know."""
     versions = TemplateVersion.objects.active().filter(tenant_id=actor.tenant_id)
     active = frozenset(versions.values_list("template__name", "sha256"))
     secrets = list(Secret.objects.filter(tenant_id=actor.tenant_id).values_list("name", "origins"))
@@ -79,29 +79,29 @@ def _to_embed(tenant_id: UUID, name: str, version: Any) -> tuple[int, dict[str, 
     return None if found is None or found[1] is None else (found[0], found[1])
 
 
-def facts_beside(actor: Actor, names: frozenset[str]) -> TenantFacts:
-    """Say what the tenant has once the workflows of these names are in force together."""
+def facts_together_with(actor: Actor, names: frozenset[str]) -> TenantFacts:
+    """Return what the tenant has once the workflows of these names are active together."""
     facts = tenant_facts(actor)
     return replace(facts, workflows=facts.workflows | names)
 
 
-def check_source(*, actor: Actor, source: str, beside: frozenset[str] = frozenset()) -> Normalized:
-    """Return the canonical form and the findings of a document, without saving it; `beside` names others of its set."""
+def check_source(*, actor: Actor, source: str, together_with: frozenset[str] = frozenset()) -> Normalized:
+    """Return the canonical form and the findings of a document, without saving it, together with the others of its set."""
     access.require_level(actor, TO_AUTHOR, "author templates")
-    return _checked(actor, source, beside)
+    return _checked(actor, source, together_with)
 
 
 def _checked(
     actor: Actor,
     source: str,
-    beside: frozenset[str] = frozenset(),
+    together_with: frozenset[str] = frozenset(),
     given: Mapping[str, dict[str, Any]] = MappingProxyType({}),
 ) -> Normalized:
     """Check a document with what the tenant has: its roles and the like, and the workflows around this one.
 
     Of those, the ones that are activated together with it are `given`.
     """
-    found = _normalized(source, facts_beside(actor, beside))
+    found = _normalized(source, facts_together_with(actor, together_with))
     if found.canonical is None:
         return found
     around = {name: one.canonical for name, one in listeners_around(actor.tenant_id, found.canonical).items()}
@@ -134,15 +134,15 @@ def save_draft(
     name: str | None = None,
     number: int | None = None,
     revision: int | None = None,
-    beside: frozenset[str] = frozenset(),
+    together_with: frozenset[str] = frozenset(),
 ) -> TemplateVersion:
     """Save a document as a draft with its findings: a new version, or the draft named by name and number.
 
-    `revision` is the one the author began from; if somebody saved in between, nothing is overwritten. `beside` names the
-    others of a set that is saved together.
+    `revision` is the one the author began from; if another person saved in between, nothing is overwritten. The last
+    argument names the others of a set that is saved together.
     """
     if name is None or number is None:
-        return _create_draft(actor, source, check_source(actor=actor, source=source, beside=beside))
+        return _create_draft(actor, source, check_source(actor=actor, source=source, together_with=together_with))
     version = access.version_to_author(actor, name, number)
     return _change_draft(actor, version, source, check_source(actor=actor, source=source), revision)
 
@@ -150,7 +150,7 @@ def save_draft(
 def _create_draft(actor: Actor, source: str, checked: Normalized) -> TemplateVersion:
     if not checked.name:
         unfit = next((finding.message for finding in checked.findings if finding.code == "bad_name"), None)
-        message = unfit or "The document needs a line such as `workflow: expense-approval`: its name."
+        message = unfit or "The document has no name. Add a line such as `workflow: expense-approval`."
         raise Invalid(message, [FieldError("source", "workflow_missing", message)])
     template, created = Template.objects.get_or_create(tenant_id=actor.tenant_id, name=checked.name)
     Template.objects.select_for_update(no_key=True).get(pk=template.pk)
@@ -197,7 +197,7 @@ def last_saved_by(version: TemplateVersion) -> str:
     acts = Audit.objects.filter(tenant_id=version.tenant_id, subject_id=version.template_id)
     saved = acts.filter(action__in=("create_template", "change_template"), new__version=version.number)
     last = saved.order_by("-seq").values_list("actor_name", flat=True).first()
-    return str(last or version.created_by_name or "Somebody")
+    return str(last or version.created_by_name or "Someone")
 
 
 def _content(source: str, checked: Normalized) -> dict[str, Any]:
@@ -241,31 +241,31 @@ def delete_draft(*, actor: Actor, name: str, number: int) -> None:
 
 
 def activate_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Put a clean draft in force; the version in force before it is archived in the same transaction."""
+    """Activate a clean draft; the version that was active is archived in the same transaction."""
     (version,) = activate_versions(actor=actor, chosen=[(name, number)])
     return version
 
 
 @in_one_transaction
 def activate_versions(*, actor: Actor, chosen: Sequence[tuple[str, int]]) -> list[TemplateVersion]:
-    """Put drafts in force together, as one set: each may start the others, and one that fails keeps all back."""
+    """Activate drafts together, as one set: each may start the others, and one that fails keeps all back."""
     _refuse_twins([name for name, _ in chosen])
     _take_turn(actor)
     versions = [access.version_to_author(actor, name, number) for name, number in sorted(chosen)]
     for version in versions:
         _require_draft_to_activate(version)
     _freeze(actor, versions)
-    in_force = {version.template.name: _put_in_force(actor, version) for version in versions}
+    in_force = {version.template.name: _activate(actor, version) for version in versions}
     return [in_force[name] for name, _ in chosen]
 
 
 def _refuse_twins(names: list[str]) -> None:
     if not names or len(set(names)) < len(names):
-        message = "Name each template once, with the version to activate."
+        message = "Name each template only once, with the version to activate."
         raise Invalid(message, [FieldError("versions", "invalid", message)])
 
 
-def _put_in_force(actor: Actor, version: TemplateVersion) -> TemplateVersion:
+def _activate(actor: Actor, version: TemplateVersion) -> TemplateVersion:
     _retire_others(actor, version)
     old = version.status
     version.status = VersionStatus.ACTIVE
@@ -286,7 +286,7 @@ def _put_in_force(actor: Actor, version: TemplateVersion) -> TemplateVersion:
 def _freeze(actor: Actor, drafts: Sequence[TemplateVersion]) -> None:
     """Check once more, now, with what the tenant has today, and play the stored tests; keep findings, refuse errors."""
     names = frozenset(draft.template.name for draft in drafts)
-    read = {draft.template.name: _normalized(draft.source, facts_beside(actor, names)) for draft in drafts}
+    read = {draft.template.name: _normalized(draft.source, facts_together_with(actor, names)) for draft in drafts}
     given = {name: one.canonical for name, one in read.items() if one.canonical is not None}
     checked = {draft.template.name: _checked(actor, draft.source, names, given) for draft in drafts}
     red = _red_tests(actor, drafts, {name: one.canonical for name, one in checked.items()})
@@ -300,7 +300,7 @@ def _freeze(actor: Actor, drafts: Sequence[TemplateVersion]) -> None:
 def _red_tests(
     actor: Actor, drafts: Sequence[TemplateVersion], canonicals: Mapping[str, dict[str, Any] | None]
 ) -> dict[str, list[Finding]]:
-    """Play the tests of all drafts, each beside the others; none where one of them cannot be read."""
+    """Run the tests of all drafts, each with the others at hand; none where one of them cannot be read."""
     clean = {name: canonical for name, canonical in canonicals.items() if canonical is not None}
     if len(clean) < len(canonicals):
         return {}
@@ -320,9 +320,9 @@ def _refuse_errors(found: Mapping[str, tuple[Finding, ...]]) -> None:
         return
     count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
     if len(found) == 1:
-        raise Unprocessable(f"Mend {count} to activate.", next(iter(found.values())))
+        raise Unprocessable(f"Fix {count} before you activate.", next(iter(found.values())))
     named = [replace(one, path=f"{name}: {one.path}") for name, findings in found.items() for one in findings]
-    raise Unprocessable(f"Mend {count} to activate; none of the set was.", named)
+    raise Unprocessable(f"Fix {count} before you activate. Nothing of the set was activated.", named)
 
 
 def _retire_others(actor: Actor, version: TemplateVersion) -> None:
@@ -343,12 +343,12 @@ def _save_move(version: TemplateVersion) -> None:
         with transaction.atomic():
             version.save()
     except IntegrityError as error:
-        raise Conflict("Another version was put in force at the same moment.", code="status") from error
+        raise Conflict("Another version was activated at the same moment.", code="status") from error
 
 
 @in_one_transaction
 def pause_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Let nothing new start; running instances go on."""
+    """Let nothing new start; running instances continue."""
     return _move(actor, name, number, VersionStatus.PAUSED, "pause_template")
 
 
@@ -363,7 +363,7 @@ def resume_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
 
 @in_one_transaction
 def archive_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Take a version out of force for good; its instances stay on it. What workflows in force start has to stay."""
+    """Archive a version for good; its instances stay on it. What active workflows start has to stay."""
     _take_turn(actor)
     version = access.version_to_author(actor, name, number)
     _require_move(version, VersionStatus.ARCHIVED)
@@ -374,12 +374,12 @@ def archive_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
 
 
 def _take_turn(actor: Actor) -> None:
-    """Let a tenant's activations and archivings follow one another: each looks at what the others put in force."""
+    """Make a tenant's activations and archivings take turns: each looks at what the others activated."""
     take_locks(lock_name(actor.tenant_id, "authoring"))
 
 
 def _refuse_used(version: TemplateVersion) -> None:
-    """Keep in force what others in force start. Pausing is not refused: it is the brake, and can be let go again."""
+    """Keep active what other active workflows start. Pausing is not refused: it is the brake, and can be undone."""
     name = version.template.name
     others = TemplateVersion.objects.in_force().filter(tenant_id=version.tenant_id).exclude(pk=version.pk)
     named = others.select_related("template").order_by("template__name").defer("source")

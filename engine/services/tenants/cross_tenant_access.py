@@ -1,6 +1,6 @@
 """Write down who of level 6 looked at another tenant: one row for each person, tenant and day, in the tenant's own audit.
 
-Entering a tenant is a row already; whoever stays for days, or reads pages about tenants without entering them, leaves these.
+Entering a tenant is a row already; staying for days, or reading pages about tenants without entering them, leaves these.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Note that somebody of level 6 works in another tenant today, before any page or answer shows them a row of it."""
+"""Record that a person of level 6 works in another tenant today, before any page or answer shows them a row of it."""
 
 from collections.abc import Callable
 

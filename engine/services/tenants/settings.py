@@ -34,18 +34,18 @@ MOST_NAMED = 5
 
 def _require_name(name: str) -> None:
     if not NAME.fullmatch(name):
-        message = "Use small letters, digits and _, beginning with a letter."
+        message = "Start with a lower-case letter; use lower-case letters, digits and _."
         raise Invalid(message, [FieldError("name", "name", message)])
 
 
 def list_secrets(*, actor: Actor) -> QuerySet[Secret]:
-    """Return the tenant's secrets, for those who write them; whoever shows them shows names."""
+    """Return the tenant's secrets, for those who write them; pages show only names."""
     access.require_level(actor, TO_AUTHOR, "see the names of secrets")
     return Secret.objects.filter(tenant_id=actor.tenant_id)
 
 
 def find_secret(*, actor: Actor, name: str) -> Secret:
-    """Return one of the tenant's secrets; whoever shows it shows its name."""
+    """Return one of the tenant's secrets; pages show only its name."""
     secret = list_secrets(actor=actor).filter(name=name).first()
     if secret is None:
         raise NotFound
@@ -82,8 +82,8 @@ def hold_calendar(*, actor: Actor, name: str) -> BusinessCalendar:
 def put_secret(*, actor: Actor, name: str, value: str | None = None, origins: Sequence[str] | None = None) -> Secret:
     """Write a secret, new or anew, and where it may be sent. Its value can never be read back, only used by calls.
 
-    Without a value the origins of one that is there are narrowed. To send it elsewhere takes its value: whoever cannot read a
-    secret shall not be able to have it sent to themselves.
+    Without a value the origins of one that is there are narrowed. To send it elsewhere takes its value: people who cannot read a
+    secret must not be able to have it sent to themselves.
     """
     access.require_level(actor, TO_AUTHOR, "write secrets")
     _require_name(name)
@@ -124,7 +124,7 @@ def _read_origins(written: Sequence[str]) -> list[str]:
 def _narrow_secret(actor: Actor, secret: Secret | None, origins: list[str] | None) -> Secret:
     wider = secret is not None and secret.origins and set(origins or ()) - set(secret.origins)
     if secret is None or not origins or wider:
-        message = "Type the value: without it, a secret can only be kept from origins, not be sent to new ones."
+        message = "Enter the value. Without it, origins can only be removed."
         message = message if secret is not None and origins is not None else "A secret needs a value."
         raise Invalid(message, [FieldError("value", "required", message)])
     secret.origins, secret.changed_by_name = origins, actor.name
@@ -135,13 +135,13 @@ def _narrow_secret(actor: Actor, secret: Secret | None, origins: list[str] | Non
 
 @in_one_transaction
 def delete_secret(*, actor: Actor, name: str) -> None:
-    """Forget a secret that nothing in force and nothing running names."""
+    """Delete a secret that nothing active and nothing running names."""
     access.require_level(actor, TO_AUTHOR, "delete secrets")
     users = _users_of(actor, name)
     if users:
         raise Conflict(
             f"{', '.join(users)} {'uses' if len(users) == 1 else 'use'} the secret {name}. Archive or change "
-            f"{'it' if len(users) == 1 else 'them'} first; write a new value if the old one is known to strangers.",
+            f"{'it' if len(users) == 1 else 'them'} first; if the value has leaked, replace it now.",
             code="in_use",
         )
     deleted, _ = Secret.objects.filter(tenant_id=actor.tenant_id, name=name).delete()
@@ -156,7 +156,7 @@ def _users_of(actor: Actor, secret: str) -> list[str]:
 
 
 def _versions_in_use(actor: Actor) -> QuerySet[TemplateVersion]:
-    """Return the versions whose needs count: those in force, and those on which something runs."""
+    """Return the versions whose needs count: active ones, and those on which something runs."""
     running = Instance.objects.filter(tenant_id=actor.tenant_id, version=OuterRef("pk")).live()
     versions = TemplateVersion.objects.filter(tenant_id=actor.tenant_id, canonical__isnull=False)
     return (versions.filter(Exists(running)) | versions.in_force()).select_related("template")
@@ -173,8 +173,8 @@ def put_calendar(
 ) -> BusinessCalendar:
     """Write a business calendar, new or anew.
 
-    `seen` is the mark of what the author began from, empty for a calendar that is to be new; if somebody wrote it in between,
-    nothing is overwritten.
+    `seen` is the mark of what the author began from, empty for a calendar that is to be new; if another person wrote it in
+    between, nothing is overwritten.
     """
     access.require_level(actor, TO_AUTHOR, "write calendars")
     _require_name(name)
@@ -218,7 +218,7 @@ def mark_of_calendar(calendar: BusinessCalendar | None) -> str:
 
 def _written_meanwhile(actor: Actor, name: str, held: BusinessCalendar | None) -> Conflict:
     if held is None:
-        return Conflict("Somebody deleted this calendar meanwhile. Nothing was written.", code="changed")
+        return Conflict("This calendar was deleted meanwhile. Nothing was saved.", code="changed")
     acts = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=actor.tenant_id, action="change_calendar")
     last = acts.filter(new__name=name).order_by("-seq").values_list("actor_name", flat=True).first()
     return Conflict(
@@ -231,7 +231,7 @@ def _written_meanwhile(actor: Actor, name: str, held: BusinessCalendar | None) -
 
 @in_one_transaction
 def delete_calendar(*, actor: Actor, name: str) -> None:
-    """Delete a calendar by which nothing in force, nothing running and no schedule counts."""
+    """Delete a calendar that nothing active, nothing running and no schedule uses."""
     access.require_level(actor, TO_AUTHOR, "delete calendars")
     calendar = hold_calendar(actor=actor, name=name)
     users = calendar_users(actor=actor, name=name)
@@ -246,7 +246,7 @@ def delete_calendar(*, actor: Actor, name: str) -> None:
 
 
 def calendar_users(*, actor: Actor, name: str) -> list[str]:
-    """Name what counts by a calendar: versions in force or with something running on them, and schedules that go on."""
+    """Name what uses a calendar: versions active or with something running on them, and schedules that continue."""
     versions = [
         f"{version.template}, version {version.number}"
         for version in _versions_in_use(actor)

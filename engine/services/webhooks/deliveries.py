@@ -3,7 +3,7 @@
 The audit is the outbox: an act and its row are one commit, and nothing is added to the path that people wait for. Each webhook
 keeps a cursor (xid, id) into it, below the oldest transaction that still runs, so that what commits late is not passed over; the
 cursor moves in the transaction that writes the deliveries. From there on a delivery is a durable message like a signal: due at a
-moment, taken on by whoever comes first with the next due moment behind the try's deadline, settled under the number of that try.
+moment, taken by the first free worker with the next due moment behind the try's deadline, settled under the number of that try.
 A worker that dies leaves a delivery that is due again, with the same id. Two workers never settle one try.
 """
 
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from engine import access
 from engine.audit.chain import Act, database_now, record
 from engine.audit.cursor import Position, read_on, unread_sql
+from engine.conf import conf
 from engine.db.outbox import announce_on_commit
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound
@@ -51,7 +51,7 @@ SELECT EXISTS (SELECT FROM wf_webhooks WHERE status = 'active'),
   EXISTS (SELECT FROM wf_webhook_deliveries d JOIN wf_webhooks w ON w.id = d.webhook_id
           WHERE d.status = 'pending' AND d.due_at <= (SELECT clock_timestamp()) AND w.status = 'active')
   OR EXISTS (SELECT FROM wf_webhooks w WHERE w.status = 'active' AND EXISTS (
-          SELECT FROM wf_audit a WHERE a.tenant_id = w.tenant_id
+          SELECT FROM wf_audit_acts a WHERE a.tenant_id = w.tenant_id
           AND {unread_sql("a", xid="w.after_xid", number="w.after_id")}))
 """
 
@@ -79,7 +79,7 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DeliveryResult:
     """What came of a try: what HTTP said, or why nothing came."""
 
     status: int | None
@@ -96,7 +96,7 @@ class Answer:
 
 
 def look_for_work() -> tuple[bool, bool]:
-    """Say whether there is any active webhook, and whether anything is to be collected or sent now."""
+    """Return whether there is any active webhook, and whether anything is to be collected or sent now."""
     with connection.cursor() as cursor:
         cursor.execute(SOMETHING)
         anybody, something = cursor.fetchone()
@@ -116,13 +116,13 @@ def collect() -> int:
 
 @in_one_transaction
 def _collect_for(webhook_id: UUID) -> tuple[int, bool]:
-    """Move one webhook's position on by one stretch; say whether more is to be read. Whoever comes second skips it."""
+    """Advance one webhook's position by one stretch; return whether there is more to read. A second worker skips it."""
     locked = Webhook.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=webhook_id, status="active")
     webhook = locked.first()
     if webhook is None:
         return 0, False
     if not _owner_sees(webhook):
-        _disable(webhook, f"{webhook.owner_name}, its owner, may no longer see what it tells")
+        _disable(webhook, f"{webhook.owner_name}, its owner, may no longer see these events")
         return 0, False
     stretch = read_on(_wanted(webhook), Position(webhook.after_xid, webhook.after_id), most=ACTS_A_PASS)
     found = _write(webhook, stretch.rows)
@@ -167,7 +167,7 @@ def _owner_sees(webhook: Webhook) -> bool:
 
 @in_one_transaction
 def take_on() -> list[Try]:
-    """Take due deliveries, webhooks in turn, and put each off behind its deadline: if this worker dies it is due again."""
+    """Take due deliveries, webhooks in turn, and set each due after its deadline: if this worker dies it is due again."""
     with connection.cursor() as cursor:
         cursor.execute(DUE, [AT_ONCE])
         wanted = [row[0] for row in cursor.fetchall()]
@@ -207,8 +207,8 @@ def secrets_of(one: Try) -> list[str]:
 
 
 @in_one_transaction
-def settle(one: Try, answer: Answer) -> bool:
-    """Write what came of a try, unless somebody settled it or took the delivery on after it; tell whether it counted."""
+def settle(one: Try, answer: DeliveryResult) -> bool:
+    """Record the result of a try, unless it was settled or taken again after it; return whether it counted."""
     webhook = Webhook.objects.select_for_update(no_key=True).filter(pk=one.webhook_id).first()
     now = database_now()
     end = {"ended_at": now, "status": answer.status, "error": answer.error, "answer": answer.text[:LONGEST_ANSWER]}
@@ -233,7 +233,7 @@ def _delivered(webhook: Webhook, delivery: WebhookDelivery, now: datetime) -> No
     webhook.save(update_fields=["failures", "failing_since", "delivered_at"])
 
 
-def _failed(webhook: Webhook, delivery: WebhookDelivery, answer: Answer, now: datetime) -> None:
+def _failed(webhook: Webhook, delivery: WebhookDelivery, answer: DeliveryResult, now: datetime) -> None:
     pause = pause_after(delivery.tries, answer.retry_after)
     if pause is None or answer.status == GONE:
         delivery.status, delivery.ended_at = "failed", now
@@ -249,24 +249,24 @@ def _failed(webhook: Webhook, delivery: WebhookDelivery, answer: Answer, now: da
 
 
 def pause_after(tries: int, retry_after: timedelta | None = None) -> timedelta | None:
-    """Say how long to wait after so many tries, a little more or less by chance; None: it was the last."""
+    """Return how long to wait after so many tries, a little more or less by chance; None: it was the last."""
     if tries > len(PAUSES):
         return None
     pause = PAUSES[tries - 1] * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311  spreads, keeps no secret
     return max(pause, min(retry_after or pause, LONGEST_PAUSE))
 
 
-def _why_disable(webhook: Webhook, answer: Answer, now: datetime) -> str:
+def _why_disable(webhook: Webhook, answer: DeliveryResult, now: datetime) -> str:
     if answer.status == GONE:
-        return "the address says that it is gone (410)"
+        return "the receiver answered 410 Gone"
     since = now - (webhook.failing_since or now)
-    if webhook.failures >= settings.WORKFLOW_WEBHOOK_FAILURES and since >= _patience():
-        return f"{webhook.failures} tries in a row failed; the last one: {answer.error or answer.status}"
+    if webhook.failures >= conf.webhook_failures and since >= _patience():
+        return f"{webhook.failures} attempts in a row failed; the last one: {answer.error or answer.status}"
     return ""
 
 
 def _patience() -> timedelta:
-    return timedelta(hours=settings.WORKFLOW_WEBHOOK_PATIENCE_HOURS)
+    return timedelta(hours=conf.webhook_patience_hours)
 
 
 def _disable(webhook: Webhook, reason: str) -> None:
@@ -276,7 +276,7 @@ def _disable(webhook: Webhook, reason: str) -> None:
 
 def forget_old() -> int:
     """Delete what arrived or failed long ago, some at a time; return how many."""
-    before = database_now() - timedelta(days=settings.WORKFLOW_WEBHOOK_KEEP_DAYS)
+    before = database_now() - timedelta(days=conf.webhook_keep_days)
     over = WebhookDelivery.objects.exclude(status="pending").filter(ended_at__lt=before)
     some = list(over.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
     over.filter(pk__in=some).delete()
@@ -306,7 +306,7 @@ def replay_delivery(*, actor: Actor, delivery_id: UUID) -> WebhookDelivery:
     delivery = find_delivery(actor=actor, delivery_id=delivery_id)
     access.require_level(actor, TO_OPERATE, "replay deliveries")
     if delivery.status == "pending":
-        raise Conflict("This delivery is on its way already.", code="status", status=delivery.status)
+        raise Conflict("This delivery is already being sent.", code="status", status=delivery.status)
     _send_anew(actor, WebhookDelivery.objects.filter(pk=delivery.pk), delivery.webhook)
     return find_delivery(actor=actor, delivery_id=delivery_id)
 
@@ -317,7 +317,7 @@ def replay_failed(*, actor: Actor, webhook_id: UUID, since: datetime | None = No
     webhook = access.webhook_of(actor, webhook_id)
     access.require_level(actor, TO_OPERATE, "replay deliveries")
     if since is not None and since > database_now():
-        message = "Name a moment in the past."
+        message = "Enter a time in the past."
         raise Invalid(message, [FieldError("since", "range", message)])
     failed = Q(status="failed") & (Q(created_at__gte=since) if since else Q())
     return _send_anew(actor, WebhookDelivery.objects.filter(failed, webhook=webhook), webhook)

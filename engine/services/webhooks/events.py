@@ -1,7 +1,7 @@
 """Name the events that webhooks tell, and write each as the message that goes out.
 
 An event is an act of the audit that was committed. A message says what happened to what, by ids and names, never the business
-data itself: whoever wants that asks for it with a token of their own, and sees what that token may see.
+data itself: receivers read that with a token of their own, and see what that token may see.
 """
 
 import json

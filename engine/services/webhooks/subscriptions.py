@@ -11,12 +11,12 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from django.conf import settings
 from django.db.models import QuerySet
 
 from engine import access
 from engine.audit.chain import Act, database_now, record
-from engine.audit.cursor import horizon
+from engine.audit.cursor import settled_position
+from engine.conf import conf
 from engine.db.outbox import announce_on_commit
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid
@@ -33,7 +33,7 @@ from workflowplatform.accounts.models import Tenant
 MOST = 100
 """Webhooks a tenant."""
 OLD_SECRET_FOR = timedelta(days=1)
-"""How long a replaced secret signs beside the new one, unless asked otherwise."""
+"""How long a replaced secret signs together with the new one, unless asked otherwise."""
 LONGEST_BOTH = timedelta(days=30)
 
 
@@ -70,7 +70,7 @@ def create_webhook(
         owner_id=actor.person_id,
         owner_name=actor.name,
         secret=encrypt(secret),
-        after_xid=horizon().xid,
+        after_xid=settled_position().xid,
         after_id=0,
         **_checked(tenant, url=url, events=events, templates=templates, title=title),
     )
@@ -105,16 +105,16 @@ def pause_webhook(*, actor: Actor, webhook_id: UUID) -> Webhook:
     """Send nothing until it is resumed; what happens meanwhile is told then."""
     webhook = webhook_to_manage(actor, webhook_id)
     if webhook.status != "active":
-        raise Conflict(f"This webhook is {webhook.status} already.", code="status", status=webhook.status)
+        raise Conflict(f"This webhook is already {webhook.status}.", code="status", status=webhook.status)
     return _moved(actor, webhook, "paused", "pause_webhook")
 
 
 @in_one_transaction
 def resume_webhook(*, actor: Actor, webhook_id: UUID) -> Webhook:
-    """Let a paused or disabled webhook go on where it stopped. Whoever resumes it becomes its owner."""
+    """Resume a paused or disabled webhook where it stopped. The person who resumes it becomes its owner."""
     webhook = webhook_to_manage(actor, webhook_id)
     if webhook.status == "active":
-        raise Conflict("This webhook is active already.", code="status", status=webhook.status)
+        raise Conflict("This webhook is already active.", code="status", status=webhook.status)
     webhook.owner_id, webhook.owner_name = actor.person_id, actor.name
     webhook.failures, webhook.failing_since, webhook.reason = 0, None, ""
     now = database_now()
@@ -124,7 +124,7 @@ def resume_webhook(*, actor: Actor, webhook_id: UUID) -> Webhook:
 
 
 def disable(webhook: Webhook, reason: str) -> None:
-    """Send nothing more until somebody resumes it. Call with the webhook locked."""
+    """Send nothing more until a person resumes it. Call with the webhook locked."""
     webhook.reason = reason
     _moved(engine_actor(webhook.tenant_id), webhook, "disabled", "disable_webhook", reason)
 
@@ -138,13 +138,13 @@ def rotate_secret(
     reason: str = "",
     instead_of: str | None = None,
 ) -> tuple[Webhook, str]:
-    """Make a new secret, shown this once; the old one signs beside it for a while, so that nothing is refused meanwhile.
+    """Make a new secret, shown this once; the old one also signs for a while, so that nothing is refused meanwhile.
 
     `instead_of` is the mark of the secret that is to be replaced: pressed twice, the second would end the one in use.
     """
     webhook = webhook_to_manage(actor, webhook_id)
     if instead_of is not None and instead_of != secret_mark(webhook):
-        raise Conflict("This webhook got a new secret meanwhile. Look at it again first.", code="changed")
+        raise Conflict("The secret of this webhook was changed meanwhile. Read it again first.", code="changed")
     if not timedelta() <= keep_for <= LONGEST_BOTH:
         message = f"Keep the old secret for at most {LONGEST_BOTH.days} days."
         raise Invalid(message, [FieldError("keep_for", "range", message)])
@@ -162,7 +162,7 @@ def secret_mark(webhook: Webhook) -> str:
 
 
 def has_two_secrets(webhook: Webhook) -> bool:
-    """Tell whether a secret from before signs beside the new one."""
+    """Return whether a secret from before still signs together with the new one."""
     return webhook.old_secret_until is not None and webhook.old_secret_until > database_now()
 
 
@@ -230,12 +230,12 @@ def _url_errors(tenant: Tenant, url: str) -> list[FieldError]:
     """Refuse at once what the guard would refuse at every try; names are looked up when they are called."""
     try:
         address = httpx.URL(url)
-        private = may_be_private(address, operator=settings.WORKFLOW_HTTP_ALLOW, tenant=tenant.http_allow)
+        private = may_be_private(address, operator=conf.http_allow, tenant=tenant.http_allow)
         if not private and not _may_be_public(address.host):
-            message = f"{address.host} is not a public address, and the operator did not name it (WORKFLOW_HTTP_ALLOW)."
+            message = f"{address.host} is not a public address, and is not allowed by WORKFLOW_HTTP_ALLOW."
             return [FieldError("url", "address_refused", message)]
     except httpx.InvalidURL:
-        return [FieldError("url", "invalid", "Write a whole address, such as https://example.com/hooks.")]
+        return [FieldError("url", "invalid", "Enter a complete URL, such as https://example.com/hooks.")]
     except AddressRefused as refused:
         return [FieldError("url", "address_refused", str(refused))]
     return []

@@ -1,0 +1,61 @@
+"""Browsers that take push messages: a person subscribes each by itself."""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
+from engine.errors import Invalid
+from engine.kernel.forms import FieldError
+from engine.models import PushSubscription
+from engine.transports.web_push import BadSubscription, Target, read_target
+from workflowplatform.accounts.actor import Actor
+
+MOST_BROWSERS = 10
+LONGEST_ENDPOINT = 2000
+
+
+@in_one_transaction
+def subscribe(*, actor: Actor, endpoint: str, public_key: str, auth: str, browser: str = "") -> PushSubscription:
+    """Push to a browser of the actor from now on; the same browser again changes nothing."""
+    _check(Target(endpoint, public_key, auth))
+    assert actor.person_id is not None
+    own = PushSubscription.objects.filter(person_id=actor.person_id)
+    keys = {"public_key": public_key, "auth": auth, "browser": browser[:100], "created_at": database_now()}
+    subscription, _made = own.update_or_create(
+        tenant_id=actor.home_tenant_id, person_id=actor.person_id, endpoint=endpoint, defaults=keys
+    )
+    old = list(own.order_by("-created_at").values_list("pk", flat=True)[MOST_BROWSERS:])
+    own.filter(pk__in=old).delete()
+    return subscription
+
+
+def _check(target: Target) -> None:
+    parts = urlsplit(target.endpoint) if len(target.endpoint) <= LONGEST_ENDPOINT else None
+    try:
+        read_target(target)
+    except BadSubscription:
+        parts = None
+    if parts is None or parts.scheme not in ("https", "http") or not parts.hostname:
+        message = _("This browser did not say where push messages go. Try again.")
+        raise Invalid(message, [FieldError("endpoint", "invalid", message)])
+
+
+@in_one_transaction
+def unsubscribe(*, actor: Actor, endpoint: str) -> int:
+    """Push to a browser of the actor no more; return how many were ended."""
+    assert actor.person_id is not None
+    return PushSubscription.objects.filter(person_id=actor.person_id, endpoint=endpoint).delete()[0]
+
+
+def browsers_of(person_id: UUID) -> Sequence[PushSubscription]:
+    """Return the browsers of a person that take push messages, the oldest first."""
+    return list(PushSubscription.objects.filter(person_id=person_id))
+
+
+def forget_browser(subscription: PushSubscription) -> None:
+    """Forget a browser that takes no messages any more."""
+    PushSubscription.objects.filter(pk=subscription.pk).delete()
