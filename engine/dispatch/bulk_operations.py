@@ -1,4 +1,4 @@
-"""Do acts over many rows beside the signals: a share of each act in turn, so that neither waits for the other to end."""
+"""Run bulk operations between batches of signals, a share at a time, so that neither waits for the other to end."""
 
 import time
 from uuid import UUID
@@ -10,7 +10,7 @@ EVERY = 1.0
 """Seconds between looks for acts while signals keep a drain busy; while there are rows to do, every turn."""
 
 
-class BulkHand:
+class BulkRunner:
     """One drain's share in the acts over many rows."""
 
     def __init__(self) -> None:

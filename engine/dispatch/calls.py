@@ -7,27 +7,30 @@ with the same key for the outside. What is taken on together is one statement, a
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 
 from engine.audit.chain import database_now
+from engine.conf import conf
 from engine.db.transactions import in_one_transaction, is_connection_lost
 from engine.dispatch.crash_points import Boundary, reached, reached_steps
 from engine.dispatch.dead_letters import count_attempt, vanished
 from engine.dispatch.signal_decoder import Due, Malformed
 from engine.extensions.functions import is_transactional
+from engine.kernel.json_text import write_json
 from engine.kernel.signals import CallFailed, CallSucceeded, Event, SignalType
 from engine.models import Effect, Instance, Signal, SignalReceipt
-from engine.runtime import coordinator
-from engine.runtime.commit import run_hot
-from engine.runtime.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from engine.runtime import claims, coordinator
+from engine.runtime.commit import Batch, run_hot
+from engine.runtime.projection import HELD_STATUSES, NEVER, Delivery, Loaded
+from engine.runtime.taken_calls import GRACE_SECONDS, Row, TakenCalls
 from engine.runtime.transactional_functions import run_transactional
 from engine.storage.encryption import UnreadableSecret, secrets_for_call
 from engine.transports.base import CallResult, Failed, Succeeded, make_call
@@ -36,7 +39,6 @@ from workflowplatform.accounts.actor import engine_actor
 log = structlog.get_logger(__name__)
 
 CALLS_AT_ONCE = 16
-CALL_GRACE_SECONDS = 5.0
 ANSWER = "answer"
 """Where a call's signal keeps a result that could not be delivered yet."""
 
@@ -57,27 +59,30 @@ class Intent:
     attempts: int = 0
     """How many workers took it on before and did not come back with a result."""
     answer: CallResult | None = None
-    """The result that came while the instance stood still, where one did: the call is not made again."""
+    """The result that arrived while the instance was suspended, if any: the call is not made again."""
 
     @property
     def is_awaited(self) -> bool:
-        """Tell whether a step waits for the answer; calls from a `finally` carry a token below zero."""
+        """Return whether a step waits for the answer; calls from a `finally` carry a token below zero."""
         return self.token > 0
 
 
 Answered = tuple[Intent, CallResult]
+Room = Callable[[Sequence[Intent]], TakenCalls]
+"""Says how much room a transaction has for calls, besides those that were taken on before it."""
 
 TAKE_ON = """
 WITH due AS (
   SELECT * FROM unnest(%(signals)s::uuid[], %(instances)s::uuid[], %(tokens)s::bigint[]) d(signal_id, instance_id, token)),
 made AS (
   UPDATE wf_effects e SET made = e.made + 1 FROM due d
-  WHERE e.instance_id = d.instance_id AND e.token = d.token AND e.status = 'intended'
+  WHERE e.instance_id = ANY(%(instances)s::uuid[]) AND e.instance_id = d.instance_id AND e.token = d.token
+    AND e.status = 'intended'
   RETURNING d.signal_id, e.transport, e.request, e.key, e.timeout_seconds, e.secrets),
 pushed AS (
   UPDATE wf_signals s SET attempts = s.attempts + 1,
     due_at = clock_timestamp() + make_interval(secs => m.timeout_seconds + %(grace)s)
-  FROM made m WHERE s.id = m.signal_id)
+  FROM made m WHERE s.id = ANY(%(signals)s::uuid[]) AND s.id = m.signal_id)
 SELECT * FROM made
 """
 
@@ -100,7 +105,7 @@ def _columns(due: Sequence[Due]) -> dict[str, Any]:
         "signals": [signal.id for signal in due],
         "instances": [signal.instance_id for signal in due],
         "tokens": [str(signal.token) for signal in due],
-        "grace": CALL_GRACE_SECONDS,
+        "grace": GRACE_SECONDS,
     }
 
 
@@ -112,8 +117,38 @@ def _intent(signal: Due, tenant_id: UUID, effect: tuple[Any, ...]) -> Intent:
     )  # fmt: skip
 
 
+def taken_with_slices(taking: TakenCalls) -> list[Intent]:
+    """Return the calls that a transaction took on with its slices."""
+    return [_intent_of_rows(signal, effect) for signal, effect in taking.taken]
+
+
+def _intent_of_rows(signal: Row, effect: Row) -> Intent:
+    return Intent(
+        signal["id"], UUID(signal["instance_id"]), UUID(signal["tenant_id"]), signal["waiting_token"], effect["transport"],
+        as_stored(effect["request"]), effect["key"], effect["timeout_seconds"], tuple(effect["secrets"]),
+    )  # fmt: skip
+
+
+def as_stored(request: Any) -> Any:
+    """Return a request as the database would give it back, so that a call that is made again sends the same bytes."""
+    return _in_stored_order(json.loads(write_json(request), parse_float=_stored_number))
+
+
+def _stored_number(text: str) -> float | int:
+    number: float | int = json.loads(format(Decimal(text), "f"))
+    return number
+
+
+def _in_stored_order(value: Any) -> Any:
+    """Put the members of objects into the order of PostgreSQL's jsonb: shorter names first."""
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: (len(name.encode()), name.encode()))
+        return {name: _in_stored_order(value[name]) for name in names}
+    return [_in_stored_order(item) for item in value] if isinstance(value, list) else value
+
+
 def _kept_answer(signal: Due) -> CallResult | None:
-    """Read the result that came while the instance stood still, where one did."""
+    """Read the result that arrived while the instance was suspended, if any."""
     try:
         answer = signal.payload.get(ANSWER)
         if answer is None:
@@ -137,7 +172,7 @@ def perform_at_once(intents: Sequence[Intent]) -> list[Intent]:
 
 
 def _without_answered(intents: Sequence[Intent]) -> list[Intent]:
-    """Deliver what was answered while its instance stood still; return the rest."""
+    """Deliver results that arrived while their instance was suspended; return the rest."""
     for intent in intents:
         if intent.answer is not None:
             _deliver_result(intent, intent.answer)
@@ -146,7 +181,7 @@ def _without_answered(intents: Sequence[Intent]) -> list[Intent]:
 
 def _without_deadly(intents: Sequence[Intent]) -> list[Intent]:
     """Fail what worker after worker did not come back from, instead of losing one more to it; return the rest."""
-    deadly = [intent for intent in intents if intent.attempts >= settings.WORKFLOW_POISON_ATTEMPTS]
+    deadly = [intent for intent in intents if intent.attempts >= conf.poison_attempts]
     for intent in deadly:
         log.error(
             "a call took all its attempts and their workers with it",
@@ -189,8 +224,8 @@ def _perform(intent: Intent) -> None:
 
 def _is_wanted(intent: Intent) -> bool:
     """Tell, under the instance's claim, whether the call still waits and may happen now."""
-    coordinator.lock([intent.instance_id])
-    if Instance.objects.filter(pk=intent.instance_id, status__in=STANDING_STILL).exists():
+    claims.lock([intent.instance_id])
+    if Instance.objects.filter(pk=intent.instance_id, status__in=HELD_STATUSES).exists():
         return False
     return Effect.objects.filter(instance_id=intent.instance_id, token=intent.token, status="intended").exists()
 
@@ -210,31 +245,40 @@ def make_one(intent: Intent, allow: list[str] | None) -> CallResult:
     except UnreadableSecret as error:
         return Failed("authorization", "unreadable_secret", str(error))
     finally:
-        connection.close()
+        for own in connections.all(
+            initialized_only=True
+        ):  # most calls use no database, and have no connection to close
+            own.close()
 
 
-def deliver_results(answered: Sequence[Answered]) -> None:
+def deliver_results(answered: Sequence[Answered], room: Room | None = None) -> list[Intent]:
     """Deliver what is there together in one commit; if that fails one by one, so that a bad result stops no neighbour.
 
-    What was delivered before is stale when it comes again.
+    What was delivered before is stale when it comes again. Where there is room, the calls that follow are taken on with it, and
+    returned.
     """
     if len(answered) > 1:
         try:
-            _commit_results(answered)
+            return _commit_results(answered, room)
         except Exception:
             if is_connection_lost():
                 raise
             log.exception("results of calls failed together, applying them one by one")
-        else:
-            return
+    intents: list[Intent] = []
     for intent, result in answered:
-        _deliver_result(intent, result)
+        intents += _deliver_result(intent, result, room and partial(_besides, room, tuple(intents)))
+    return intents
 
 
-def _deliver_result(intent: Intent, result: CallResult) -> None:
-    commit = _commit_result if intent.is_awaited else _note_result
+def _besides(room: Room, before: Sequence[Intent], intents: Sequence[Intent]) -> TakenCalls:
+    return room((*before, *intents))
+
+
+def _deliver_result(intent: Intent, result: CallResult, room: Room | None = None) -> list[Intent]:
     try:
-        commit(intent, result)
+        if intent.is_awaited:
+            return _commit_result(intent, result, room)
+        _note_result(intent, result)
     except Exception as error:
         if connection.in_atomic_block or is_connection_lost():
             raise
@@ -242,36 +286,43 @@ def _deliver_result(intent: Intent, result: CallResult) -> None:
             "the result of a call could not be applied", instance=str(intent.instance_id), signal=str(intent.signal_id)
         )
         count_attempt(intent.instance_id, error, signal_id=intent.signal_id)
+    return []
 
 
 @in_one_transaction
-def _commit_result(intent: Intent, result: CallResult) -> None:
-    """Apply a result; one that comes while the instance stands still is kept with its signal until it goes on."""
+def _commit_result(intent: Intent, result: CallResult, room: Room | None = None) -> list[Intent]:
+    """Apply a result; while the instance is suspended, keep it with its signal until the instance resumes."""
     transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
-    loaded = coordinator.hold(intent.instance_id)
-    if loaded.status in STANDING_STILL:
+    loaded = claims.hold(intent.instance_id)
+    if loaded.status in HELD_STATUSES:
         _keep_answer(intent, result)
-        return
-    reached_steps(coordinator.deliver_held(loaded, [_delivery(intent, result)], engine_actor(intent.tenant_id)).began)
+        return []
+    batch = Batch(taking=room(()) if room else None)
+    advanced = coordinator.deliver_held(loaded, [_delivery(intent, result)], engine_actor(intent.tenant_id), batch)
+    reached_steps(advanced.began)
     reached(Boundary.BEFORE_COMMIT)
+    return taken_with_slices(batch.taking) if batch.taking else []
 
 
 @in_one_transaction
-def _commit_results(answered: Sequence[Answered]) -> None:
+def _commit_results(answered: Sequence[Answered], room: Room | None = None) -> list[Intent]:
     """Apply the results of several calls at once, each as if it came alone."""
     transaction.on_commit(partial(reached, Boundary.AFTER_COMMIT))
-    loaded = coordinator.load(coordinator.lock(intent.instance_id for intent, _ in answered))
+    loaded = claims.lock_and_load(intent.instance_id for intent, _ in answered)
     deliveries: dict[UUID, list[Delivery]] = defaultdict(list)
     for intent, result in answered:
         if not intent.is_awaited:
             _note_result(intent, result)
-        elif loaded[intent.instance_id].status in STANDING_STILL:
+        elif loaded[intent.instance_id].status in HELD_STATUSES:
             _keep_answer(intent, result)
         else:
             deliveries[intent.instance_id].append(_delivery(intent, result))
-    for advanced in coordinator.deliver_batch([(loaded[which], given) for which, given in deliveries.items()]):
+    taking = room(()) if room else None
+    moved = coordinator.deliver_batch([(loaded[which], given) for which, given in deliveries.items()], taking=taking)
+    for advanced in moved:
         reached_steps(advanced.began)
     reached(Boundary.BEFORE_COMMIT)
+    return taken_with_slices(taking) if taking else []
 
 
 def _delivery(intent: Intent, result: CallResult) -> Delivery:

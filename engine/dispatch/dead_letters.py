@@ -6,21 +6,20 @@ incident, in one transaction.
 
 Worse than a signal that fails is one that takes its worker with it. A call's attempt is counted when it is taken on. All else a
 dead worker had in hand is on its board (engine.dispatch.worker_board): its successor counts that attempt. From then on every
-worker takes the signal alone, counts each attempt beforehand, and pushes it into the future meanwhile. So what kills costs
-exactly as many workers as it has attempts, and its neighbours go on. The successor is cautious with everything for a while:
-what killed its predecessor may not be on the board.
+worker takes the signal alone, counts each attempt beforehand, and pushes it into the future meanwhile. So a signal
+that kills costs exactly as many workers as it has attempts, and other signals are not affected. Everything else is taken in
+batches as before: whatever a worker can die of is on its board, or is a call whose attempt is counted.
 """
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 from django.db.models import F, QuerySet
 
 from engine.audit.chain import database_now
+from engine.conf import conf
 from engine.db.transactions import in_one_transaction
 from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Malformed
 from engine.dispatch.worker_board import Board
@@ -30,7 +29,7 @@ from engine.kernel.snapshot import UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_dead
 from engine.models import DeadLetter, Instance, Signal, TemplateVersion
-from engine.runtime import coordinator
+from engine.runtime import claims, coordinator
 from engine.runtime.moves import raise_incident
 
 log = structlog.get_logger(__name__)
@@ -44,7 +43,7 @@ def count_attempt(
 
     Without ids the first signal that is due had its attempt. A call's signal is named, as is one that was `counted` beforehand.
     """
-    if not coordinator.lock([instance_id]):
+    if not claims.lock([instance_id]):
         return
     named = signal_id or counted
     found = Signal.objects.filter(pk=named) if named else _due(instance_id)
@@ -53,8 +52,8 @@ def count_attempt(
         return
     signal.attempts += 0 if named else 1
     log.warning("a signal could not be applied", attempts=signal.attempts, **_names(signal))
-    if isinstance(error, HOPELESS) or signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
-        bury(signal, error)
+    if isinstance(error, HOPELESS) or signal.attempts >= conf.poison_attempts:
+        to_dead_letter(signal, error)
     else:
         _put_off(signal)
 
@@ -71,37 +70,24 @@ def _put_off(signal: Signal) -> None:
     signal.save(update_fields=["attempts", "due_at"])
 
 
-@dataclass(slots=True)
-class Caution:
-    """How many instances this process still takes one by one."""
-
-    left: int = 0
-
-
-caution = Caution()
-
-CAUTIOUS_FOR = 200
-"""As many instances as a vanished worker may have had in hand, and some more."""
-
-
 class Vanished(Exception):
     """A signal that was in the hands of worker after worker when they died."""
 
 
 @in_one_transaction
 def count_beforehand(instance_id: UUID) -> UUID | None:
-    """Count the attempt that is about to be made with the first signal that is due; bury it if workers keep dying of it.
+    """Count the attempt that is about to be made with the first due signal; one that keeps killing workers becomes a dead letter.
 
-    Return that signal. It is put off, so that it stops nobody if this worker dies of it too. A call's signal is left alone: its
-    attempt is counted when it is taken on.
+    Return that signal. It is postponed, so that it blocks no other if this worker dies of it too. A call's signal is left alone:
+    its attempt is counted when it is taken on.
     """
-    if not coordinator.lock([instance_id]):
+    if not claims.lock([instance_id]):
         return None
     signal = _due(instance_id).defer("payload").order_by("due_at", "id").first()
     if signal is None or signal.type == SignalType.CALL_DUE:
         return None
-    if signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
-        bury(signal, vanished(signal.attempts))
+    if signal.attempts >= conf.poison_attempts:
+        to_dead_letter(signal, vanished(signal.attempts))
         return None
     signal.attempts += 1
     signal.due_at = database_now() + timedelta(seconds=min(2**signal.attempts, 60))
@@ -109,11 +95,9 @@ def count_beforehand(instance_id: UUID) -> UUID | None:
     return signal.pk
 
 
-def stand_in(board: Board) -> None:
-    """Take the place of a worker that died: count what it had in hand, then go on with caution."""
-    left = board.left()
-    caution.left = CAUTIOUS_FOR
-    for instance_id in left:
+def replace_dead_worker(board: Board) -> None:
+    """Replace a worker that died: count the attempts that it had in hand."""
+    for instance_id in board.left():
         count_vanished(instance_id)
     board.clear()
 
@@ -121,27 +105,27 @@ def stand_in(board: Board) -> None:
 @in_one_transaction
 def count_vanished(instance_id: UUID) -> None:
     """Count an attempt from which a worker did not come back, for every signal that it was about to apply."""
-    if not coordinator.lock([instance_id]):
+    if not claims.lock([instance_id]):
         return
     due = _due(instance_id).exclude(type=SignalType.CALL_DUE).defer("payload").order_by("due_at", "id")
     for signal in due[:SIGNALS_A_SLICE]:
         signal.attempts += 1
-        if signal.attempts >= settings.WORKFLOW_POISON_ATTEMPTS:
-            bury(signal, vanished(signal.attempts))
+        if signal.attempts >= conf.poison_attempts:
+            to_dead_letter(signal, vanished(signal.attempts))
             return  # the others are held until an operator has looked
         signal.save(update_fields=["attempts"])
 
 
 def vanished(attempts: int) -> Vanished:
-    """Say what became of so many attempts."""
+    """Return what became of so many attempts."""
     return Vanished(f"{attempts} workers took it up and none came back")
 
 
 HOPELESS = (Malformed, KernelError, UnreadableSnapshot, TemplateVersion.DoesNotExist)
-"""What no second attempt can mend: the signal, the snapshot or the definition cannot be read."""
+"""What no second attempt can fix: the signal, the snapshot or the definition cannot be read."""
 
 
-def bury(signal: Signal, error: Exception) -> None:
+def to_dead_letter(signal: Signal, error: Exception) -> None:
     """Turn a signal into a dead letter and its instance into an incident. Call under the instance's claim."""
     now = database_now()
     reason = f"{type(error).__name__}: {error}"[:500]

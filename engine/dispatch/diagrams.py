@@ -1,15 +1,15 @@
-"""Lay out diagrams beside the work of a worker: never in a request, never in the way of a signal.
+"""Lay out diagrams while a worker drains: never in a request, never in the way of a signal.
 
-A worker that looks for work also looks, every few seconds, for versions without a picture, and hands a handful of them to a
-process of its own. It goes on draining and picks the result up at a later look.
+A worker that looks for work also looks, every few seconds, for versions without a picture, and hands a few of them to a
+separate process. It keeps draining and picks up the result at a later look.
 """
 
 import time
 
 import structlog
-from django.conf import settings
 from django.db import IntegrityError
 
+from engine.conf import conf
 from engine.diagram.graph import flow_of
 from engine.diagram.layout import MADE_WITH, Layout
 from engine.models import TemplateVersion
@@ -20,11 +20,11 @@ log = structlog.get_logger(__name__)
 AT_ONCE = 8
 EVERY = 4.0
 WHILE_DRAWING = 0.5
-"""Seconds between looks while a layout is under way: somebody may be waiting for the picture."""
+"""Seconds between looks while a layout is under way: a user may be waiting for the picture."""
 
 
-class Draughtsman:
-    """One worker's hand for diagrams."""
+class DiagramWorker:
+    """One worker's share in drawing diagrams."""
 
     def __init__(self) -> None:
         self._versions: list[TemplateVersion] = []
@@ -33,14 +33,14 @@ class Draughtsman:
 
     @property
     def every(self) -> float:
-        """Say how soon to look again."""
+        """Return how soon to look again."""
         return WHILE_DRAWING if self._layout is not None else EVERY
 
     def look(self) -> None:
-        """Go on with what is begun, or begin when it is time."""
+        """Continue the layout under way, or begin one when it is time."""
         if self._layout is not None and self._layout.is_over():
             self._keep(self._layout)
-        if self._layout is None and settings.WORKFLOW_DIAGRAMS and time.monotonic() >= self._next_look:
+        if self._layout is None and conf.diagrams and time.monotonic() >= self._next_look:
             self._begin()
 
     def _begin(self) -> None:

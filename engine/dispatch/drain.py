@@ -8,9 +8,9 @@ one, and the signals of one that fails again one at a time, so that one bad sign
 attempts are used up becomes a dead letter and its instance an incident. A signal that has failed before is taken alone, after its
 attempt was counted.
 
-A call that falls due is not told to the kernel: engine.dispatch.call_pool makes it after the commit that took it on, beside the
-drain. Between batches a drain fires schedules (engine.dispatch.schedules) and does its share of what operators asked for many
-rows at once (engine.dispatch.bulk_operations).
+The kernel does not see a call that falls due: engine.dispatch.call_pool makes it after the commit that took it on, while the
+drain continues. Between batches a drain fires schedules (engine.dispatch.schedules) and does its share of bulk operations
+(engine.dispatch.bulk_operations).
 """
 
 import time
@@ -22,26 +22,28 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
 
+from engine.conf import conf
+from engine.db.advisory_locks import TRY_LOCK, lock_name
 from engine.db.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
-from engine.dispatch.bulk_operations import BulkHand
+from engine.dispatch.bulk_operations import BulkRunner
 from engine.dispatch.call_pool import CallsUnderWay
-from engine.dispatch.calls import Intent, take_on_calls
+from engine.dispatch.calls import Intent, take_on_calls, taken_with_slices
 from engine.dispatch.crash_points import Boundary, reached, reached_steps
-from engine.dispatch.dead_letters import caution, count_attempt, count_beforehand
-from engine.dispatch.fairness import LOCK_CLASS, Turn, Turns, cut_to_load
-from engine.dispatch.schedules import ClockHand
+from engine.dispatch.dead_letters import count_attempt, count_beforehand
+from engine.dispatch.fairness import Turn, Turns, cut_to_load
+from engine.dispatch.schedules import ScheduleRunner
 from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Due, event_of, read_payload
 from engine.dispatch.worker_board import desk
 from engine.kernel.signals import SignalType
 from engine.models import Signal
-from engine.runtime import coordinator
+from engine.runtime import claims, coordinator
 from engine.runtime.commit import run_hot, run_hot_together
 from engine.runtime.coordinator import Advanced
-from engine.runtime.projection import NEVER, STANDING_STILL, Delivery, Loaded
+from engine.runtime.projection import HELD_STATUSES, NEVER, Delivery, Loaded
+from engine.runtime.transaction_budget import never
 from workflowplatform.accounts.actor import engine_actor
 from workflowplatform.database.tenancy import crossing
 
@@ -69,8 +71,8 @@ SELECT r.instance_id, r.size FROM (SELECT instance_id FROM turns ORDER BY turn, 
   WHERE instance_id = t.instance_id FOR NO KEY UPDATE SKIP LOCKED) r
 LIMIT %(batch)s
 """
-"""The time is asked in a query of its own, once: compared with the clock itself, an index would be read through all that lies in
-the future. The lock is taken inside, row by row, so that whatever the planner knows of the tables it looks up and locks no more
+"""The time is asked in a query of its own, once: compared with the clock itself, an index would be read through all future
+rows. The lock is taken inside, row by row, so that whatever the planner knows of the tables it looks up and locks no more
 rows than a batch."""
 
 BESIDE_CALLS = (
@@ -92,8 +94,6 @@ def claim_of(whose: str, *, beside_calls: bool) -> str:
     return statement.replace(*BESIDE_CALLS) if beside_calls else statement
 
 
-LONG_PLACE = "SELECT pg_try_advisory_xact_lock(%s::int, %s::int)"
-
 DUE = """
 SELECT id, instance_id, type, coalesce(waiting_token, 0), payload, attempts FROM (
   SELECT *, row_number() OVER (PARTITION BY instance_id ORDER BY due_at, id) AS place FROM wf_signals
@@ -105,7 +105,7 @@ ONE = """
 SELECT id, instance_id, type, coalesce(waiting_token, 0), payload, attempts FROM wf_signals
 WHERE instance_id = ANY(%(claimed)s) AND id = %(signal)s
 """
-"""One signal, whose attempt is counted and which is put off until it has been made."""
+"""One signal, whose attempt is counted and which is postponed until the attempt is over."""
 
 
 @dataclass(slots=True)
@@ -125,21 +125,16 @@ class Drained:
 
     @property
     def done(self) -> int:
-        """Say how much was done in all."""
+        """Return how much was done in all."""
         return self.signals + self.calls + self.rows
-
-
-def never() -> bool:
-    """Go on: nobody asked to stop."""
-    return False
 
 
 @crossing("drain")
 def drain(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, turns: Turns | None = None) -> Drained:
     """Apply everything due; return after a while even if more is left, so that the caller can look around.
 
-    A worker lends its `calls`, which go on after this returns; those of anybody else are awaited here. It lends its `turns` too,
-    in which it remembers how much of its time each tenant has had.
+    A worker passes its `calls`, which continue after this returns; for other callers they are awaited here. It also passes its
+    `turns`, in which it remembers how much of its time each tenant has had.
     """
     turns = turns or Turns()
     if calls is None:
@@ -153,10 +148,10 @@ def drain(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, 
 def _drain(calls: CallsUnderWay, stop: Callable[[], bool], turns: Turns, *, awaiting: bool) -> Drained:
     drained = Drained()
     stop_at = time.monotonic() + MAX_SECONDS
-    clock, hand = ClockHand(), BulkHand()
+    schedules, bulk = ScheduleRunner(), BulkRunner()
     while time.monotonic() < stop_at and drained.done < MAX_SIGNALS and not stop():
-        drained.started += clock.take_turn()
-        rows = hand.take_turn()
+        drained.started += schedules.take_turn()
+        rows = bulk.take_turn()
         drained.rows += rows
         if drain_once(drained, calls, stop, turns) or rows:
             continue
@@ -172,15 +167,11 @@ def drain_once(
 ) -> bool:
     """Deliver what calls brought and take one batch; tell whether there was anything to do."""
     desk.board.note()
-    settled = calls.settle()
+    settled = calls.settle(taking=not stop())
     desk.board.clear()
     drained.looked_at = time.monotonic()
-    calls.cautious = bool(caution.left)
     try:
-        if calls.cautious:
-            begun, count = _take_cautiously(drained, calls, stop)
-        else:
-            begun, count = _take_turns(drained, calls, stop, turns or Turns())
+        begun, count = _take_turns(drained, calls, stop, turns or Turns())
     except Exception:
         if is_connection_lost():
             raise
@@ -209,13 +200,14 @@ def _take_turns(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]
 def _take_turn(
     drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool], turns: Turns, turn: Turn
 ) -> tuple[int, int]:
-    """Take one turn, charge what it cost, then take what stood aside: instances with a signal that has failed before."""
+    """Take one turn, charge what it cost, then take what was set aside: instances with a signal that has failed before."""
     aside: list[UUID] = []
+    turn.stop = stop
     begun, count = _take_and_begin(calls, turn=turn, aside=aside)
     turns.charge(turn)
     for instance_id in aside:
         if not stop():
-            called, applied = _take_counted(instance_id, drained, calls)
+            called, applied = _take_counted(instance_id, drained, calls, stop)
             begun, count = begun + called, count + max(applied, 1)
     return begun, count
 
@@ -224,7 +216,7 @@ def _take_and_begin(
     calls: CallsUnderWay,
     only: UUID | None = None,
     *,
-    turn: Turn | None = None,
+    turn: Turn,
     most: int = SIGNALS_A_SLICE,
     counted: UUID | None = None,
     aside: list[UUID] | None = None,
@@ -246,17 +238,16 @@ def _take(
     calls: CallsUnderWay,
     only: UUID | None = None,
     *,
-    turn: Turn | None = None,
+    turn: Turn,
     most: int = SIGNALS_A_SLICE,
     counted: UUID | None = None,
     aside: list[UUID] | None = None,
 ) -> tuple[list[Intent], int]:
     """Claim, apply and commit one batch; return the calls that it took on and the number of other signals settled."""
-    turn = turn or Turn(instances=settings.WORKFLOW_DRAIN_BATCH)
     turn.ran.clear()
     if aside is not None:
         aside.clear()  # of a try that was rolled back
-    claimed = _claim(turn, calls) if only is None else coordinator.lock([only])
+    claimed = _claim(turn, calls) if only is None else claims.lock([only])
     if not claimed:
         return [], 0
     desk.board.note(() if counted else claimed)
@@ -271,8 +262,8 @@ def _take(
     chosen = calls.choose(asked, loaded)
     intents = take_on_calls(chosen, loaded)
     told = _in_turn([signal for signal in due if signal.type != SignalType.CALL_DUE], claimed)
-    bounds = [turn.allowance(len(claimed))] if only is None else []
-    moved = coordinator.deliver_batch(_by_instance(told, loaded), *bounds)
+    taking = calls.room((), intents)
+    moved = coordinator.deliver_batch(_by_instance(told, loaded), turn.allowance(len(claimed)), taking)
     for advanced in moved:
         reached_steps(advanced.began)
         if not all(advanced.applied):
@@ -281,7 +272,7 @@ def _take(
     turn.note(loaded, moved, intents)
     moved_ids = {advanced.instance_id for advanced in moved}
     left = len(asked) - len(chosen) + sum(signal.instance_id not in moved_ids for signal in told)
-    return intents, len(found) - left - len(intents)
+    return [*intents, *taken_with_slices(taking)], len(found) - left - len(intents)
 
 
 def _in_turn(asked: list[Due], claimed: Sequence[UUID]) -> list[Due]:
@@ -291,7 +282,7 @@ def _in_turn(asked: list[Due], claimed: Sequence[UUID]) -> list[Due]:
 
 
 def _tell_stale(advanced: Advanced, told: Iterable[Due]) -> None:
-    """Note what came too late: harmless, and what somebody looks for who wonders why nothing happened."""
+    """Log what came too late: harmless, but it explains why nothing happened."""
     own = (signal for signal in told if signal.instance_id == advanced.instance_id)
     for signal, applied in zip(own, advanced.applied, strict=False):
         if not applied:
@@ -313,10 +304,19 @@ def _claim(turn: Turn, calls: CallsUnderWay) -> list[UUID]:
     return cut_to_load(run_hot(claim_of(whose, beside_calls=beside_calls), values))
 
 
+@crossing("drain")
+def look_without_claim() -> None:
+    """Run the statements of a look for no instance at all, so that this connection has prepared them."""
+    with transaction.atomic():
+        _claim(Turn(instances=0), CallsUnderWay())
+        _load([])
+    seconds_to_next_look(time.monotonic())
+
+
 def _may_take_long() -> bool:
     """Return whether one more worker may now work on what takes longer than a turn; the place is kept until the commit."""
-    places: int = settings.WORKFLOW_LONG_TURNS
-    return any(run_hot(LONG_PLACE, [LOCK_CLASS, number])[0][0] for number in range(places))
+    places: int = conf.long_turns
+    return any(run_hot(TRY_LOCK, [lock_name("long turn", number)])[0][0] for number in range(places))
 
 
 def _load(
@@ -325,8 +325,8 @@ def _load(
     """Read what is due for claimed instances, or the one signal whose attempt was counted, and the instances."""
     wanted: dict[str, Any] = {"claimed": list(claimed), "most": most}
     asked = (ONE, {"claimed": list(claimed), "signal": counted}) if counted else (DUE, wanted)
-    due, instances = run_hot_together(asked, coordinator.loading(claimed))
-    return [Due(row[0], row[1], row[2], row[3], read_payload(row[4]), row[5]) for row in due], coordinator.loaded_from(
+    due, instances = run_hot_together(asked, claims.loading(claimed))
+    return [Due(row[0], row[1], row[2], row[3], read_payload(row[4]), row[5]) for row in due], claims.loaded_from(
         instances
     )
 
@@ -341,8 +341,8 @@ def _without_failed(found: list[Due], aside: list[UUID] | None) -> list[Due]:
 
 
 def _hold_still(due: list[Due], loaded: dict[UUID, Loaded]) -> list[Due]:
-    """Hold what came in for instances that stand still; return the rest. That its parent ended moves even those."""
-    held = [signal for signal in due if loaded[signal.instance_id].status in STANDING_STILL]
+    """Hold signals for suspended instances and incidents; return the rest. The end of a parent moves even those."""
+    held = [signal for signal in due if loaded[signal.instance_id].status in HELD_STATUSES]
     still = {signal.id for signal in held if signal.type != SignalType.PARENT_ENDED}
     if still:
         Signal.objects.filter(pk__in=still).update(held_due_at=F("due_at"), due_at=NEVER)
@@ -362,23 +362,13 @@ def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
     )
 
 
-def _take_cautiously(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
-    """Take one signal after the other, each attempt counted beforehand and each call begun alone."""
-    with transaction.atomic():
-        claimed = _claim(Turn(instances=1), calls)
-    begun = count = 0
-    for instance_id in claimed:
-        caution.left -= 1
-        called, applied = _take_counted(instance_id, drained, calls)
-        begun, count = begun + called, count + applied
-    return begun, max(count, len(claimed))
-
-
-def _take_counted(instance_id: UUID, drained: Drained, calls: CallsUnderWay) -> tuple[int, int]:
+def _take_counted(
+    instance_id: UUID, drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]
+) -> tuple[int, int]:
     """Take the first signal that is due of an instance, its attempt counted beforehand."""
     counted = count_beforehand(instance_id)
     try:
-        return _take_and_begin(calls, instance_id, most=1, counted=counted)
+        return _take_and_begin(calls, instance_id, turn=Turn(instances=1, stop=stop), most=1, counted=counted)
     except Exception as error:  # noqa: BLE001  whatever it is, this signal had its attempt
         _count_failure(instance_id, error, drained, counted)
         return 0, 0
@@ -396,20 +386,20 @@ def _count_failure(instance_id: UUID, error: Exception, drained: Drained, counte
 def _take_one_by_one(drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]) -> tuple[int, int]:
     """Redo a failed batch instance by instance; count the attempt of each that fails by itself."""
     with transaction.atomic():
-        claimed = _claim(Turn(instances=settings.WORKFLOW_DRAIN_BATCH), calls)
+        claimed = _claim(Turn(instances=conf.drain_batch), calls)
     return _take_each(claimed, drained, calls, stop)
 
 
 def _take_each(
     claimed: Iterable[UUID], drained: Drained, calls: CallsUnderWay, stop: Callable[[], bool]
 ) -> tuple[int, int]:
-    """Take each by itself, until somebody asks to stop: each is a transaction with an allowance of its own."""
+    """Take each by itself until asked to stop: each is a transaction with an allowance of its own."""
     begun = count = 0
     for instance_id in claimed:
         if stop():
             break
         try:
-            called, applied = _take_and_begin(calls, instance_id)
+            called, applied = _take_and_begin(calls, instance_id, turn=Turn(instances=1, stop=stop))
         except Exception as error:
             if is_connection_lost():
                 raise
@@ -429,7 +419,7 @@ def _take_singly(
         if stop():
             break
         try:
-            called, applied = _take_and_begin(calls, instance_id, most=1)
+            called, applied = _take_and_begin(calls, instance_id, turn=Turn(instances=1, stop=stop), most=1)
         except Exception as error:  # noqa: BLE001  the same
             _count_failure(instance_id, error, drained)
             break
@@ -451,7 +441,7 @@ SELECT extract(epoch FROM least(
 
 @crossing("drain")
 def seconds_to_next_look(looked_at: float) -> float:
-    """Say how long nothing will be due: until the earliest signal that the last look could not see, within bounds.
+    """Return how long nothing will be due: until the earliest signal that the last look could not see, within bounds.
 
     What fell due since that look is meant too: nobody else may have seen it. What was due before it is in another drain's hands.
     """

@@ -11,16 +11,15 @@ tenants with such instances; the others stay free for everybody else.
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from django.conf import settings
-
+from engine.conf import conf
 from engine.dispatch.calls import Intent
 from engine.runtime.coordinator import Advanced
 from engine.runtime.projection import Loaded
-from engine.runtime.transaction_budget import Allowance
+from engine.runtime.transaction_budget import Allowance, never
 
 HALF_LIFE = 3.0
 """Seconds in which half of what was charged to a tenant fades."""
@@ -32,12 +31,16 @@ STEPS_A_SLICE, STEPS_A_CALL = 2, 2
 """What a slice and a call count for besides their steps."""
 QUIET_TURNS = 4
 """How many turns long the batch is that all quiet tenants share."""
+ACTIVE_SECONDS = 30.0
+"""For how long after a modest tenant was served busy ones take turns no longer than that took."""
+MUCH_LESS = 0.5
+"""Which part of a tenant's time others have had that shorten its turns: two that have had alike do not shorten each other's."""
+SHORTEST_TURN = 0.2
+"""How short turns can get, as a part of `WORKFLOW_TURN_SECONDS`."""
 FIRST_COST = 0.0002
 """Seconds that a step costs before any was measured."""
 LARGEST_LOAD = 256 * 1024
 """Bytes of snapshots, as the database keeps them, that one transaction loads; the first is loaded whatever its size."""
-LOCK_CLASS = 0x7475726E
-"""The first key of the advisory locks of long turns."""
 
 
 @dataclass(slots=True)
@@ -54,11 +57,18 @@ class Account:
     """How many of its instances fit into one turn; 0 where that is not known."""
     lasted: float = 0.0
     """How long turns of one instance lasted lately, the longest counting most."""
+    turn: float = 0.0
+    """How long its turns lasted lately."""
 
     @property
     def is_long(self) -> bool:
         """Return whether single slices of this tenant take longer than a turn."""
-        return bool(self.lasted > LONG_TURNS * settings.WORKFLOW_TURN_SECONDS)
+        return bool(self.lasted > LONG_TURNS * conf.turn_seconds)
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether it has taken turns lately."""
+        return self.turn > 0 and time.monotonic() < self.at + ACTIVE_SECONDS
 
     def now(self) -> float:
         """Return what is left of its seconds."""
@@ -73,6 +83,7 @@ class Account:
         self.fixed = (self.fixed + 2 * loading) / 2
         self.cost = (self.cost + max(seconds - 2 * loading, seconds / 4) / steps) / 2
         self.fits = max(1, instances)
+        self.turn = (self.turn + seconds) / 2 if self.turn else seconds
         self.lasted = max(0.8 * self.lasted, seconds if instances <= 1 else 0.0)
 
 
@@ -85,9 +96,11 @@ class Turn:
     """The busy tenant whose turn it is; None: everybody else."""
     busy: list[UUID] = field(default_factory=list)
     """The tenants that are left out."""
-    steps: int = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_STEPS)
-    seconds: float = field(default_factory=lambda: settings.WORKFLOW_TRANSACTION_SECONDS)
+    steps: int = field(default_factory=lambda: conf.transaction_steps)
+    seconds: float = field(default_factory=lambda: conf.transaction_seconds)
     is_long: bool = False
+    stop: Callable[[], bool] = never
+    """Whether the worker was asked to stop: then what is in hand ends at its next step."""
     began_at: float = field(default_factory=time.monotonic)
     ran: Counter[UUID] = field(default_factory=Counter)
     """Steps by tenant, with what else costs as much as a step."""
@@ -97,10 +110,10 @@ class Turn:
 
     def allowance(self, slices: int) -> Allowance:
         """Return what its slices may do together."""
-        return Allowance.for_turn(max(slices, 1), self.steps, self.seconds)
+        return Allowance.for_turn(max(slices, 1), self.steps, self.seconds, self.stop)
 
     def note(self, loaded: Mapping[UUID, Loaded], moved: Sequence[Advanced], intents: Sequence[Intent]) -> None:
-        """Count what was done, by tenant; what was born belongs to the tenant of its parent."""
+        """Count what was done, by tenant; new instances belong to the tenant of their parent."""
         for one in moved:
             known = loaded.get(one.instance_id)
             tenant_id = known.tenant_id if known else UUID(str(one.written["tenant_id"]))
@@ -112,9 +125,22 @@ class Turn:
 
 @dataclass(slots=True)
 class Turns:
-    """Whose turn it is in one worker."""
+    """The order in which one worker serves tenants."""
 
     accounts: dict[UUID, Account] = field(default_factory=dict)
+    quiet: Account = field(default_factory=Account)
+    """What all quiet tenants together had while others were busy."""
+
+    def seconds_for(self, tenant_id: UUID) -> float:
+        """Return how long a busy tenant's turn should last: no longer than the turns of those that have had much less.
+
+        Then their signals take less than twice the time that they would take without this tenant.
+        """
+        longest: float = conf.turn_seconds
+        had = self.accounts[tenant_id].now()
+        modest = [one for one in self.accounts.values() if one.now() < had * MUCH_LESS]
+        turns = [one.turn for one in (self.quiet, *modest) if one.is_active]
+        return max(SHORTEST_TURN * longest, min([longest, *turns]))
 
     def busy(self) -> list[UUID]:
         """Return the tenants that take turns of their own, the one that has had least first."""
@@ -125,24 +151,30 @@ class Turns:
 
     def for_quiet(self, busy: list[UUID]) -> Turn:
         """Return the batch of all tenants but the busy ones."""
-        seconds = QUIET_TURNS * settings.WORKFLOW_TURN_SECONDS
+        seconds = QUIET_TURNS * conf.turn_seconds
         steps = max(FEWEST_STEPS, int(seconds / FIRST_COST))
-        return Turn(settings.WORKFLOW_DRAIN_BATCH, busy=busy, steps=steps, seconds=seconds)
+        return Turn(conf.drain_batch, busy=busy, steps=steps, seconds=seconds)
 
     def for_busy(self, tenant_id: UUID) -> Turn:
         """Return a busy tenant's turn: as much as is known to fit."""
         account = self.accounts[tenant_id]
-        seconds = max(settings.WORKFLOW_TURN_SECONDS, account.fixed)
-        most: int = settings.WORKFLOW_DRAIN_BATCH
+        seconds = self.seconds_for(tenant_id)
+        stepping = max(seconds - account.fixed, account.fixed)
+        most: int = conf.drain_batch
         instances = min(most, 2 * account.fits) if account.fits else most
-        steps = max(FEWEST_STEPS, int(seconds / account.cost))
-        return Turn(instances, tenant_id, steps=steps, seconds=seconds + account.fixed / 2, is_long=account.is_long)
+        steps = max(FEWEST_STEPS, int(stepping / account.cost) - STEPS_A_SLICE)
+        return Turn(
+            instances, tenant_id, steps=steps, seconds=max(seconds, 1.5 * account.fixed), is_long=account.is_long
+        )
 
     def charge(self, turn: Turn) -> None:
         """Charge a turn to the tenants in it, by what each ran; learn from a busy tenant's how much fits into the next."""
         seconds, total = time.monotonic() - turn.began_at, turn.ran.total()
         for tenant_id, count in turn.ran.items():
             self.accounts.setdefault(tenant_id, Account()).charge(seconds * count / total)
+        if turn.busy and total:
+            self.quiet.charge(seconds)
+            self.quiet.learn(seconds, turn.loading, total, turn.moved)
         if turn.tenant_id and total:
             self.accounts[turn.tenant_id].learn(seconds, turn.loading, total, turn.moved)
 

@@ -6,7 +6,7 @@ from engine.dispatch.drain import drain
 
 
 class ImmediateDispatcher:
-    """Wake by draining at once, after the commit. Timers wait until somebody drains again."""
+    """Wake by draining at once, after the commit. Timers wait for the next drain."""
 
     def __init__(self) -> None:
         self._here = local()

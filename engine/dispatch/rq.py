@@ -5,13 +5,16 @@ with a fresh id: jobs never pile up, however long workers are busy. The drain de
 signal committed later sets it again. A lost job or an emptied Redis costs one look's distance, never work.
 
 `DrainWorker` is what both `manage.py rqworker` and `manage.py worker` run: no fork per job, JSON only, and awake at the next
-due moment without any job. It drains as soon as it has taken a job and runs nothing that Redis names: whoever can write there
-could name any function. It makes calls beside its looks. It works by the clock alone while Redis is away, refuses it or has
-forgotten it, from the start too, and waits for a database that is away.
+due moment without any job. It drains as soon as it has taken a job and runs nothing that Redis names: a client that can write
+there could name any function. It makes calls between its looks. While Redis is away, refuses it or has forgotten it,
+it works by the clock alone, from the start too, and waits for a database that is away.
 """
 
+import logging
+import os
 import random
 import signal
+import sys
 import time
 from collections.abc import Callable
 from functools import cache, wraps
@@ -25,8 +28,6 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from rq import SimpleWorker, worker_registration
 from rq.exceptions import DequeueTimeout, StopRequested
@@ -36,16 +37,20 @@ from rq.serializers import JSONSerializer
 from rq.utils import now
 from rq.worker import WorkerStatus
 
+from engine.conf import conf
 from engine.db.outbox import TOLD
 from engine.dispatch.audit_roots import RootMaker
 from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.crash_points import Boundary, reached
-from engine.dispatch.diagrams import Draughtsman
-from engine.dispatch.drain import WHILE_CALLING, Drained, drain, never, seconds_to_next_look
+from engine.dispatch.diagrams import DiagramWorker
+from engine.dispatch.drain import WHILE_CALLING, Drained, drain, look_without_claim, seconds_to_next_look
 from engine.dispatch.fairness import Turns
+from engine.dispatch.notifications import NotificationSender
 from engine.dispatch.retention import Sweeper
-from engine.dispatch.webhooks import Messenger
+from engine.dispatch.webhooks import WebhookSender
 from engine.runtime import coordinator
+from engine.runtime.transaction_budget import never
+from workflowplatform.circuit_breaker import REDIS_ERRORS, CircuitBreaker
 from workflowplatform.database.error_causes import cause_of
 from workflowplatform.database.tenancy import crossing
 
@@ -60,21 +65,20 @@ SLEEP_AHEAD = 0.1
 """Redis ends blocking reads up to this much late: block until that long before, then ask every few milliseconds."""
 ASK_EVERY = 0.005
 ASK_WHILE_CALLING = 0.01
-"""Who waits for the results of calls asks for wake-ups so often: nothing ends a blocking read when a result is there."""
+"""How often a worker polls for wake-ups while calls are under way: a result cannot end a blocking read."""
 LOOK_WITHOUT_REDIS = 1.0
 """How often a worker looks that nobody can wake."""
 LOOK_WITHOUT_DATABASE = 0.5
 PATIENCE_SECONDS = 2.0
 """How long a request waits for Redis after its commit; redis-py's own way would be to try again for half a minute."""
-LOST = (RedisError, OSError)
 TOLD_EVERY = 0.2
-"""How often a process rings for streams: a ring is a round trip that somebody waits for."""
+"""How often a process wakes streams: each wake-up is a round trip that a request waits for."""
 AWAY = (OperationalError, InterfaceError, InternalError)
 """How a database says that it cannot serve now; the last is what a server says that became read-only."""
 
 
 def _once_more() -> Retry:
-    """Try a second time at once: a connection kept from before a restart fails once. Who is slow is not asked again."""
+    """Try a second time at once: a connection kept from before a restart fails once. A slow server is not asked again."""
     return Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
 
 
@@ -89,46 +93,44 @@ def client(address: str) -> Redis:
 class RqDispatcher:
     """Wake a worker by one job, however many signals were written."""
 
-    _silent_until = 0.0
-    """Where Redis hangs, one request in a few seconds waits for it, not every one."""
-    _told_until = 0.0
+    def __init__(self) -> None:
+        self._breaker = CircuitBreaker()
+        self._told_until = 0.0
 
     def wake(self) -> None:
         """Enqueue a drain unless one is announced already."""
         reached(Boundary.BEFORE_WAKE)
-        if time.monotonic() < self._silent_until:
+        if not self._breaker.allows():
             return
         try:
             self._announce()
-        except LOST as error:
-            if isinstance(error, RedisTimeoutError):
-                self._silent_until = time.monotonic() + settings.WORKFLOW_WAKE_SECONDS
-            log.warning(
-                "could not wake a worker, it will look by itself", within_seconds=settings.WORKFLOW_WAKE_SECONDS
-            )
+            self._breaker.succeeded()
+        except REDIS_ERRORS as error:
+            self._breaker.failed(error)
+            log.warning("could not wake a worker, it will look by itself", within_seconds=conf.wake_seconds)
 
     def _announce(self) -> None:
-        """Enqueue one job, unless one stands there already: whoever takes that will look later than now."""
+        """Enqueue one job, unless one is queued already: the worker that takes it will look later than now."""
         queue = Queue(QUEUE, connection=client(settings.REDIS_URL), serializer=JSONSerializer)
         if queue.connection.set(FLAG, 1, nx=True, ex=5) and not queue.count:
             queue.enqueue(drain_job, result_ttl=0, failure_ttl=60, job_timeout=120)
 
     def wake_in(self, seconds: float) -> None:
         """Announce a delayed signal if an idle worker might otherwise sleep past it."""
-        if seconds < settings.WORKFLOW_WAKE_SECONDS:
+        if seconds < conf.wake_seconds:
             self.wake()
 
     def tell(self) -> None:
         """Ring for open streams, but seldom: after a ring they look on for a while by themselves."""
         now = time.monotonic()
-        if now < max(self._told_until, self._silent_until):
+        if now < self._told_until or not self._breaker.allows():
             return
         self._told_until = now + TOLD_EVERY
         try:
             client(settings.REDIS_URL).publish(TOLD, b"")
-        except LOST as error:
-            if isinstance(error, RedisTimeoutError):
-                self._silent_until = now + settings.WORKFLOW_WAKE_SECONDS
+            self._breaker.succeeded()
+        except REDIS_ERRORS as error:
+            self._breaker.failed(error)
 
 
 dispatcher = RqDispatcher()
@@ -169,16 +171,16 @@ def _tell_away(error: Exception) -> None:
 def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
     """Let one of RQ's notes in Redis be lost: nothing that counts is written there, so no worker may end by it.
 
-    Nor may one wait: where Redis has just said nothing for long, the notes that follow are left out.
+    Nor may one wait: notes are left out until a worker that looks has found Redis back.
     """
 
     @wraps(method)
     def borne(worker: "DrainWorker", *args: Any, **kwargs: Any) -> None:
-        if worker.is_silenced:
+        if not worker.breaker.is_closed:
             return
         try:
             method(worker, *args, **kwargs)
-        except LOST as error:
+        except REDIS_ERRORS as error:
             worker.miss_redis(error)
 
     return borne
@@ -188,18 +190,18 @@ class DrainWorker(SimpleWorker):
     """An RQ worker that also looks by itself when the next signal falls due."""
 
     ip_address = "unknown"
-    _misses_redis = False
-    _silent_until = 0.0
     _waiting = False
 
     def __init__(self, queues: Any, *args: Any, **kwargs: Any) -> None:
         kwargs |= {"serializer": JSONSerializer, "worker_ttl": LAPSES_AFTER - RQ_ADDS}
+        self.breaker = CircuitBreaker()
         super().__init__(queues, *args, **kwargs)
         for queue in self.queues:
             queue.serializer = self.serializer
         self.log_job_description = False
-        self._hand = Draughtsman()
-        self._messenger = Messenger()
+        self._diagrams = DiagramWorker()
+        self._webhooks = WebhookSender()
+        self._notifications = NotificationSender()
         self._sweeper = Sweeper()
         self._roots = RootMaker()
         self._calls = CallsUnderWay()
@@ -208,7 +210,7 @@ class DrainWorker(SimpleWorker):
     def _set_connection(self, connection: Redis) -> Redis:
         """Ask Redis for no longer than the longest look, where RQ would wait for minutes."""
         patience = {
-            "socket_timeout": settings.WORKFLOW_WAKE_SECONDS + PATIENCE_SECONDS,
+            "socket_timeout": conf.wake_seconds + PATIENCE_SECONDS,
             "socket_connect_timeout": PATIENCE_SECONDS,
         }
         connection.connection_pool.connection_kwargs.update(patience)
@@ -216,23 +218,20 @@ class DrainWorker(SimpleWorker):
         return connection
 
     def miss_redis(self, error: Exception) -> None:
-        """Say once that Redis is away, not at every look. One that hangs is not asked again for a while."""
-        if isinstance(error, RedisTimeoutError):
-            self._silent_until = time.monotonic() + settings.WORKFLOW_WAKE_SECONDS
-        if not self._misses_redis:
+        """Open the breaker. Say once that Redis is away, not at every look."""
+        if self.breaker.is_closed:
             log.warning("Redis does not answer, looking by the clock", error=type(error).__name__)
-        self._misses_redis = True
-
-    @property
-    def is_silenced(self) -> bool:
-        """Tell whether Redis hung so recently that asking it would only cost time."""
-        return time.monotonic() < self._silent_until
+        self.breaker.failed(error)
 
     def _ask_again(self) -> None:
         """Find out whether Redis is back, with less patience than a worker has that waits for a wake-up."""
+        if not self.breaker.allows():
+            return
         try:
             client(settings.REDIS_URL).ping()
-        except LOST as error:
+            self._register_life()
+            self.breaker.succeeded()
+        except REDIS_ERRORS as error:
             self.miss_redis(error)
 
     _set_ip_address = bearing_loss(SimpleWorker._set_ip_address)
@@ -258,7 +257,7 @@ class DrainWorker(SimpleWorker):
     def register_birth(self) -> None:
         """Introduce this worker; a note of one that was killed under the same name keeps nobody from working."""
         try:
-            super().register_birth()
+            super().register_birth()  # type: ignore[no-untyped-call]
         except ValueError:
             self._register_again()
 
@@ -267,12 +266,14 @@ class DrainWorker(SimpleWorker):
         """Tell Redis that this worker lives; where Redis has forgotten it, introduce it again."""
         if pipeline is not None:
             super().heartbeat(timeout, pipeline)
-            return
+        else:
+            self._register_life(timeout)
+
+    def _register_life(self, timeout: int | None = None) -> None:
         with self.connection.pipeline() as notes:
             super().heartbeat(timeout, notes)
             notes.sismember(self.redis_workers_keys, self.key)
             known = notes.execute()[-1]
-        self._misses_redis = False
         if not known:
             self._register_again()
 
@@ -284,8 +285,21 @@ class DrainWorker(SimpleWorker):
             worker_registration.register(self, notes)
             notes.execute()
 
+    def work(self, *args: Any, **kwargs: Any) -> bool:
+        """Work; end the process at once after a signal to stop.
+
+        Nothing is open any more by then, and the interpreter would take half a second to clear its memory.
+        """
+        worked = super().work(*args, **kwargs)
+        if self._stop_requested:
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+        return worked
+
     def request_stop(self, signum: Any, frame: Any) -> None:
-        """Stop at once when idle, else after the slice in hand; a second request is cold."""
+        """Stop at once when idle, else at the next step of the slice in hand; a second request is cold."""
         self._shutdown_requested_date = now()
         self._install_force_stop()
         self._stop_requested = True
@@ -305,7 +319,7 @@ class DrainWorker(SimpleWorker):
         lasting = timeout is not None
         while not (self._stop_requested or self._should_leave):
             drained = self._look(lasting=lasting)
-            self._do_beside()
+            self._do_in_background()
             found = self._next_job(timeout, drained)
             if found is not None:
                 self._woken_by(found[0], lasting=lasting)
@@ -318,7 +332,7 @@ class DrainWorker(SimpleWorker):
         raise StopRequested
 
     def be_replaceable(self) -> None:
-        """Leave rather than work on beside a thread that never ends: a supervisor starts another worker."""
+        """Exit rather than keep working with a thread that never ends: a supervisor starts another worker."""
         self._calls.replaceable = True
 
     @property
@@ -327,7 +341,7 @@ class DrainWorker(SimpleWorker):
         return self._calls.is_spoiled and not self._calls.count
 
     def _look(self, *, lasting: bool) -> Drained:
-        """Drain; calls go on beside a lasting worker, one that ends with the queue waits for them."""
+        """Drain; a lasting worker lets calls continue, one that ends with the queue waits for them."""
         return look(
             self._calls if lasting else None, lambda: bool(self._stop_requested) or self._should_leave, self._turns
         )
@@ -340,16 +354,17 @@ class DrainWorker(SimpleWorker):
         try:
             self.connection.delete(job.key)
             _lower_flag(self.connection)
-        except LOST as error:
+        except REDIS_ERRORS as error:
             self.miss_redis(error)
         self._look(lasting=lasting)
 
-    @crossing("beside")
-    def _do_beside(self) -> None:
-        """Tell webhooks, lay out diagrams, run retention, sign the audit; a database that is away is waited for later."""
+    @crossing("background")
+    def _do_in_background(self) -> None:
+        """Tell webhooks and people, lay out diagrams, run retention, sign the audit; wait later for an absent database."""
         try:
-            self._messenger.look()
-            self._hand.look()
+            self._webhooks.look()
+            self._notifications.look()
+            self._diagrams.look()
             self._sweeper.look()
             self._roots.look()
         except AWAY:
@@ -361,10 +376,13 @@ class DrainWorker(SimpleWorker):
         until = time.monotonic() + ahead
         self._waiting = True
         try:
-            if self._misses_redis and not self.is_silenced:
+            if self._stop_requested:  # since the last look
+                raise StopRequested
+            if self.breaker.is_closed:
+                self.heartbeat()
+            else:
                 self._ask_again()
-            self.heartbeat()
-            if self._misses_redis:
+            if not self.breaker.is_closed:
                 time.sleep(min(ahead, LOOK_WITHOUT_REDIS))
                 return None
             if self._calls.count:
@@ -373,7 +391,7 @@ class DrainWorker(SimpleWorker):
             while found is None and timeout is not None and (left := until - time.monotonic()) > 0:
                 time.sleep(min(left, ASK_EVERY))
                 found = self._pop(None)
-        except LOST as error:
+        except REDIS_ERRORS as error:
             self.miss_redis(error)
             time.sleep(min(ahead, LOOK_WITHOUT_REDIS))
             return None
@@ -396,8 +414,10 @@ class DrainWorker(SimpleWorker):
         if self._calls.count:
             return WHILE_CALLING
         try:
-            beside = min(self._messenger.every, self._hand.every, self._sweeper.every, self._roots.every)
-            nearest = min(beside, settings.WORKFLOW_WAKE_SECONDS)
+            beside = min(
+                one.every for one in (self._webhooks, self._notifications, self._diagrams, self._sweeper, self._roots)
+            )
+            nearest = min(beside, conf.wake_seconds)
             return min(seconds_to_next_look(drained.looked_at), nearest)
         except AWAY:
             connection.close()
@@ -417,9 +437,9 @@ class DrainWorker(SimpleWorker):
             )
         except DequeueTimeout:
             return None
-        except (StopRequested, *LOST):
+        except (StopRequested, *REDIS_ERRORS):
             raise
-        except Exception as error:  # noqa: BLE001  what somebody else wrote into Redis can be anything; its id is off the queue by now
+        except Exception as error:  # noqa: BLE001  another client can write anything into Redis; the id is off the queue by now
             log.warning("dropped a job that cannot be read from Redis", error=type(error).__name__)
             return None
 
@@ -428,10 +448,10 @@ class DrainWorker(SimpleWorker):
         try:
             self._sweeper.leave()
             self._roots.leave()
-            self._calls.settle_all(settings.WORKFLOW_STOP_SECONDS)
+            self._calls.settle_all(conf.stop_seconds)
         except AWAY:
             log.warning("the database did not answer, calls under way are made again later", calls=self._calls.count)
-        super().teardown()
+        super().teardown()  # type: ignore[no-untyped-call]
         connection.close()
 
 
@@ -440,6 +460,15 @@ def _name_of(job: Job) -> str:
         return str(job.func_name)
     except Exception:  # noqa: BLE001  the same
         return "unreadable"
+
+
+def warm_up() -> None:
+    """Connect to the database and to Redis, and prepare the statements of a look without taking anything."""
+    try:
+        look_without_claim()
+        client(settings.REDIS_URL).ping()
+    except (*AWAY, *REDIS_ERRORS):  # a worker waits for both by itself
+        connection.close()
 
 
 def make_worker(name: str) -> DrainWorker:

@@ -1,4 +1,4 @@
-"""Look at the workers and their queue as RQ notes them in Redis, and open django-rq's own pages to who runs the house."""
+"""Read the workers and their queue as RQ notes them in Redis, and open django-rq's own pages to operators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,11 +20,12 @@ from rq.queue import Queue
 from rq.serializers import JSONSerializer
 from rq.worker import BaseWorker
 
-from engine.dispatch.rq import LOST, QUEUE, client
+from engine.dispatch.rq import QUEUE, client
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
+from workflowplatform.circuit_breaker import REDIS_ERRORS
 
 LEFT_OUT = frozenset({"scheduler_jobs", "cron_scheduler_detail", "cron_job_detail"})
-"""Pages about RQ's schedulers, which this house does not run: what is due later waits in PostgreSQL."""
+"""Pages about RQ's schedulers, which this platform does not run: what is due later waits in PostgreSQL."""
 GONE = (NoSuchJobError, IndexError, ValueError, AssertionError)
 """How django-rq's pages break where a job, a queue or a worker is no more."""
 
@@ -58,7 +59,7 @@ def look_at_workers() -> Seen:
         queue = Queue(QUEUE, connection=redis, serializer=JSONSerializer)
         workers = sorted((_seen(worker) for worker in Worker.all(connection=redis)), key=lambda worker: worker.name)
         return Seen(True, tuple(workers), queue.count, queue.failed_job_registry.count)
-    except LOST:
+    except REDIS_ERRORS:
         return Seen(False)
 
 
@@ -78,7 +79,7 @@ def _aware(at: datetime | None) -> datetime | None:
 
 
 def queue_pages(admin_view: Callable[..., Any]) -> list[URLPattern]:
-    """Return django-rq's pages, each behind the admin's door and level 6; without Redis they lead to the page that says so."""
+    """Return django-rq's pages, for level 6 in the admin; without Redis they redirect to the page that says so."""
 
     def wrap(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
         @wraps(view)
@@ -89,7 +90,7 @@ def queue_pages(admin_view: Callable[..., Any]) -> list[URLPattern]:
                 return view(request, *args, **kwargs)
             except GONE as gone:
                 raise Http404 from gone
-            except LOST:
+            except REDIS_ERRORS:
                 return redirect("admin:engine_workers")
 
         door: Callable[..., HttpResponseBase] = admin_view(guarded)

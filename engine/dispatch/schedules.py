@@ -1,4 +1,4 @@
-"""Fire what the clock says. A schedule that cannot be fired is put off and told about; it never stops its neighbours."""
+"""Fire due schedules. A schedule that cannot be fired is postponed and reported; it never stops the others."""
 
 import time
 from datetime import timedelta
@@ -22,7 +22,7 @@ EVERY = 1.0
 """Seconds between looks at the clock while a drain has other things to do."""
 
 
-class ClockHand:
+class ScheduleRunner:
     """One drain's share in firing schedules."""
 
     def __init__(self) -> None:

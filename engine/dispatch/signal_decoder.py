@@ -23,7 +23,7 @@ SIGNALS_A_SLICE = 50
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A signal whose time has come, as it stands in the queue."""
+    """A due signal, as stored in the queue."""
 
     id: UUID
     instance_id: UUID
@@ -38,7 +38,7 @@ class Malformed(Exception):
     """A signal that no kernel could understand."""
 
 
-HAPPENING_OF: dict[str, Callable[[Due], Event]] = {
+EVENT_OF: dict[str, Callable[[Due], Event]] = {
     SignalType.TIMER_DUE: lambda due: TimerDue(due.token),
     SignalType.RETRY_DUE: lambda due: RetryDue(due.token),
     SignalType.INTERNAL_CONTINUE: lambda due: Continue(),
@@ -76,8 +76,8 @@ def read_payload(text: str) -> Any:
 
 
 def event_of(signal: Due) -> Event:
-    """Say what a queued signal means to the kernel."""
-    make = HAPPENING_OF.get(signal.type)
+    """Return what a queued signal means to the kernel."""
+    make = EVENT_OF.get(signal.type)
     if make is None or (signal.type in NEED_TOKEN and not signal.token):
         raise Malformed(f"{signal.type} cannot be delivered")
     fields = FIELDS.get(signal.type)

@@ -1,8 +1,8 @@
-"""Tell the outside beside the work of a worker: never in a request, never in the way of a signal.
+"""Deliver webhooks while a worker drains: never in a request, never in the way of a signal.
 
-A worker that looks for work also looks, every second while there is a webhook, for what is to be told, and lets a thread of its
-own do that: collect, take on, POST with no transaction open, settle. It goes on draining meanwhile. The thread holds nothing that
-counts: ended with its worker, what it had in hand is due again.
+A worker that looks for work also looks, every second while there is a webhook, for events to deliver, and lets a thread of its
+own do that: collect, take on, POST with no transaction open, settle. Meanwhile it keeps draining. The thread holds no state that
+could be lost: if it ends with its worker, the deliveries it had in hand are due again.
 """
 
 import threading
@@ -18,7 +18,7 @@ from engine.kernel.expressions.secret_redaction import Hider
 from engine.services.webhooks.deliveries import (
     LONGEST_ANSWER,
     TIMEOUT_SECONDS,
-    Answer,
+    DeliveryResult,
     Try,
     collect,
     forget_old,
@@ -40,8 +40,8 @@ MAX_SECONDS = 60.0
 TIDY_EVERY = 3600.0
 
 
-class Messenger:
-    """One worker's hand for webhooks."""
+class WebhookSender:
+    """One worker's share in sending webhooks."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -63,9 +63,9 @@ class Messenger:
             self._thread.start()
 
 
-@crossing("beside")
+@crossing("background")
 def _run() -> None:
-    """Tell what there is to tell, then leave the database; whatever goes wrong is tried again at a later look."""
+    """Send what is due and delete old deliveries, then close the connection; a later look retries what fails."""
     try:
         tell_webhooks()
         forget_old()
@@ -94,7 +94,7 @@ def _send(tries: Sequence[Try]) -> None:
         thread.join()
 
 
-@crossing("beside")
+@crossing("background")
 def _make(one: Try) -> None:
     try:
         settle(one, post(one))
@@ -104,13 +104,13 @@ def _make(one: Try) -> None:
         connection.close()
 
 
-def post(one: Try) -> Answer:
+def post(one: Try) -> DeliveryResult:
     """Send one message, signed now; nothing but an answer in 200 to 299 is good, and no redirect is followed."""
     try:
         secrets = secrets_of(one)
         signed = signed_headers(secrets, str(one.delivery_id), int(time.time()), one.body)
     except UnreadableSecret:
-        return Answer(None, "Its secret was written under another SECRET_KEY: give it a new one.")
+        return DeliveryResult(None, "Its secret was written under another SECRET_KEY: give it a new one.")
     request = {
         "method": "POST",
         "url": one.url,
@@ -135,14 +135,14 @@ def _hider(secrets: Sequence[str]) -> Hider:
     return Hider({f"of this webhook {number}": secret for number, secret in enumerate(shared)})
 
 
-def _answer(value: Any, error: str) -> Answer:
+def _answer(value: Any, error: str) -> DeliveryResult:
     if not isinstance(value, dict):
-        return Answer(None, error)
+        return DeliveryResult(None, error)
     status, body = value["status"], value["body"]
     if 300 <= status < 400:
         error = f"The answer was {status}; redirects are not followed."
     text = "" if body is None else body if isinstance(body, str) else str(body)
-    return Answer(status, error, text[:LONGEST_ANSWER], _retry_after(value["headers"]))
+    return DeliveryResult(status, error, text[:LONGEST_ANSWER], _retry_after(value["headers"]))
 
 
 def _retry_after(headers: dict[str, str]) -> timedelta | None:

@@ -24,18 +24,18 @@ class Board:
         self._memory = mmap.mmap(-1, HEAD.size + 16 * MOST)  # anonymous and shared: a fork writes into the same pages
 
     def note(self, instances: Sequence[UUID] = ()) -> None:
-        """Say what is in hand from now on."""
+        """Note what the worker has in hand from now on."""
         noted = instances[:MOST]
         self._memory[HEAD.size : HEAD.size + 16 * len(noted)] = b"".join(one.bytes for one in noted)
         HEAD.pack_into(self._memory, 0, time.monotonic(), len(noted))
 
     def clear(self) -> None:
-        """Say that nothing is in hand."""
+        """Note that nothing is in hand."""
         HEAD.pack_into(self._memory, 0, 0.0, 0)
 
     @property
     def seconds(self) -> float:
-        """Say for how long the same is in hand; the clock is the machine's, the same in every process."""
+        """Return for how long the same work is in hand; the clock is the machine's, the same in every process."""
         since: float = HEAD.unpack_from(self._memory)[0]
         return time.monotonic() - since if since else 0.0
 

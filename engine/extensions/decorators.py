@@ -21,7 +21,7 @@ _registered: dict[str, Decorator] = {}
 
 
 def register_decorator(name: str, *, before: Change | None = None, after: Change | None = None) -> None:
-    """Register what stands around a body under the name that templates use."""
+    """Register a decorator under the name that templates use."""
     if name in _registered:
         raise AlreadyRegistered(f"the decorator {name} is registered twice")
     _registered[name] = Decorator(_guarded(name, before), _guarded(name, after))
@@ -30,6 +30,11 @@ def register_decorator(name: str, *, before: Change | None = None, after: Change
 def registered_decorators() -> Mapping[str, Decorator]:
     """Return all decorators by name."""
     return _registered
+
+
+def decorator_named(name: str) -> Decorator | None:
+    """Return the decorator that is registered under a name."""
+    return _registered.get(name)
 
 
 def _guarded(name: str, change: Change | None) -> Change | None:

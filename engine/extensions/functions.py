@@ -9,8 +9,8 @@ A function takes keyword arguments (the step's `args`) and returns JSON. It is c
 least once; `BusinessError` fails the step with that code, any other exception counts as a transport failure and is retried as
 the author says.
 
-A function gets secrets only if it is registered with `secrets=True`: whoever registers it says that it keeps them to itself.
-What it returns, raises or logs has them hidden.
+A function gets secrets only if it is registered with `secrets=True`, by which the project vouches that the
+function does not leak them. They are hidden in what it returns, raises or logs.
 
 One that only writes to this database may be registered with `transactional=True`: it runs inside the transaction that commits
 its step, so that both are kept or neither, and it has no network meanwhile. Where a person's answer leads to it in one go and it
@@ -21,7 +21,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.conf import settings
+from engine.conf import Conf, conf
+from workflowplatform.servers.errors import CannotStart
 
 Function = Callable[..., Any]
 
@@ -71,7 +72,7 @@ def registered_functions() -> Mapping[str, Function]:
 
 
 def takes_secrets(name: str) -> bool:
-    """Tell whether a function may be given secrets."""
+    """Return whether a function may be given secrets."""
     return name in _with_secrets
 
 
@@ -81,14 +82,20 @@ def functions_with_secrets() -> frozenset[str]:
 
 
 def is_transactional(transport: str, request: Mapping[str, Any]) -> bool:
-    """Tell whether a call is one that runs inside the transaction of its step."""
+    """Return whether a call is one that runs inside the transaction of its step."""
     return transport == "python" and request.get("function") in _transactional
 
 
 def load_functions() -> None:
     """Import the modules that the settings name."""
-    for module in settings.WORKFLOW_FUNCTIONS:
-        importlib.import_module(module)
+    for module in conf.functions:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise  # the module is there, what it imports is not
+            sentence = f"{Conf.functions.variable} names {module}, which is no module. {Conf.functions.hint}"
+            raise CannotStart(sentence) from error
 
 
 @workflow_function("echo")

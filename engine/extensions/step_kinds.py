@@ -1,4 +1,4 @@
-"""Step kinds of the house, which templates use by name.
+"""Step kinds that a project adds, and templates use by name.
 
 An installed package names them as entry points of the group `workflow_platform.step_kinds`::
 
@@ -11,7 +11,7 @@ where `check_vat = StepKind(schema, expand)`; a module that `WORKFLOW_FUNCTIONS`
 
 `expand(body, step)` is given what the author wrote, checked by the schema, and the step's id; it returns steps of the language,
 whose ids begin with that one. It must be pure: it is called whenever a text is read, twice, and never while a case runs. A
-package that cannot be loaded is passed over with a line in the log: start-up validation then marks what needs it.
+package that cannot be loaded is skipped with a line in the log: start-up validation then marks what needs it.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,5 +65,5 @@ def load_step_kinds() -> None:
             if not isinstance(kind, StepKind):
                 raise BadStepKind(f"{point.value} is no StepKind")
             register_step_kind(point.name, schema=kind.schema, expand=kind.expand)
-        except Exception as mistake:  # noqa: BLE001 -- somebody else's package may do anything
+        except Exception as mistake:  # noqa: BLE001 -- a foreign package may raise anything
             log.error("a step kind could not be loaded", name=point.name, why=f"{type(mistake).__name__} {mistake}")

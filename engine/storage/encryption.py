@@ -27,12 +27,12 @@ def encrypt(value: str) -> bytes:
 
 
 def decrypt(ciphertext: bytes) -> str:
-    """Return the value of what was stored: for whoever sends or signs with it, nobody else."""
+    """Return the stored value in plain text, only for sending or signing with it."""
     try:
         return _fernet().decrypt(ciphertext).decode()
     except InvalidToken as error:
         raise UnreadableSecret(
-            "A secret cannot be read: it was written under another SECRET_KEY. Write it anew."
+            "A secret cannot be decrypted because SECRET_KEY was changed. Enter it again."
         ) from error
 
 
@@ -44,5 +44,5 @@ def secrets_for_call(tenant_id: UUID, names: Iterable[str]) -> Mapping[str, Secr
     found = Secret.objects.filter(tenant_id=tenant_id, name__in=wanted)
     secrets = {one.name: SecretValue(decrypt(bytes(one.ciphertext)), tuple(one.origins)) for one in found}
     if missing := sorted(set(wanted) - secrets.keys()):
-        raise UnreadableSecret(f"There is no secret named {missing[0]} any more. Write it anew.")
+        raise UnreadableSecret(f"There is no secret named {missing[0]} any more. Create it again.")
     return secrets

@@ -1,4 +1,4 @@
-"""Serve `stream/` over ASGI: Django answers who may listen, then the stream goes on without it.
+"""Serve `stream/` over ASGI: Django decides who may listen, then the stream continues without it.
 
 A view in Django keeps a thread, and with it a database connection, for as long as its answer lasts. So the request that asks for
 a stream goes through all of Django with a ticket in its scope; the view puts a listener on the ticket and answers at once, or
@@ -60,7 +60,7 @@ class Held:
 
 
 class Streams:
-    """Stand before Django and serve streams."""
+    """Serve streams, and pass everything else to Django."""
 
     def __init__(self, app: App) -> None:
         self._app = app

@@ -1,8 +1,8 @@
-"""Who listens in this process, and the one thread that reads for them.
+"""Hold the listeners of a process, and read for them in one thread.
 
-Every listener has a position of its own. Those at the same place are read for together, and who has caught up is at the same
-place as everybody else: so a thousand open streams of a tenant cost one read a look. A slow client is passed over until it has
-room; it stays where it is, which is a position in the database and no memory here.
+Every listener has a position of its own. Listeners at the same position share a read, and all that have caught up are at the same
+position: so a thousand open streams of a tenant cost one read per look. A slow client is passed over until it has room; it keeps
+its position in the database and takes no memory here.
 """
 
 import time
@@ -12,15 +12,15 @@ from threading import Lock, Thread
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
-from engine.audit.cursor import Position, horizon
+from engine.audit.cursor import Position, settled_position
+from engine.conf import conf
 from engine.errors import Conflict
 from engine.kernel.json_text import write_json
-from engine.services.stream_events import Event, Pass, heard_by, read_events, who_holds
+from engine.services.stream_events import Pass, StreamEvent, heard_by, read_events, who_holds
 from engine.streaming.listeners import Listener
-from engine.streaming.wake_up import Bell
+from engine.streaming.wake_up import WakeUp
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.database.tenancy import acting_for, crossing
 
@@ -35,7 +35,7 @@ LINGER = 30.0
 
 
 class TooManyStreams(Conflict):
-    """Somebody, or this process, has as many open streams as it may."""
+    """A person or this process has as many open streams as allowed."""
 
 
 class Hub:
@@ -45,7 +45,7 @@ class Hub:
         self._listeners: set[Listener] = set()
         self._lock = Lock()
         self._thread: Thread | None = None
-        self._bell = Bell()
+        self._wake_up = WakeUp()
         self._closed = False
 
     def admit(self, actor: Actor, given: Pass, position: Position) -> Listener:
@@ -59,15 +59,15 @@ class Hub:
             elif self._thread is None:
                 self._thread = Thread(target=self._read, name="streams", daemon=True)
                 self._thread.start()
-        self._bell.ring()
+        self._wake_up.set()
         return listener
 
     def _refuse_crowd(self, actor: Actor) -> None:
         own = Counter(listener.actor.person_id for listener in self._listeners)[actor.person_id]
-        if own >= settings.WORKFLOW_STREAMS_PER_PERSON:
+        if own >= conf.streams_per_person:
             raise TooManyStreams(f"You have {own} open streams already; close one first.", code="streams")
-        if len(self._listeners) >= settings.WORKFLOW_STREAMS:
-            raise TooManyStreams("So many streams are open here that no other one fits.", code="streams")
+        if len(self._listeners) >= conf.streams:
+            raise TooManyStreams("This server has too many open streams. Try again later.", code="streams")
 
     def leave(self, listener: Listener) -> None:
         """Let a listener go."""
@@ -84,7 +84,7 @@ class Hub:
         """Read for everybody until nobody has listened for a while."""
         empty_since = checked_at = time.monotonic()
         try:
-            with self._bell as bell:
+            with self._wake_up as wake_up:
                 while True:
                     listeners = self._now()
                     if listeners:
@@ -92,18 +92,18 @@ class Hub:
                     elif time.monotonic() - empty_since > LINGER:
                         return
                     busy = self._look(listeners)
-                    if time.monotonic() - checked_at > settings.WORKFLOW_STREAM_CHECK_SECONDS:
+                    if time.monotonic() - checked_at > conf.stream_check_seconds:
                         checked_at = time.monotonic()
                         self._check(listeners)
                     time.sleep(BREATH)
                     if not busy:
-                        bell.wait()
+                        wake_up.wait()
         finally:
             connection.close()
             self._give_up()
 
     def _give_up(self) -> None:
-        """Leave no stream behind without a reader: whoever is still here comes back and finds a new one."""
+        """End all streams rather than leave them without a reader; clients reconnect and get a new one."""
         with self._lock:
             self._thread = None
             for listener in self._listeners:
@@ -114,7 +114,7 @@ class Hub:
             return tuple(self._listeners)
 
     def _look(self, listeners: Sequence[Listener]) -> bool:
-        """Read one stretch for every place where somebody stands; tell whether to look again at once."""
+        """Read one stretch for every position of a listener; return whether to look again at once."""
         try:
             return listeners != () and read_for(listeners)
         except (OperationalError, InterfaceError) as error:
@@ -131,12 +131,12 @@ class Hub:
 
 
 def read_for(listeners: Iterable[Listener]) -> bool:
-    """Read on for those who have room; tell whether somebody was given something, so that more may have come."""
+    """Read for listeners that have room; return whether any got events, so that more may have come."""
     places: dict[tuple[UUID, Position], list[Listener]] = defaultdict(list)
     for listener in listeners:
         if listener.has_room and not listener.ended:
             places[listener.actor.tenant_id, listener.position].append(listener)
-    here, busy = horizon(), False
+    here, busy = settled_position(), False
     for (tenant_id, position), group in places.items():
         with acting_for(tenant_id):
             events, stretch = read_events(tenant_id, position, here, STRETCH)
@@ -145,7 +145,7 @@ def read_for(listeners: Iterable[Listener]) -> bool:
     return busy
 
 
-def _give(group: Iterable[Listener], events: Sequence[Event], end: Position) -> None:
+def _give(group: Iterable[Listener], events: Sequence[StreamEvent], end: Position) -> None:
     """Give each listener what they may hear; people with several streams are asked after once."""
     written: dict[Actor, bytes] = {}
     for listener in group:
@@ -154,7 +154,7 @@ def _give(group: Iterable[Listener], events: Sequence[Event], end: Position) -> 
         listener.put(written[listener.actor], end)
 
 
-def write_event(event: Event) -> bytes:
+def write_event(event: StreamEvent) -> bytes:
     """Write one event as it goes over the wire."""
     return f"id: {event.position}\ndata: {write_json(event.as_json())}\n\n".encode()
 

@@ -1,4 +1,4 @@
-"""Somebody who listens: where they are in the audit, and what waits to be sent to them."""
+"""A listener: its position in the audit, and the events that wait to be sent to it."""
 
 import asyncio
 from collections import deque

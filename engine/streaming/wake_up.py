@@ -1,6 +1,6 @@
-"""Wait for a reason to look at the audit: a ring over Redis, somebody new, or the clock.
+"""Wait for a reason to look at the audit: a message over Redis, a new listener, or the clock.
 
-Redis may be away, or forget: then the clock alone decides, and what happens is told a second later.
+Redis may be away, or lose messages: then the clock alone decides, and events are sent up to a second later.
 """
 
 import time
@@ -8,41 +8,39 @@ from threading import Event
 from types import TracebackType
 
 from django.conf import settings
-from redis import Redis, RedisError
+from redis import Redis
 from redis.client import PubSub
 
 from engine.db.outbox import TOLD
+from workflowplatform.circuit_breaker import REDIS_ERRORS, CircuitBreaker
 
-LOST = (RedisError, OSError)
 LOOK_EVERY = 1.0
-"""How long a stream goes without looking, rung for or not."""
+"""The longest time between two looks, woken or not."""
 GLANCE = 0.2
-"""How often the local bell is listened for."""
-AGAIN = 5.0
-"""How long Redis is left alone after it failed."""
+"""How often wake-ups of this process are checked."""
 
 
-class Bell:
-    """Rings when something was written. Use as a context."""
+class WakeUp:
+    """Wake the reader when something was written. Use as a context manager."""
 
     def __init__(self) -> None:
         self._here = Event()
         self._redis: Redis | None = None
         self._channel: PubSub | None = None
-        self._silent_until = 0.0
+        self._breaker = CircuitBreaker()
 
-    def __enter__(self) -> "Bell":
+    def __enter__(self) -> "WakeUp":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._hang_up()
 
-    def ring(self) -> None:
-        """Ring in this process."""
+    def set(self) -> None:
+        """Wake the reader of this process."""
         self._here.set()
 
     def wait(self, seconds: float = LOOK_EVERY) -> None:
-        """Return at a ring, or after so long."""
+        """Return at a wake-up, or after so many seconds."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self._here.is_set():
             if self._heard(min(left, GLANCE)):
@@ -57,23 +55,27 @@ class Bell:
             told = channel.get_message(ignore_subscribe_messages=True, timeout=seconds)
             while told is not None and channel.get_message(ignore_subscribe_messages=True, timeout=0) is not None:
                 continue
-        except LOST:
-            self._hang_up()
+        except REDIS_ERRORS as error:
+            self._lose(error)
             return False
         return told is not None
 
     def _subscribed(self) -> PubSub | None:
-        if self._channel is None and time.monotonic() >= self._silent_until:
+        if self._channel is None and self._breaker.allows():
             try:
                 self._redis = Redis.from_url(settings.REDIS_URL, socket_timeout=2.0, socket_connect_timeout=2.0)
-                self._channel = self._redis.pubsub()
+                self._channel = self._redis.pubsub()  # type: ignore[no-untyped-call]
                 self._channel.subscribe(TOLD)
-            except LOST:
-                self._hang_up()
+                self._breaker.succeeded()
+            except REDIS_ERRORS as error:
+                self._lose(error)
         return self._channel
 
+    def _lose(self, error: Exception) -> None:
+        self._breaker.failed(error)
+        self._hang_up()
+
     def _hang_up(self) -> None:
-        self._silent_until = time.monotonic() + AGAIN
         if self._redis is not None:
             self._redis.close()
         self._redis = self._channel = None

@@ -48,11 +48,11 @@ class Origin:
 def origin_of(url: httpx.URL) -> Origin:
     """Return where a URL leads, or refuse what is no plain http(s) address."""
     if url.scheme not in DEFAULT_PORTS:
-        raise AddressRefused("Only http and https addresses can be called.")
+        raise AddressRefused("Only http and https URLs can be called.")
     if url.userinfo:
-        raise AddressRefused("An address may not hold a name or password; use a header.")
+        raise AddressRefused("A URL must not contain a user name or password. Use a header.")
     if not url.host:
-        raise AddressRefused("The address names no host.")
+        raise AddressRefused("The URL has no host.")
     return Origin(url.scheme, url.host.rstrip("."), url.port or DEFAULT_PORTS[url.scheme])
 
 
@@ -77,7 +77,7 @@ def may_be_private(url: httpx.URL, *, operator: Sequence[str], tenant: Sequence[
 
 
 def is_public(text: str) -> bool:
-    """Tell whether an address belongs to the open internet, by our own list: Python's differs between its releases."""
+    """Return whether an address belongs to the open internet, by our own list: Python's differs between its releases."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped:

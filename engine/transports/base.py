@@ -62,7 +62,7 @@ def make_call(
     redirects: bool = True,
     secrets: Mapping[str, SecretValue] = MappingProxyType({}),
 ) -> CallResult:
-    """Make one attempt of an outside call, with secrets where their marks stand, and say how it ended, without them."""
+    """Make one attempt of an outside call, with secrets in place of their marks, and return its outcome without them."""
     send = TRANSPORTS.get(transport)
     if send is None:
         return Failed("definition", "unknown_transport", f"There is no transport named {transport}.")

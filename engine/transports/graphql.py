@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from engine.kernel.steps.graphql_response import read_answer
+from engine.kernel.steps.graphql_response import read_response
 from engine.transports.http import send_http
 from engine.transports.outcomes import Call, CallResult, Failed, Succeeded
 
@@ -14,7 +14,7 @@ def send_graphql(call: Call) -> CallResult:
     """Send one query; what HTTP refuses is refused as there, errors in the body are the other side's no."""
     asked = call.request
     if not isinstance(asked.get("variables", {}), dict | None):
-        return Failed("definition", "bad_request", "The variables of a query are names with values.")
+        return Failed("definition", "bad_request", "The variables of a query must be an object.")
     if not str(asked.get("query") or "").strip():
         return Failed("definition", "bad_request", "There is no query.")
     result = send_http(replace(call, request=_as_http(dict(asked))))
@@ -32,9 +32,9 @@ def _as_http(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outcome_of(result: Succeeded) -> CallResult:
-    answer = read_answer(**result.value)
+    answer = read_response(**result.value)
     if answer is None:
-        return Failed("transport", "bad_answer", "The answer is not one to a GraphQL query.", result.value)
+        return Failed("transport", "bad_answer", "The answer is not a GraphQL response.", result.value)
     if answer.code:
         return Failed("business", answer.code, answer.message, answer.value)
     return Succeeded(answer.value)

@@ -16,8 +16,8 @@ from urllib.parse import quote
 import certifi
 import httpcore
 import httpx
-from django.conf import settings
 
+from engine.conf import conf
 from engine.kernel.expressions.secret_redaction import Hider
 from engine.transports.address_guard import AddressRefused, Origin, may_be_private, named_origins, origin_of
 from engine.transports.outcomes import Call, CallResult, Failed, Json, Succeeded
@@ -26,7 +26,7 @@ from engine.transports.response_checks import LARGEST
 
 MOST_REDIRECTS = 3
 LATER_STATUSES = frozenset({408, 425, 429})
-"""Refusals that a later attempt may overcome, beside all of 5xx."""
+"""Statuses for which a later attempt may succeed, besides all of 5xx."""
 OURS_TO_SET = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "upgrade"})
 TRAVELLING = frozenset({"host", "accept", "accept-encoding", "user-agent", "connection"})
 """Headers that go along when a redirect leads to another origin."""
@@ -68,16 +68,16 @@ def send_http(call: Call) -> CallResult:
 
 
 def _what_broke(error: Exception) -> str:
-    """Say where a request ended, in words; the error's own text may hold what a log must not."""
+    """Describe where a request failed; the error's own text may contain secrets."""
     if isinstance(error, httpcore.ConnectError):
-        return "The address could not be reached: its name is unknown, or nobody listens there."
+        return "The server could not be reached: its name is unknown, or it refused the connection."
     if isinstance(error, ssl.SSLError):
-        return "No secure connection could be made."
-    return "The connection broke before an answer was there."
+        return "The TLS connection failed."
+    return "The connection was lost before the answer arrived."
 
 
 def outcome_of(response: httpx.Response, body: bytes) -> CallResult:
-    """Say what a status means for the step."""
+    """Return the outcome that a status means for the step."""
     status = response.status_code
     value = {"status": status, "headers": _headers_of(response), "body": read_body(response, body)}
     if 200 <= status < 400:
@@ -115,26 +115,26 @@ def build_request(client: httpx.Client, call: Call) -> httpx.Request:
             str(asked.get("method") or "GET").upper(),
             _address(str(asked.get("url") or ""), asked.get("query")),
             headers=headers,
-            content=body if isinstance(body, str) else None,
-            json=None if isinstance(body, str) else body,
+            content=body if isinstance(body, str | bytes) else None,
+            json=None if isinstance(body, str | bytes) else body,
         )
     except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
-        raise BadRequest("The address, a header or the body is not valid.") from error
+        raise BadRequest("The URL, a header or the body is not valid.") from error
 
 
 def _address(url: str, query: Json) -> httpx.URL:
-    """Write the query that the author gave by name behind what stands in the address already."""
+    """Append the query given by the author to the one already in the URL."""
     if query is not None and not isinstance(query, Mapping):
-        raise BadRequest("A query is names with values.")
+        raise BadRequest("A query must be an object.")
     return httpx.URL(url).copy_merge_params(dict(query)) if query else httpx.URL(url)
 
 
 def _headers_to_send(written: Mapping[str, Json], key: str) -> dict[str, str]:
     if not isinstance(written, Mapping):
-        raise BadRequest("Headers are names with values.")
+        raise BadRequest("Headers must be an object.")
     headers = {str(name).lower(): str(value) for name, value in written.items()}
     if forbidden := OURS_TO_SET & headers.keys():
-        raise BadRequest(f"The header {min(forbidden)} is not the author's to set.")
+        raise BadRequest(f"The header {min(forbidden)} cannot be set by a template.")
     # An Idempotency-Key that the author wrote wins; ours is made of printable ASCII, as headers must be.
     return {
         "user-agent": USER_AGENT,
@@ -162,9 +162,11 @@ def _follow(call: Call, before: httpx.Request, after: httpx.Request) -> httpx.Re
 
 
 def _bare(call: Call, after: httpx.Request, origin: Origin) -> httpx.Request:
-    """Return what another origin is asked: a plain GET in which no secret stands, not even by the doing of the first."""
+    """Return what another origin is asked: a plain GET without any secret, not even one that the first origin put in."""
     if after.method not in PLAIN_METHODS or after.headers.get("content-length", "0") != "0":
-        raise AddressRefused(f"The address redirects to {origin.host}, which must not get what was meant for another.")
+        raise AddressRefused(
+            f"The address redirects to {origin.host}, which must not receive a body meant for another server."
+        )
     hider = Hider({name: secret.value for name, secret in call.secrets.items()})
     if hider.holds(str(after.url)):
         raise SecretElsewhere(f"The address redirects to {origin.host} and hands it a secret.")
@@ -189,11 +191,11 @@ def _unpacked(body: bytes, encoding: str) -> bytes:
     if encoding in {"", "identity"} or not body:
         return body
     if encoding not in {"gzip", "deflate"}:
-        raise BadAnswer("The answer is packed in a way that was not asked for.")
+        raise BadAnswer("The answer is compressed in a way that was not requested.")
     try:
         unpacked = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, LARGEST + 1)
     except zlib.error as error:
-        raise BadAnswer("The answer cannot be unpacked.") from error
+        raise BadAnswer("The answer cannot be decompressed.") from error
     if len(unpacked) > LARGEST:
         raise BadAnswer("The answer is larger than 1 MB.")
     return unpacked
@@ -231,7 +233,7 @@ class GuardedTransport(httpx.BaseTransport):
         self._tenant, self._deadline = call.http_allow, deadline
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        private = may_be_private(request.url, operator=settings.WORKFLOW_HTTP_ALLOW, tenant=self._tenant)
+        private = may_be_private(request.url, operator=conf.http_allow, tenant=self._tenant)
         pool = httpcore.ConnectionPool(
             ssl_context=tls(), network_backend=GuardedNetwork(self._deadline, private=private)
         )

@@ -1,4 +1,4 @@
-"""Say what an outside call is and how it can end, as values."""
+"""Outside calls and their outcomes, as values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class Call:
     """One attempt of an outside call, every expression evaluated.
 
     `key` is the same for every attempt, so that the other side can tell a repeat. `http_allow` is the tenant's list of
-    origins: None means any public one. `redirects` says whether an answer that points elsewhere is followed. `secrets` stand in
+    origins: None means any public one. `redirects` says whether an answer that points elsewhere is followed. `secrets` are in
     the request already; they are here so that the transport can keep them from going elsewhere.
     """
 

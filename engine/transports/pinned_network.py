@@ -20,7 +20,7 @@ class Deadline:
         """Return the seconds left, or say that there are none."""
         left = self._at - time.monotonic()
         if left <= 0:
-            raise httpcore.ReadTimeout("the time allowed is over")
+            raise httpcore.ReadTimeout("the time limit is over")
         return left
 
 

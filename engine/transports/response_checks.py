@@ -13,18 +13,18 @@ LARGEST = 1_000_000
 def fit_to_keep(result: CallResult) -> CallResult:
     """Return the result with a copy of its value, or the failure that the value is nothing the platform can keep."""
     if not isinstance(result, Succeeded | Failed):
-        return Failed("transport", "bad_answer", "The transport returned something that is no outcome.")
+        return Failed("transport", "bad_answer", "The transport returned no outcome.")
     reason = why_unfit(result.value)
     if reason is None:
         # A copy, so that nothing the function still holds is business data.
         return replace(result, value=json.loads(json.dumps(result.value)))
     if isinstance(result, Failed):
         return replace(result, value=None)
-    return Failed("transport", "bad_answer", f"The answer cannot be kept: {reason}.")
+    return Failed("transport", "bad_answer", f"The answer cannot be stored: {reason}.")
 
 
 def why_unfit(value: Json) -> str | None:
-    """Say why a value cannot be kept, or None."""
+    """Return why a value cannot be stored, or None."""
     for error in refuse_unsafe_json(value):
         return f"{error.code} at {error.path or 'its root'}"
     if len(json.dumps(value)) > LARGEST:

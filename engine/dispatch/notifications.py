@@ -1,0 +1,91 @@
+"""Send notifications while a worker drains, in a thread of its own, as webhooks are sent.
+
+How a message looks is not known here: who draws pages registers how each channel is written (`CHANNELS`).
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+from django.db import connection
+
+from engine.services.notifications.collecting import collect_news, tenants_with_news
+from engine.services.notifications.sending import (
+    Message,
+    Sent,
+    forget_old_messages,
+    is_anything_due,
+    settle_message,
+    take_messages,
+)
+from workflowplatform.database.tenancy import crossing
+
+log = structlog.get_logger(__name__)
+
+EVERY = 2.0
+"""Seconds between looks."""
+MAX_SECONDS = 60.0
+TIDY_EVERY = 3600.0
+
+Channel = Callable[[Message], Sent]
+CHANNELS: dict[str, Channel] = {}
+"""How each channel sends a message: `tasks_inbox.notices` fills this when the apps are ready."""
+
+
+class NotificationSender:
+    """One worker's share in telling people."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._next_look = 0.0
+        self._next_tidying = time.monotonic() + TIDY_EVERY
+        self.every = EVERY
+        """How long its worker may sleep."""
+
+    def look(self) -> None:
+        """Send a thread out when it is time and there is something to tell."""
+        if time.monotonic() < self._next_look or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._next_look = time.monotonic() + EVERY
+        tidy = time.monotonic() >= self._next_tidying
+        if tidy or is_anything_due() or tenants_with_news():
+            self._next_tidying = time.monotonic() + TIDY_EVERY if tidy else self._next_tidying
+            self._thread = threading.Thread(target=_run, args=[tidy], name="notifications", daemon=True)
+            self._thread.start()
+
+
+@crossing("background")
+def _run(tidy: bool) -> None:
+    """Collect and send what is due, then close the connection; a later look retries what fails."""
+    try:
+        tell_people()
+        if tidy:
+            forget_old_messages()
+    except Exception:
+        log.exception("people could not be told, looking again")
+    finally:
+        connection.close()
+
+
+def tell_people() -> int:
+    """Collect all news, then send what is due; return how many messages were sent."""
+    stop_at, made = time.monotonic() + MAX_SECONDS, 0
+    collect_news()
+    while (messages := take_messages()) and time.monotonic() < stop_at:
+        for message in messages:
+            settle_message(message, _send(message))
+        made += len(messages)
+    return made
+
+
+def _send(message: Message) -> Sent:
+    """Send one message; whatever a channel raises is a failure that is tried again."""
+    send = CHANNELS.get(message.channel)
+    if send is None:
+        return Sent("dropped", "Nothing here speaks that channel.")
+    try:
+        return send(message)
+    except Exception as error:
+        log.exception("a notification was not sent", channel=message.channel, message=str(message.id))
+        return Sent("failed", f"{type(error).__name__}")
