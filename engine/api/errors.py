@@ -1,7 +1,7 @@
 """Answer every refusal as problem+json: `{type, title, status, code, detail, errors}`.
 
-One table turns the platform's own refusals into statuses, one the framework's. Whatever a refusal knows beside its
-sentence (who won a race, which findings) stands in the answer under its own name.
+One table turns the platform's own refusals into statuses, one the framework's. Further facts of a refusal
+(who won a race, which findings) are members of the answer under their own names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,21 +26,21 @@ log = structlog.get_logger(__name__)
 MEDIA_TYPE = "application/problem+json"
 
 TITLES: Mapping[int, str] = {
-    400: "What was sent does not fit",
-    401: "Sign in first",
+    400: "Invalid request",
+    401: "Authentication required",
     403: "Not allowed",
     404: "Not found",
-    405: "Not possible here",
-    406: "No such format",
-    409: "Too late, or the wrong moment",
+    405: "Method not allowed",
+    406: "Not acceptable",
+    409: "Conflict",
     412: "Changed since you read it",
     413: "Too large",
-    415: "JSON is needed",
-    422: "Understood, but not acceptable",
+    415: "Unsupported media type",
+    422: "Unprocessable content",
     429: "Too many requests",
-    500: "Something broke",
-    501: "Not possible on this server",
-    503: "Not available now",
+    500: "Server error",
+    501: "Not implemented",
+    503: "Service unavailable",
 }
 
 STATUSES: Mapping[type[errors.WorkflowError], int] = {
@@ -50,6 +50,7 @@ STATUSES: Mapping[type[errors.WorkflowError], int] = {
     errors.Invalid: 400,
     errors.Unprocessable: 422,
     errors.IdReused: 422,
+    errors.KeyReused: 422,
 }
 
 FRAMEWORK_CODES: Mapping[type[exceptions.APIException], str] = {
@@ -77,14 +78,6 @@ class TooLarge(exceptions.APIException):
     default_code = "too_large"
 
 
-class KeyUsedBefore(exceptions.APIException):
-    """An Idempotency-Key came again with another body."""
-
-    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-    default_code = "idempotency_key_reused"
-    default_detail = "This Idempotency-Key was used before with another body."
-
-
 def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """Turn an exception into an answer; None leaves it to Django as the defect it is."""
     if isinstance(error, errors.WorkflowError):
@@ -106,7 +99,7 @@ def problem(
 
 
 def sendable(text: str) -> str:
-    """Quote what a stranger wrote so that it can be sent back: half characters cannot."""
+    """Return a text that can be sent back: lone surrogates are replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -147,7 +140,7 @@ def _as_framework(error: Exception) -> exceptions.APIException | None:
     if isinstance(error, PermissionDenied):
         return exceptions.PermissionDenied()
     if isinstance(error, SuspiciousOperation):
-        return exceptions.ParseError("The request is not well formed.")
+        return exceptions.ParseError("The request is malformed.")
     return absence(error) if is_database_away(error) else None
 
 
@@ -167,14 +160,14 @@ class Unavailable(exceptions.APIException):
     """Seconds after which to ask again: a server that only restarts is back by then."""
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_code = UNAVAILABLE
-    default_detail = "The database does not answer now. Try again shortly."
+    default_detail = "The database is not available. Try again shortly."
 
 
 class Busy(Unavailable):
     """More is asked at once than this server or its database can do."""
 
     default_code = BUSY
-    default_detail = "The server is too busy now. Try again shortly."
+    default_detail = "The server is busy. Try again shortly."
 
 
 class ReadOnly(Unavailable):
@@ -182,7 +175,7 @@ class ReadOnly(Unavailable):
 
     wait = 5
     default_code = READ_ONLY
-    default_detail = "The database can only be read now: nothing was changed. Try again shortly."
+    default_detail = "The database is read-only at the moment. Nothing was changed. Try again shortly."
 
 
 class DiskFull(Unavailable):
@@ -190,7 +183,7 @@ class DiskFull(Unavailable):
 
     wait = 30
     default_code = DISK_FULL
-    default_detail = "The database has no disk space left: nothing was changed. Try again later."
+    default_detail = "The database has no disk space left. Nothing was changed. Try again later."
 
 
 ABSENCES: Mapping[str, type[Unavailable]] = {
@@ -206,7 +199,7 @@ def _answer_framework(error: exceptions.APIException | None) -> Response | None:
         return _answer_refusal(errors.NotFound())
     code = FRAMEWORK_CODES.get(type(error)) or str(error.default_code)
     field_errors = list(_flat(error.detail)) if isinstance(error, exceptions.ValidationError) else []
-    detail = "Some fields do not fit." if field_errors else FRAMEWORK_DETAILS.get(type(error)) or str(error.detail)
+    detail = "Some fields are invalid." if field_errors else FRAMEWORK_DETAILS.get(type(error)) or str(error.detail)
     return Response(
         problem(error.status_code, code, detail, field_errors),
         status=error.status_code,

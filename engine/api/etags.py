@@ -12,10 +12,10 @@ from functools import wraps
 from typing import Any, ClassVar
 
 from rest_framework import exceptions, status
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from engine.api.renderers import AnswerRenderer
 from engine.api.views.base import ApiView
 from engine.db.transactions import do_in_one_transaction
 from engine.errors import NotFound
@@ -53,7 +53,7 @@ class EditedView(ApiView):
         return {ETAG: tag_of(answer, self.passing)} if self.answers_whole else {}
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        """Say what was read; who has read that already gets nothing again."""
+        """Answer what was read, or 304 if the client already has it."""
         if request.method in READING and response.status_code == status.HTTP_200_OK and isinstance(response, Response):
             tag = tag_of(response.data, self.passing)
             if _names(request.headers.get(IF_NONE_MATCH), tag):
@@ -103,9 +103,9 @@ def _current(view: EditedView, request: Request, kwargs: dict[str, Any]) -> str:
 def _refuse_changed(request: Request, tag: str | None) -> None:
     wanted, unwanted = request.headers.get(IF_MATCH), request.headers.get(IF_NONE_MATCH)
     if wanted is not None and (tag is None or not _names(wanted, tag, edited=True)):
-        raise Changed("Somebody changed this since you read it. Read it again, compare, then send your change again.")
+        raise Changed("This was changed since you read it. Read it again, compare, then send your change again.")
     if unwanted is not None and tag is not None and _names(unwanted, tag):
-        raise Changed("This is there already; nothing was overwritten.")
+        raise Changed("This already exists. Nothing was overwritten.")
 
 
 def tag_of(shown: Any, passing: frozenset[str]) -> str:
@@ -117,12 +117,12 @@ def tag_of(shown: Any, passing: frozenset[str]) -> str:
 
 
 def _digest(shown: Any) -> str:
-    text = json.dumps(json.loads(JSONRenderer().render(shown)), sort_keys=True)
+    text = json.dumps(json.loads(AnswerRenderer().render(shown)), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _names(header: str | None, tag: str, *, edited: bool = False) -> bool:
-    """Tell whether a header lists a tag, or anything at all; weakly written ones match only a reader's question."""
+    """Return whether a header lists a tag, or anything at all; weakly written ones match only a reader's question."""
     if header is None:
         return False
     listed = [one.strip() for one in header.split(",")]

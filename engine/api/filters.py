@@ -7,8 +7,9 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 
-from engine.access.task_filters import COLUMN, Filter, column_condition, words_of
+from engine.access.task_filters import COLUMN, Asked, Filter, column_condition, conditions_of, words_of
 from engine.db.keyset_pagination import moment, word
+from engine.db.query_shapes import PLAIN
 from engine.errors import Invalid
 from engine.kernel.effects import WaitKind
 from engine.kernel.forms import FieldError
@@ -36,6 +37,11 @@ SCHEDULES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "status": (words_of(STATUSES), lambda names: Q(status__in=names)),
 }
 
+SUBSTITUTIONS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
+    "person": (word, lambda name: Q(person__username=name)),
+    "deputy": (word, lambda name: Q(deputy__username=name)),
+}
+
 DEAD_LETTERS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "instance": (UUID, lambda wanted: Q(instance_id=wanted)),
     "template": (word, lambda name: Q(instance__template__name=name)),
@@ -60,8 +66,8 @@ AUDIT: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
 }
 
 READABLE: Mapping[Any, str] = {
-    moment: "Write a moment with its zone, such as 2030-01-07T09:00:00Z.",
-    UUID: "Write an id.",
+    moment: "Enter a time with its time zone, such as 2030-01-07T09:00:00Z.",
+    UUID: "Enter an id.",
 }
 """What to write instead of something that cannot be read."""
 
@@ -70,24 +76,25 @@ Known = Mapping[str, tuple[Filter, Callable[[Any], Any]]]
 
 def narrowed(request: Request, rows: QuerySet[Any], known: Known, *others: str) -> QuerySet[Any]:
     """Apply the filters of the address."""
-    return rows.filter(*conditions(request, known, *others))
+    return rows.filter(*conditions_of(asked(request, known, *others), PLAIN))
 
 
-def conditions(request: Request, known: Known, *others: str) -> list[Any]:
+def asked(request: Request, known: Known, *others: str) -> list[Asked | Q]:
     """Read the filters of the address; the view reads others by itself, unless they end with a dot: those begin a name."""
-    asked = [(name, str(text)) for name, text in request.query_params.items() if name not in PAGING]
+    said = [(name, str(text)) for name, text in request.query_params.items() if name not in PAGING]
     own = {name for name in others if not name.endswith(".")}
-    return [_condition(name, text, known, others) for name, text in asked if name not in own]
+    return [_asked(name, text, known, others) for name, text in said if name not in own]
 
 
-def _condition(name: str, text: str, known: Known, others: Sequence[str]) -> Any:
+def _asked(name: str, text: str, known: Known, others: Sequence[str]) -> Asked | Q:
     if name in known:
         read, condition = known[name]
-        return condition(_read(name, text, read))
+        return Asked(name, _read(name, text, read), condition)
     if name.startswith(COLUMN) and COLUMN in others:
-        return _read(name, text, lambda text: column_condition(name, text))
+        column: Q = _read(name, text, lambda text: column_condition(name, text))
+        return column
     if not (name.startswith(STATE) and STATE in others):
-        _refuse(name, "unknown", f"There is no filter {name} here.")
+        _refuse(name, "unknown", f"Unknown filter: {name}.")
     return _in_state(name, text)
 
 
@@ -95,7 +102,7 @@ def _in_state(name: str, text: str) -> Q:
     """Match business state by a dotted path."""
     path = _read(STATE, name, word).split(".")[1:]
     if not all(path):
-        _refuse(name, "invalid", "Write a path into the state, such as state.order.total.")
+        _refuse(name, "invalid", "Enter a path into the state, such as state.order.total.")
     return state_holds(path, _read(name, text, word))
 
 
@@ -103,7 +110,7 @@ def _read(name: str, text: str, read: Filter) -> Any:
     try:
         return read(text)
     except ValueError as error:
-        told = str(error) if str(error).startswith("Use ") else READABLE.get(read, f"{name} cannot be read.")
+        told = str(error) if str(error).startswith("Use ") else READABLE.get(read, f"{name} is not valid.")
         _refuse(name, "invalid", told)
 
 

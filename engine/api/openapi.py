@@ -29,28 +29,31 @@ KEY = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
     OpenApiParameter.HEADER,
-    description="The same key and body give the same answer and one effect.",
+    description="Repeating a request with the same key and body changes nothing and returns the first answer.",
 )
 
 MATCH = OpenApiParameter(
     "If-Match",
     str,
     OpenApiParameter.HEADER,
-    description="An `ETag` that was read: changes it only if nobody edited it since, else 412.",
+    description="The `ETag` you read. The change is refused with 412 if it was edited since.",
 )
 SEEN = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, description="An `ETag` that was read: 304 if it is still so."
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The `ETag` you read. The answer is 304 if nothing changed.",
 )
 
 PROBLEM: dict[str, Any] = {
     "type": "object",
-    "description": "A refusal. What else it knows stands beside these, under its own name.",
+    "description": "An error. Further facts are given as additional members.",
     "required": ["type", "title", "status", "code", "detail", "errors"],
     "properties": {
         "type": {"type": "string"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
-        "code": {"type": "string", "description": "Stable; docs/rest.md lists them."},
+        "code": {"type": "string", "description": "Stable. All codes are listed in docs/rest.md."},
         "detail": {"type": "string"},
         "errors": {
             "type": "array",
@@ -66,11 +69,11 @@ PROBLEM: dict[str, Any] = {
 PASSING = frozenset({429, 503})
 """Refusals that go away by themselves; they say when."""
 RETRY_AFTER: dict[str, Any] = {
-    "Retry-After": {"description": "Seconds to wait before the same is sent again.", "schema": {"type": "integer"}}
+    "Retry-After": {"description": "Seconds to wait before you send the request again.", "schema": {"type": "integer"}}
 }
 
 LOCATION: dict[str, Any] = {
-    "Location": {"description": "The address of what was made.", "schema": {"type": "string", "format": "uri"}}
+    "Location": {"description": "The URL of what was created.", "schema": {"type": "string", "format": "uri"}}
 }
 
 ANYTHING_OR_NULL = [{}, {"type": "null"}]
@@ -161,7 +164,7 @@ class ContractSchema(AutoSchema):
         if self._is_edited and self.method != "GET":
             refused = (*refused, 412)
         if self._is_edited and self.method == "GET":
-            good["304"] = {"description": "It is still as you read it."}
+            good["304"] = {"description": "Not changed since you read it."}
         named = {str(status): {"$ref": f"#/components/responses/Refused{status}"} for status in refused}
         return dict(sorted({**good, **named}.items()))
 
@@ -191,6 +194,6 @@ def _refusal(status: int) -> dict[str, Any]:
 
 @cache
 def document() -> dict[str, Any]:
-    """Return the OpenAPI document of this release, written once a process."""
+    """Return the OpenAPI document of this release, written once per process."""
     written: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return written

@@ -35,7 +35,7 @@ class Operation:
     or_nothing: bool = False
     """Whether 204 is a good answer too."""
     others: tuple[int, ...] = ()
-    """Refusals of its own, beside those that all operations can give."""
+    """Its own refusals, besides those that all operations can give."""
 
 
 def asked(name: str, kind: Any = OpenApiTypes.STR, *, words: Any = None, said: str = "") -> OpenApiParameter:
@@ -50,7 +50,7 @@ IDS = {"instance", "parent", "subject", "webhook"}
 def listed(shape: Any, known: Mapping[str, Any] | None = None, *others: OpenApiParameter) -> Operation:
     """Describe a list in pages, with its filters."""
     paging = (
-        asked("cursor", said="Where the page begins; take it from `next` or `previous`."),
+        asked("cursor", said="Where the page begins. Take it from `next` or `previous`."),
         OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
     )
     return Operation(page_of_rows(shape), query=(*_narrowing(known or {}), *others, *paging))
@@ -64,10 +64,12 @@ def _kind(name: str) -> Any:
     return OpenApiTypes.DATETIME if name in SPECIAL else OpenApiTypes.UUID if name in IDS else OpenApiTypes.STR
 
 
+ASKED_FIELDS = asked("fields", said="Only these fields of each row, separated by commas.")
 ASKED_OF_TASKS = (
+    ASKED_FIELDS,
     asked("view", words=VIEWS),
     asked("sort", words=ORDERS),
-    asked("column.NAME", said="A column that the author declared holds these words."),
+    asked("column.NAME", said="A column declared by the author contains these words."),
     asked("column.NAME.min", OpenApiTypes.NUMBER, said="The first number in that column is at least this."),
     asked("column.NAME.max", OpenApiTypes.NUMBER, said="The first number in that column is at most this."),
 )
@@ -79,7 +81,7 @@ def gone() -> Operation:
 
 
 LAST_EVENT = OpenApiParameter(
-    "Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The `id` of the last event that was heard."
+    "Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The `id` of the last event received."
 )
 INSTANCE, TASK = serializers.InstanceSerializer, serializers.TaskSerializer
 SAVED, SCHEDULE = serializers.SavedVersionSerializer, serializers.ScheduleSerializer
@@ -116,7 +118,10 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         OpenApiTypes.ANY, query=(asked("format", words=EXPORTS),), media=(JSON, "application/yaml")
     ),
     ("GET", "instances/"): listed(
-        INSTANCE, filters.INSTANCES, asked("state.amount", said="Any dotted path into the business state.")
+        INSTANCE,
+        filters.INSTANCES,
+        ASKED_FIELDS,
+        asked("state.amount", said="A dotted path into the business state."),
     ),
     ("POST", "instances/"): Operation(INSTANCE, request_bodies.StartBody, 201),
     ("GET", ONE): Operation(INSTANCE),
@@ -129,6 +134,13 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", ONE + "retry/"): Operation(INSTANCE, request_bodies.RetryBody),
     ("POST", ONE + "skip/"): Operation(INSTANCE, request_bodies.SkipBody),
     ("POST", ONE + "signals/"): Operation(response_shapes.SignalledSerializer, request_bodies.InstanceSignalBody),
+    ("POST", ONE + "withdraw/"): Operation(INSTANCE, REASON),
+    ("POST", ONE + "remind/"): Operation(response_shapes.RemindedSerializer, request_bodies.NoBody),
+    ("GET", ONE + "comment/"): Operation(serializers.CommentSerializer(many=True)),
+    ("POST", ONE + "comment/"): Operation(serializers.CommentSerializer, request_bodies.CommentBody, 201),
+    ("GET", ONE + "attachments/"): Operation(serializers.AttachmentSerializer(many=True)),
+    ("POST", ONE + "attachments/"): Operation(serializers.AttachmentSerializer, request_bodies.FileBody, 201),
+    ("GET", ONE + "attachments/{attachment_id}/"): Operation(OpenApiTypes.BINARY, media=(ANY_FILE,)),
     ("GET", "tasks/"): listed(TASK, FILTERS, *ASKED_OF_TASKS),
     ("POST", "tasks/next/"): Operation(TASK, request_bodies.NextBody, or_nothing=True),
     ("POST", "tasks/bulk/"): Operation(response_shapes.BulkSerializer, request_bodies.BulkBody),
@@ -137,6 +149,10 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", ONE_TASK + "release/"): Operation(TASK, request_bodies.NoBody),
     ("POST", ONE_TASK + "complete/"): Operation(response_shapes.AnsweredSerializer, request_bodies.CompleteBody),
     ("POST", ONE_TASK + "assign/"): Operation(TASK, request_bodies.AssignBody),
+    ("POST", ONE_TASK + "delegate/"): Operation(TASK, request_bodies.DelegateBody),
+    ("POST", ONE_TASK + "ask/"): Operation(TASK, request_bodies.AskBody),
+    ("DELETE", ONE_TASK + "ask/"): gone(),
+    ("POST", ONE_TASK + "return/"): Operation(TASK, request_bodies.ReturnBody, or_nothing=True),
     ("GET", ONE_TASK + "draft/"): Operation(serializers.TaskDraftSerializer),
     ("POST", ONE_TASK + "draft/"): Operation(serializers.TaskDraftSerializer, request_bodies.TaskDraftBody),
     ("DELETE", ONE_TASK + "draft/"): gone(),
@@ -223,6 +239,15 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "roles/"): Operation(response_shapes.RoleSerializer, request_bodies.NewRoleBody, 201),
     ("GET", "roles/{name}/"): Operation(response_shapes.RoleSerializer),
     ("PUT", "roles/{name}/"): Operation(response_shapes.RoleSerializer, request_bodies.RoleBody),
+    ("GET", "substitutions/"): listed(response_shapes.SubstitutionSerializer, filters.SUBSTITUTIONS),
+    ("POST", "substitutions/"): Operation(
+        response_shapes.SubstitutionDetailSerializer, request_bodies.SubstitutionBody, 201
+    ),
+    ("GET", "substitutions/{absence_id}/"): Operation(response_shapes.SubstitutionDetailSerializer),
+    ("PUT", "substitutions/{absence_id}/"): Operation(
+        response_shapes.SubstitutionDetailSerializer, request_bodies.SubstitutionChangeBody
+    ),
+    ("DELETE", "substitutions/{absence_id}/"): gone(),
     ("GET", "tokens/"): listed(response_shapes.TokenSerializer),
     ("POST", "tokens/"): Operation(response_shapes.NewTokenSerializer, request_bodies.NewTokenBody, 201, keyed=False),
     ("GET", "tokens/{key}/"): Operation(response_shapes.TokenSerializer),
@@ -230,7 +255,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "stats/"): Operation(response_shapes.StatsSerializer),
     ("GET", "stream/"): Operation(
         OpenApiTypes.STR,
-        query=(LAST_EVENT, asked("after", said="The same as Last-Event-ID, where no header can be sent.")),
+        query=(LAST_EVENT, asked("after", said="The same as Last-Event-ID, for clients that cannot send headers.")),
         media=("text/event-stream",),
         others=(501,),
     ),

@@ -1,4 +1,4 @@
-"""Read from an address which page of a list is asked for, and write where the pages beside it begin."""
+"""Read the requested page of a list from the URL, and return the cursors of the next and previous page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -7,11 +7,13 @@ from django.db.models import QuerySet
 from django.utils.crypto import constant_time_compare, salted_hmac
 from rest_framework.request import Request
 
+from engine.api.serializers import Rows
 from engine.db.keyset_pagination import Column, Cursor, Page, page_of, read_cursor
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 
 SEALED = "."
+FIELDS = "fields"
 FEWEST, USUAL, MOST = 1, 50, 200
 PageReader = Callable[[Cursor | None, int], Page]
 
@@ -19,6 +21,17 @@ PageReader = Callable[[Cursor | None, int], Page]
 def read_limit(text: str | None) -> int:
     """Read how many rows a page shall have."""
     return _count("limit", text, USUAL, MOST)
+
+
+def read_fields(request: Request, shape: type[Rows]) -> tuple[str, ...]:
+    """Read which fields of a row are asked for, in the order in which they are described; none: all."""
+    text = request.query_params.get(FIELDS)
+    if text is None:
+        return ()
+    asked, known = set(text.split(",")), shape.names()
+    if not asked.issubset(known):
+        _refuse(FIELDS, f"Use some of {', '.join(known)}, separated by commas.")
+    return tuple(name for name in known if name in asked)
 
 
 def read_count(request: Request, name: str, *, usual: int, most: int) -> int:
@@ -69,7 +82,7 @@ def _cursor(request: Request, columns: Sequence[Column]) -> Cursor | None:
             return read_cursor(text, columns)
     except ValueError:
         pass  # an earlier release gave it out
-    _refuse("cursor", "This cursor was not given out by this list in this order. Begin again without it.")
+    _refuse("cursor", "This cursor does not belong to this list and order. Start again without it.")
 
 
 def _seal(request: Request, columns: Sequence[Column], text: str) -> str:

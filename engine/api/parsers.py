@@ -1,4 +1,4 @@
-"""Read JSON bodies so that nothing a stranger sends can do more than be refused."""
+"""Read JSON bodies within limits: whatever is sent, the worst outcome is a refusal."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ class BoundedJSONParser(BaseParser):
         _refuse_packed(parser_context or {})
         value = _loaded(_read(stream))
         if unsafe := refuse_unsafe_json(value):
-            raise Invalid("Some values cannot be kept.", unsafe)
+            raise Invalid("Some values cannot be stored.", unsafe)
         return value
 
 
@@ -49,7 +49,7 @@ def _loaded(body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ParseError("The body is not UTF-8.") from error
     except RecursionError as error:
-        raise ParseError("The body is nested too deep.") from error
+        raise ParseError("The body is nested too deeply.") from error
     except ValueError as error:
         raise ParseError("The body is not JSON.") from error
 
@@ -59,7 +59,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise Invalid(f"The name {name} stands twice in one object.", [FieldError(name, "twice", "Say this once.")])
+        raise Invalid(
+            f"The name {name} is used twice in one object.", [FieldError(name, "twice", "Send this only once.")]
+        )
     return made
 
 

@@ -1,8 +1,8 @@
-"""What may be sent: one serializer a body. Unknown fields are refused by name; nothing is guessed from a wrong type."""
+"""What may be sent: one serializer per body. Unknown fields are refused by name; nothing is guessed from a wrong type."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -23,6 +23,7 @@ from engine.services.webhooks.events import EVENTS
 from workflowplatform.accounts.models import Kind
 from workflowplatform.accounts.scopes import Scope
 
+DAY = len("2030-01-07")
 LONGEST_SOURCE = 1_000_000
 LONGEST_SECRET = 10_000
 MOST_NAMED, LONGEST_NAME = 50, 200
@@ -65,7 +66,7 @@ class Flag(serializers.BooleanField):
 class MomentText(serializers.Field[datetime, Any, str, Any]):
     """A moment that names its zone."""
 
-    default_error_messages = {"invalid": "Write a moment with its zone, such as 2030-01-07T09:00:00Z."}
+    default_error_messages = {"invalid": "Enter a time with its time zone, such as 2030-01-07T09:00:00Z."}
 
     def to_internal_value(self, data: Any) -> datetime:
         try:
@@ -77,7 +78,7 @@ class MomentText(serializers.Field[datetime, Any, str, Any]):
 class DurationText(Text):
     """A span of time as ISO 8601 writes it."""
 
-    default_error_messages = {"duration": "Write a duration such as P30D or PT12H."}
+    default_error_messages = {"duration": "Enter a duration such as P30D or PT12H."}
 
     def to_internal_value(self, data: Any) -> Any:
         try:
@@ -112,11 +113,8 @@ class Body(serializers.Serializer[Any]):
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
         if unknown:
             raise Invalid(
-                f"There is no field {unknown[0][:LONGEST_NAME]} here.",
-                [
-                    FieldError(name[:LONGEST_NAME], "unknown", "There is no such field here.")
-                    for name in unknown[:MOST_NAMED]
-                ],
+                f"Unknown field: {unknown[0][:LONGEST_NAME]}.",
+                [FieldError(name[:LONGEST_NAME], "unknown", "Unknown field.") for name in unknown[:MOST_NAMED]],
             )
         return super().to_internal_value(data)
 
@@ -140,7 +138,7 @@ class ActivateSetBody(Body):
 
 class DraftBody(SourceBody):
     revision = Whole(
-        required=False, min_value=1, help_text="The one you began from; another author's save is then kept."
+        required=False, min_value=1, help_text="The revision you started from. Changes by another author are then kept."
     )
 
 
@@ -170,7 +168,7 @@ class ReasonBody(Body):
 
 
 class AssignBody(ReasonBody):
-    """Who is to do a task; null offers it to everybody again."""
+    """The person to assign a task to; null offers it to everybody again."""
 
     user = Text(allow_null=True, max_length=100, source="person")
 
@@ -187,6 +185,26 @@ class FileBody(Body):
     """A form with one file."""
 
     file = serializers.FileField()
+
+
+class DelegateBody(Body):
+    """The person who fills the task in, and a note to them."""
+
+    user = Text(max_length=100)
+    note = Text(required=False, allow_blank=True, default="", max_length=1_000)
+
+
+class AskBody(Body):
+    """The person to ask, and the question."""
+
+    user = Text(max_length=100)
+    question = Text(max_length=2_000)
+
+
+class ReturnBody(Body):
+    """What is said with it: the answer to a question, or a note."""
+
+    note = Text(required=False, allow_blank=True, default="", max_length=2_000)
 
 
 class CommentBody(Body):
@@ -219,12 +237,12 @@ class InstanceSignalBody(Body):
     payload = serializers.JSONField(required=False, allow_null=True, default=None)
     id = Text(required=False, allow_null=True, max_length=200, source="signal_id")
     require = Flag(
-        required=False, default=False, help_text="Refuse it (409 `nobody_waits`) unless a wait takes it now."
+        required=False, default=False, help_text="Refuse with 409 `nobody_waits` if no step is waiting for it now."
     )
 
 
 class SignalBody(Body):
-    """A named signal to whoever waits for its key."""
+    """A named signal to the instance that waits for its key."""
 
     name = Text(max_length=200)
     key = Text(max_length=200)
@@ -233,7 +251,7 @@ class SignalBody(Body):
     ttl = Text(required=False, allow_null=True, max_length=40)
     all = Flag(required=False, default=False, source="everybody")
     require = Flag(
-        required=False, default=False, help_text="Refuse it (409 `nobody_waits`) unless somebody waits for it."
+        required=False, default=False, help_text="Refuse with 409 `nobody_waits` if no instance is waiting for it."
     )
 
 
@@ -277,14 +295,14 @@ class ScheduleBody(ScheduleChangeBody):
 
 
 class NewPersonBody(Body):
-    """Somebody new."""
+    """A new person."""
 
     name = Text(max_length=100)
     level = Whole(min_value=1, max_value=6)
     roles = serializers.ListField(child=Text(max_length=63), required=False, max_length=200)
     email = Text(required=False, allow_blank=True, max_length=254)
     full_name = Text(required=False, allow_blank=True, max_length=200)
-    kind = Word(list(Kind.values), required=False, help_text="`service`: a program's own account, with tokens only.")
+    kind = Word(list(Kind.values), required=False, help_text="`service`: an account for a program, with tokens only.")
 
 
 class PersonBody(Body):
@@ -295,6 +313,50 @@ class PersonBody(Body):
     level = Whole(required=False, min_value=1, max_value=6)
     roles = serializers.ListField(child=Text(max_length=63), required=False, max_length=200)
     active = Flag(required=False)
+    manager = Text(required=False, allow_null=True, max_length=100)
+
+
+@extend_schema_field(OpenApiTypes.DATE)
+class DayOrMoment(serializers.Field[Any, Any, str, Any]):
+    """A day, in the person's own zone, or a moment that names its zone."""
+
+    default_error_messages = {"invalid": "Enter a day such as 2030-01-07, or a time with its time zone."}
+
+    def to_internal_value(self, data: Any) -> date | datetime:
+        try:
+            return date.fromisoformat(data) if len(data) == DAY else moment(data)
+        except (ValueError, TypeError):
+            self.fail("invalid")
+
+
+class SubstitutionChangeBody(Body):
+    """What is to change of an absence; what is left out stays."""
+
+    deputy = Text(required=False, allow_null=True, max_length=100)
+    roles = serializers.ListField(
+        child=Text(max_length=63), required=False, max_length=200, help_text="Roles that the deputy takes; none: all."
+    )
+    templates = serializers.ListField(
+        child=Text(max_length=100), required=False, max_length=200, help_text="Templates; none: all."
+    )
+    note = Text(required=False, allow_blank=True, max_length=500)
+    keeps_open = Flag(required=False, help_text="Tasks of before the absence stay with the person alone.")
+
+    def get_fields(self) -> dict[str, Any]:
+        """Add the two times: the name of one is a word of Python."""
+        required = isinstance(self, SubstitutionBody)
+        times = {
+            "from": DayOrMoment(required=required, source="starts_at"),
+            "until": DayOrMoment(required=required, source="ends_at", help_text="The last day, or the moment it ends."),
+        }
+        return {**super().get_fields(), **times}
+
+
+class SubstitutionBody(SubstitutionChangeBody):
+    """An absence: the person, the times and the deputy."""
+
+    person = Text(max_length=100)
+    deputy = Text(allow_null=True, max_length=100)
 
 
 class ResetBody(Body):
@@ -309,7 +371,11 @@ class RoleBody(Body):
 
 class ErasureBody(Body):
     reason = Text(
-        required=False, allow_blank=True, default="", max_length=2000, help_text="Needed by whoever asks first."
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=2000,
+        help_text="Required for the first of the two requests.",
     )
 
 
@@ -328,25 +394,25 @@ class NewTokenBody(Body):
 
 
 class WebhookChangeBody(Body):
-    """Whom a webhook tells about what; what is left out stays."""
+    """The URL and the events of a webhook; fields that are left out stay unchanged."""
 
     title = Text(required=False, allow_blank=True, max_length=200)
     url = Text(required=False, max_length=2000)
     events = serializers.ListField(child=Word(list(EVENTS)), required=False, min_length=1, max_length=len(EVENTS))
     templates = serializers.ListField(
-        child=Text(max_length=100), required=False, max_length=200, help_text="Names; none of them means all."
+        child=Text(max_length=100), required=False, max_length=200, help_text="Names. Empty: all."
     )
 
 
 class WebhookBody(WebhookChangeBody):
-    """Whom to tell about what."""
+    """The URL and the events of a new webhook."""
 
     url = Text(max_length=2000)
     events = serializers.ListField(child=Word(list(EVENTS)), min_length=1, max_length=len(EVENTS))
 
 
 class RotateBody(ReasonBody):
-    """How long the secret before signs beside the new one."""
+    """How long the previous secret stays valid."""
 
     keep_for = DurationText(required=False)
 
@@ -358,19 +424,19 @@ class ReplayBody(Body):
 
 
 class RetentionBody(Body):
-    dry_run = Flag(required=False, default=False, help_text="Only show what would go.")
+    dry_run = Flag(required=False, default=False, help_text="Only show what would be deleted.")
 
 
 class SecretBody(Body):
     value = Text(required=False, min_length=SHORTEST, max_length=LONGEST_SECRET)
     origins = serializers.ListField(
         child=Text(max_length=300), required=False, max_length=MOST_ORIGINS,
-        help_text="Where it may be sent, as `https://api.example.com`; none: anywhere. Without `value` only narrower.",
+        help_text="Where it may be sent, such as `https://api.example.com`. Empty: anywhere. Without `value`: only fewer.",
     )  # fmt: skip
 
 
 class CalendarBody(Body):
-    """A calendar as authors write it; what stands inside is checked by the calendar itself."""
+    """A calendar as authors write it; its content is checked by the service."""
 
     title = Text(required=False, allow_blank=True, max_length=200)
     timezone = serializers.JSONField(required=False)
@@ -411,10 +477,10 @@ def read_body(request: Request, shape: type[Body]) -> dict[str, Any]:
 
 @contextmanager
 def naming(*fields: str) -> Iterator[None]:
-    """Say which field, or which together, name what is not there, so that nobody looks for the mistake in the address."""
+    """Name the fields of the body that refer to something missing, so that the URL is not suspected."""
     try:
         yield
     except NotFound as nothing:
-        listed = " and ".join(f"`{field}`" for field in fields)
-        message = f"There is nothing for you under what {listed} {'name' if len(fields) > 1 else 'names'}."
+        listed = " and ".join(fields).capitalize()
+        message = f"{listed} not found, or you can't see {'them' if len(fields) > 1 else 'it'}."
         raise NotFound(message, [FieldError(field, "not_found", message) for field in fields]) from nothing

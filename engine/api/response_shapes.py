@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.utils import inline_serializer
+from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 
 from engine.api.serializers import (
@@ -19,6 +19,7 @@ from engine.api.serializers import (
     VersionLineSerializer,
 )
 from engine.models.webhook import DELIVERY_STATUSES, STATUSES
+from engine.services.people.absences import warn_about
 from workflowplatform.accounts.models import Kind
 
 
@@ -35,7 +36,7 @@ class FindingSerializer(Rows):
 
 
 class CheckedDocumentSerializer(Rows):
-    """One document of a set, checked beside the others."""
+    """One document of a set, checked with the others."""
 
     name = serializers.CharField(allow_null=True)
     findings = FindingSerializer(many=True)
@@ -44,7 +45,7 @@ class CheckedDocumentSerializer(Rows):
 
 
 class CheckedSerializer(Rows):
-    """A document checked; its canonical form only where it is clean. Of a set, each stands in `documents`."""
+    """A document checked; its canonical form only where it is clean. A set lists each in `documents`."""
 
     findings = FindingSerializer(many=True)
     canonical = serializers.DictField(required=False)
@@ -90,7 +91,7 @@ class DifferencesSerializer(Rows):
 
 
 class AnsweredSerializer(InstanceSerializer):
-    """The instance as it stands after an answer, and the task just done."""
+    """The instance after an answer, and the task just completed."""
 
     task = TaskSerializer()
 
@@ -166,16 +167,60 @@ class PersonSerializer(Rows):
     email = serializers.CharField()
     email_held_until = Moment(
         allow_null=True,
-        help_text="Until then no link goes to the changed address, unless a second level 5 confirms it.",
+        help_text="Until then no link is sent to the new address, unless a second person of level 5 confirms it.",
     )
     level = serializers.IntegerField()
     roles = serializers.SerializerMethodField()
     active = serializers.BooleanField(source="is_active")
+    manager = serializers.CharField(source="manager.username", default=None, allow_null=True)
     made_by = serializers.CharField()
     created_at = Moment()
 
     def get_roles(self, person: Any) -> list[str]:
         return sorted(role.name for role in person.roles.all())
+
+
+class NoticeSerializer(Rows):
+    """Something that an absence brings about and that does not forbid it."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    template = serializers.CharField(source="facts.template", default=None, allow_null=True)
+    step = serializers.CharField(source="facts.step", default=None, allow_null=True)
+    until = Moment(source="facts.until", default=None, allow_null=True)
+    people = serializers.ListField(source="facts.people", default=list)
+    here = serializers.ListField(source="facts.here", default=list)
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), "from": Moment(source="facts.from", default=None, allow_null=True)}
+
+
+class SubstitutionSerializer(Rows):
+    """An absence and its deputy."""
+
+    id = serializers.UUIDField()
+    person = serializers.CharField(source="person.username")
+    deputy = serializers.CharField(source="deputy.username", default=None, allow_null=True)
+    until = Moment(source="ends_at")
+    roles = serializers.ListField()
+    templates = serializers.ListField()
+    note = serializers.CharField()
+    keeps_open = serializers.BooleanField()
+    entered_by = serializers.CharField()
+    entered_at = Moment()
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), "from": Moment(source="starts_at")}
+
+
+class SubstitutionDetailSerializer(SubstitutionSerializer):
+    """The same, with what it brings about."""
+
+    warnings = serializers.SerializerMethodField()
+
+    @extend_schema_field(NoticeSerializer(many=True))
+    def get_warnings(self, absence: Any) -> list[Any]:
+        return NoticeSerializer.write_all(warn_about(absence))
 
 
 class MentionSerializer(Rows):
@@ -190,7 +235,7 @@ class ErasureSerializer(Rows):
     """An erasure that is asked for; one that is done has `done_at`."""
 
     id = serializers.UUIDField()
-    pseudonym = serializers.CharField(help_text="What is left of the name.")
+    pseudonym = serializers.CharField(help_text="The name that replaces the person's.")
     reason = serializers.CharField()
     asked_by = serializers.CharField(source="asked_by_name")
     asked_at = Moment()
@@ -244,7 +289,7 @@ _pages: dict[type[Rows], Any] = {}
 def page_of_rows(shape: type[Rows]) -> Any:
     """Return the shape of a page of a list."""
     if shape not in _pages:
-        beside: dict[str, serializers.Field] = {
+        beside: dict[str, serializers.Field[Any, Any, Any, Any]] = {
             "next": serializers.URLField(allow_null=True),
             "previous": serializers.URLField(allow_null=True),
         }
@@ -266,7 +311,7 @@ class WebhookSerializer(Rows):
     status = serializers.ChoiceField(STATUSES)
     reason = serializers.CharField(help_text="Why it was disabled.")
     owner = serializers.CharField(source="owner_name")
-    failures = serializers.IntegerField(help_text="Tries in a row that failed.")
+    failures = serializers.IntegerField(help_text="Failed attempts in a row.")
     failing_since = Moment(allow_null=True)
     delivered_at = Moment(allow_null=True)
     old_secret_until = Moment(allow_null=True)
@@ -289,7 +334,7 @@ class DeliverySerializer(Rows):
     instance = serializers.UUIDField(source="instance_id", allow_null=True)
     status = serializers.ChoiceField(DELIVERY_STATUSES)
     attempts = serializers.IntegerField()
-    due_at = Moment(help_text="When it is tried next, while it is pending.")
+    due_at = Moment(help_text="When the next attempt is due, while it is pending.")
     created_at = Moment()
     ended_at = Moment(allow_null=True)
 
@@ -310,8 +355,8 @@ class RetentionRunSerializer(Rows):
     id = serializers.UUIDField()
     began_at = Moment()
     ended_at = Moment(allow_null=True)
-    asked_by = serializers.CharField(help_text="Empty: the workers did it by themselves.")
-    counts = serializers.DictField(child=serializers.IntegerField(), help_text="What went, by kind.")
+    asked_by = serializers.CharField(help_text="Empty: done by the workers on schedule.")
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="What was deleted, by kind.")
     error = serializers.CharField()
 
 
@@ -337,13 +382,22 @@ class AttemptSerializer(Rows):
     ended_at = Moment(allow_null=True)
     status = serializers.IntegerField(allow_null=True)
     error = serializers.CharField()
-    answer = serializers.CharField(help_text="How the answer began.")
+    answer = serializers.CharField(help_text="The beginning of the answer.")
 
 
 class DeliveryDetailSerializer(DeliverySerializer):
-    body = serializers.CharField(help_text="What is sent, byte for byte.")
+    body = serializers.CharField(help_text="The body, byte for byte.")
     log = AttemptSerializer(many=True)
 
 
 class ReplayedSerializer(Rows):
     replayed = serializers.IntegerField()
+
+
+class RemindedTaskSerializer(Rows):
+    id = serializers.UUIDField()
+
+
+class RemindedSerializer(Rows):
+    tasks = RemindedTaskSerializer(many=True, help_text="The tasks whose people were reminded.")
+    letters = serializers.IntegerField(help_text="How many e-mails are on their way.")

@@ -1,36 +1,74 @@
-"""What is answered: one serializer a noun, in the words of the contract."""
+"""What is answered: one serializer per noun, in the words of the contract."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from engine.api.row_writers import Write, writer_of
+from engine.kernel.expressions.text_marks import plain
 from engine.kernel.timing.cron import Slot
 from engine.models import Instance, Task, Template, TemplateVersion
 
 
 class Rows(serializers.Serializer[Any]):
-    """What an answer consists of. Its fields are made once a process: making them anew cost more than writing the row."""
+    """What an answer consists of."""
 
     @classmethod
     def write(cls, row: Any) -> dict[str, Any]:
         """Write one row."""
-        return dict(_maker(cls).to_representation(row))
+        return _writer(cls, ())(row)
 
     @classmethod
-    def write_all(cls, rows: Iterable[Any]) -> list[dict[str, Any]]:
-        """Write rows in their order."""
-        write = _maker(cls).to_representation
-        return [dict(write(row)) for row in rows]
+    def write_all(cls, rows: Iterable[Any], fields: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+        """Write rows in their order; only some fields where some are named."""
+        write = _writer(cls, fields)
+        return [write(row) for row in rows]
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Name the fields in their order."""
+        return _names(cls)
+
+    @classmethod
+    def columns(cls, fields: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Name the columns that these fields, or all, are made of, as a query names them."""
+        return _columns(cls, fields)
 
 
-@cache
-def _maker(shape: type[Rows]) -> Rows:
-    return shape()
+@lru_cache(maxsize=500)
+def _writer(shape: type[Rows], fields: tuple[str, ...]) -> Write:
+    return writer_of(shape(), fields)
+
+
+@lru_cache
+def _names(shape: type[Rows]) -> tuple[str, ...]:
+    return tuple(shape().fields)
+
+
+@lru_cache(maxsize=500)
+def _columns(shape: type[Rows], fields: tuple[str, ...]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name, field in shape().fields.items():
+        if not fields or name in fields:
+            found += COMPUTED.get((shape.__name__, name)) or [(field.source or name).replace(".", "__")]
+    return tuple(dict.fromkeys(["id", *found]))
+
+
+COMPUTED: Mapping[tuple[str, str], list[str]] = {
+    ("TaskSerializer", "values"): ["answer", "payload", "form"],
+    ("TaskSerializer", "details"): ["payload", "form"],
+    ("TaskSerializer", "priority"): ["priority"],
+    ("TaskSerializer", "checklist"): ["extra"],
+    ("TaskSerializer", "allow"): ["extra"],
+    ("InstanceSerializer", "waits"): ["id"],
+    ("InstanceSerializer", "tasks"): ["id"],
+}
+"""The columns of fields that are not one column."""
 
 
 class Moment(serializers.DateTimeField):
@@ -45,6 +83,14 @@ class OutcomeSerializer(Rows):
     title = serializers.CharField()
     reject = serializers.BooleanField(default=False)
     comment = serializers.CharField(default=None, allow_null=True)
+    secure = serializers.BooleanField(default=False)
+
+
+class Plain(serializers.CharField):
+    """A text without the marks that pages replace: dates as ISO writes them, people by their user names."""
+
+    def to_representation(self, value: str) -> str:
+        return plain(super().to_representation(value))
 
 
 class TaskSerializer(Rows):
@@ -59,11 +105,15 @@ class TaskSerializer(Rows):
     path = serializers.CharField()
     type = serializers.CharField()
     route = serializers.CharField()
-    title = serializers.CharField()
-    description = serializers.CharField()
-    instructions = serializers.CharField()
+    case_title = Plain(source="instance.title", allow_null=True)
+    title = Plain()
+    description = Plain()
+    instructions = Plain()
     status = serializers.CharField()
     assignee = serializers.CharField(source="assignee.username", default=None, allow_null=True)
+    delegated_by = serializers.CharField(source="delegated_by_name")
+    waiting_for = serializers.CharField(source="waiting_for_name")
+    waiting_since = Moment(allow_null=True)
     roles = serializers.ListField(source="effective_roles")
     users = serializers.ListField()
     min_level = serializers.IntegerField()
@@ -76,7 +126,7 @@ class TaskSerializer(Rows):
     due_at = Moment(allow_null=True)
     follow_up_at = Moment(allow_null=True)
     sla_at = Moment(allow_null=True)
-    checklist = serializers.ListField()
+    checklist = serializers.ListField(source="checklist_points")
     ticked = serializers.ListField()
     allow = serializers.SerializerMethodField()
     answered_by = serializers.ListField()
@@ -84,6 +134,7 @@ class TaskSerializer(Rows):
     claimed_at = Moment(allow_null=True)
     completed_at = Moment(allow_null=True)
     completed_by = serializers.CharField(source="completed_by_name")
+    completed_for = serializers.CharField(source="completed_for_name")
     outcome = serializers.CharField(allow_null=True)
     comment = serializers.CharField()
 
@@ -95,12 +146,12 @@ class TaskSerializer(Rows):
         return {name: value for name, value in task.payload.items() if name in _fields(task)}
 
     def get_allow(self, task: Task) -> list[str]:
-        """Give the acts that the author allows beside answering."""
-        return list(task.extra.get("allow") or ())
+        """Return the acts that the author allows besides answering."""
+        return list(task.rules.allow)
 
     @extend_schema_field(OpenApiTypes.OBJECT)
     def get_details(self, task: Task) -> dict[str, Any]:
-        """Give what the author shows beside the form."""
+        """Return what the author shows next to the form."""
         return {name: value for name, value in task.payload.items() if name not in _fields(task)}
 
 
@@ -157,7 +208,7 @@ class WaitSerializer(Rows):
 
 
 class InstanceSerializer(Rows):
-    """An instance with what it waits for; `shown_tasks` are the open ones that the reader sees."""
+    """An instance; `shown_tasks` are the open ones that the reader sees, `shown_waits` what it waits for if that was read."""
 
     id = serializers.UUIDField()
     template = serializers.CharField(source="template.name")
@@ -168,6 +219,7 @@ class InstanceSerializer(Rows):
     result = serializers.CharField()
     reference = serializers.CharField(allow_null=True)
     reference_parts = serializers.DictField(allow_null=True)
+    title = Plain(allow_null=True)
     parent = serializers.UUIDField(source="parent_id", allow_null=True)  # type: ignore[assignment]
     schedule = serializers.UUIDField(source="schedule_id", allow_null=True)
     input = serializers.JSONField(allow_null=True)
@@ -181,8 +233,9 @@ class InstanceSerializer(Rows):
 
     @extend_schema_field(WaitSerializer(many=True))
     def get_waits(self, instance: Instance) -> list[Any]:
-        """List what keeps the case alive; timeouts and reminders beside it do not."""
-        own = [wait for wait in instance.waits.all() if not wait.side]
+        """List what keeps the case alive; timeouts and reminders do not count."""
+        waits = instance.__dict__.get("shown_waits")
+        own = [wait for wait in (instance.waits.all() if waits is None else waits) if not wait.side]
         return WaitSerializer.write_all(sorted(own, key=lambda wait: wait.token))
 
     @extend_schema_field(TaskSerializer(many=True))
@@ -200,7 +253,7 @@ class HistorySerializer(Rows):
     iteration = serializers.CharField(allow_null=True)
     attempt = serializers.IntegerField(allow_null=True)
     cause = serializers.CharField(source="reason")
-    via = serializers.CharField(help_text="By which token it was done and who made that; empty for a session.")
+    via = serializers.CharField(help_text="The token that was used, and who made it. Empty for a session.")
     old = serializers.JSONField(allow_null=True)
     new = serializers.JSONField(allow_null=True)
 
@@ -210,7 +263,7 @@ class StepRunSerializer(Rows):
 
     run = serializers.IntegerField(allow_null=True)
     parent = serializers.IntegerField(  # type: ignore[assignment]
-        source="parent_run", allow_null=True, help_text="The run of the step that it is part of."
+        source="parent_run", allow_null=True, help_text="The run of the step that contains it."
     )
     step = serializers.CharField()
     kind = serializers.CharField()
@@ -256,7 +309,7 @@ class VersionLineSerializer(Rows):
 
 
 class TemplateSerializer(Rows):
-    """A template; `version` and `status` are those of the version in force, if any."""
+    """A template; `version` and `status` are those of the active or paused version, if any."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -330,7 +383,7 @@ class DeadLetterSerializer(Rows):
 
 
 class AuditSerializer(HistorySerializer):
-    """One act, and the subject in whose chain it stands."""
+    """One act, and the subject of its chain."""
 
     id = serializers.IntegerField()
     subject_kind = serializers.CharField()
@@ -350,7 +403,7 @@ class SecretSerializer(Rows):
 
     name = serializers.CharField()
     origins = serializers.ListField(
-        child=serializers.CharField(), help_text="Where calls may send it; none: anywhere that calls may go."
+        child=serializers.CharField(), help_text="Where calls may send it. Empty: anywhere that calls may go."
     )
     changed_by = serializers.CharField(source="changed_by_name")
     changed_at = Moment()

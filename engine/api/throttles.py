@@ -1,24 +1,25 @@
-"""Hold back who asks too often: so many requests a minute a token, and a tenant.
+"""Limit requests per minute, for each token and for each tenant.
 
 Counted in Valkey, one window of a minute each, one round trip a request. Where Valkey is away everybody passes, and
-nobody waits for it more than once in a few seconds: a limit protects the platform and must never be what stops it.
+one request in a few seconds waits for it: a limit protects the platform and must never be what stops it.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from django.conf import settings
-from redis import Redis, RedisError
+from redis import Redis
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from engine.conf import conf
 from workflowplatform.accounts.models import Token, User
+from workflowplatform.circuit_breaker import REDIS_ERRORS, CircuitBreaker
 
 WINDOW_SECONDS = 60
 PATIENCE_SECONDS = 0.5
-SILENT_SECONDS = 5.0
 EXPIRED_EVERY = 50
 """With which counts a window is told to end by itself: the first, and some later ones in case that one's caller died between."""
 
@@ -31,18 +32,19 @@ def _client(address: str) -> Redis:
 class PerMinute(BaseThrottle):
     """Count a request against its token and its tenant, and refuse it when either has had enough."""
 
-    _silent_until = 0.0
+    _breaker = CircuitBreaker()
 
     def allow_request(self, request: Request, view: object) -> bool:
         limits = dict(_limits(request))
-        if not limits or time.monotonic() < PerMinute._silent_until:
+        if not limits or not self._breaker.allows():
             return True
         now = time.time()
         try:
             counted = _count(list(limits), int(now // WINDOW_SECONDS))
-        except (RedisError, OSError):
-            PerMinute._silent_until = time.monotonic() + SILENT_SECONDS
+        except REDIS_ERRORS as error:
+            self._breaker.failed(error)
             return True
+        self._breaker.succeeded()
         self._wait = WINDOW_SECONDS - now % WINDOW_SECONDS
         return all(count <= limit for count, limit in zip(counted, limits.values(), strict=True))
 
@@ -52,20 +54,30 @@ class PerMinute(BaseThrottle):
 
 
 def _limits(request: Request) -> Iterator[tuple[str, int]]:
-    if isinstance(request.auth, Token) and settings.WORKFLOW_TOKEN_REQUESTS:
-        yield f"token:{request.auth.digest[:24]}", settings.WORKFLOW_TOKEN_REQUESTS
-    if isinstance(request.user, User) and settings.WORKFLOW_TENANT_REQUESTS:
-        yield f"tenant:{request.user.tenant_id}", settings.WORKFLOW_TENANT_REQUESTS
+    if isinstance(request.auth, Token) and conf.token_requests:
+        yield f"token:{request.auth.digest[:24]}", conf.token_requests
+    if isinstance(request.user, User) and conf.tenant_requests:
+        yield f"tenant:{request.user.tenant_id}", conf.tenant_requests
 
 
 def _count(names: list[str], window: int) -> list[int]:
-    prefix = os.environ.get("WORKFLOW_REDIS_PREFIX", "")
-    keys = [f"{prefix}wf:asked:{name}:{window}" for name in names]
-    with _client(settings.REDIS_URL).pipeline(transaction=False) as pipe:
-        for key in keys:
-            pipe.incr(key)
-        counts = [int(count) for count in pipe.execute()]
-        for key in (key for key, count in zip(keys, counts, strict=True) if count % EXPIRED_EVERY == 1):
-            pipe.expire(key, 2 * WINDOW_SECONDS)
-        pipe.execute()
+    """Count up, in one round trip: the client's own pipelines cost a request more than its token does."""
+    keys = [f"{conf.redis_prefix}wf:asked:{name}:{window}" for name in names]
+    pool = _client(settings.REDIS_URL).connection_pool
+    connection = pool.get_connection()
+    try:
+        counts = [int(count) for count in _told(connection, [("INCR", key) for key in keys])]
+        begun = [key for key, count in zip(keys, counts, strict=True) if count % EXPIRED_EVERY == 1]
+        if begun:
+            _told(connection, [("EXPIRE", key, 2 * WINDOW_SECONDS) for key in begun])
         return counts
+    except BaseException:
+        connection.disconnect()  # type: ignore[no-untyped-call]
+        raise
+    finally:
+        pool.release(connection)
+
+
+def _told(connection: Any, commands: list[tuple[Any, ...]]) -> list[Any]:
+    connection.send_packed_command(connection.pack_commands(commands))
+    return [connection.read_response() for _ in commands]

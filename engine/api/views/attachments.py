@@ -31,7 +31,7 @@ class AttachmentsView(ApiView):
         file = request.FILES.get("file")
         if file is None:
             access.task_of(self.actor, task_id)
-            message = "Send a form with one file, named file."
+            message = "Send a form with one file in the field `file`."
             raise Invalid(message, [FieldError("file", "required", message)])
         added = attachments.attach_file(actor=self.actor, task_id=task_id, name=file.name or "", content=file)
         return Response(AttachmentSerializer.write(added), status=201)
@@ -39,11 +39,11 @@ class AttachmentsView(ApiView):
 
 class AttachmentView(ApiView):
     def get(self, request: Request, task_id: UUID, attachment_id: UUID) -> HttpResponseBase:
-        """Fetch the file."""
+        """Download the file."""
         found, content = attachments.open_attachment(actor=self.actor, task_id=task_id, attachment_id=attachment_id)
         return download(found.name, content)
 
     def delete(self, request: Request, task_id: UUID, attachment_id: UUID) -> Response:
-        """Take the file away."""
+        """Delete the file."""
         attachments.detach_file(actor=self.actor, task_id=task_id, attachment_id=attachment_id)
         return Response(status=204)

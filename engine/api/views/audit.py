@@ -60,9 +60,9 @@ def _position_meant(text: str) -> Position | None:
 
 
 def _follow(request: Request, rows: QuerySet[Audit], after: Position | None) -> Mapping[str, Any]:
-    """Answer a stretch of the audit; `next` is there always, for whoever comes back later."""
+    """Answer a stretch of the audit; `next` is always given, so that a client can continue later."""
     if "cursor" in request.query_params:
-        message = "Turn pages by `cursor` or follow by `after`, not both."
+        message = "Use either `cursor` or `after`, not both."
         raise Invalid(message, [FieldError("cursor", "invalid", message)])
     stretch = verification.follow_audit(rows=rows, after=after, most=read_limit(request.query_params.get("limit")))
     query = request.query_params.copy()
@@ -73,7 +73,7 @@ def _follow(request: Request, rows: QuerySet[Audit], after: Position | None) -> 
 
 class ExportView(ApiView):
     def get(self, request: Request) -> StreamingHttpResponse:
-        """Hand out the audit as a file with a signed end: CSV, or one JSON object a line."""
+        """Download the audit as a signed file: CSV, or one JSON object per line."""
         rows = filters.narrowed(request, verification.list_audit(actor=self.actor), filters.AUDIT, FORMAT)
         asked = {name: str(value) for name, value in request.query_params.items() if name != FORMAT}
         form = request.query_params.get(FORMAT, "json")

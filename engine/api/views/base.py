@@ -1,4 +1,4 @@
-"""What every view shares: who acts, how bodies are read, and the answer where nothing is."""
+"""What every view shares: the actor, how bodies are read, and the answer for unknown URLs."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -24,7 +24,7 @@ from workflowplatform.accounts.models import Token
 
 
 class JsonAlways(BaseContentNegotiation):
-    """Answer JSON whatever is asked for: there is nothing else, and `?format=` means something of our own."""
+    """Answer JSON whatever the Accept header says; `?format=` is a parameter of our own views."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         kind = (request.content_type or "").partition(";")[0].strip().lower()
@@ -43,28 +43,28 @@ class ApiView(APIView):
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser,)
     content_negotiation_class = JsonAlways
     made: ClassVar[str] = ""
-    """Where below this address stands what a POST makes here, such as `{id}/`; empty where it has no address of its own."""
+    """The path of what a POST creates, relative to this URL, such as `{id}/`; empty if it has no URL of its own."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse what would be half understood: a body that this server cannot read, a word of the address said twice."""
+        """Refuse chunked bodies, and query parameters that are sent twice."""
         super().initial(request, *args, **kwargs)
         for name, said in request.query_params.lists():
             if len(said) > 1:
-                message = f"Say {name} once; where several are taken, part them with commas."
+                message = f"Send {name} only once. Separate several values with commas."
                 raise Invalid(message, [FieldError(name, "twice", message)])
         if "Transfer-Encoding" in request.headers and not request.META.get("CONTENT_LENGTH"):
-            message = "This server reads no bodies in pieces: say with Content-Length how long it is."
+            message = "Chunked request bodies are not supported; send Content-Length."
             raise Invalid(message, [FieldError("Content-Length", "required", message)])
 
     def headers_of(self, answer: Any) -> Mapping[str, str]:
-        """Say which headers belong to an answer and are said again whenever it is given again."""
+        """Return the headers that belong to an answer, also when it is repeated."""
         if not self.made:
             return {}
         below = self.made.format_map({name: quote(str(value), safe="") for name, value in answer.items()})
         return {"Location": self.request.build_absolute_uri(self.request.path + below)}
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        """Say where to find what was made."""
+        """Add the Location of what was created."""
         if response.status_code == HTTP_201_CREATED and isinstance(response, Response):
             for name, value in self.headers_of(response.data).items():
                 response[name] = value
@@ -72,22 +72,22 @@ class ApiView(APIView):
 
     @cached_property
     def actor(self) -> Actor:
-        """Say who acts. A token acts in its person's own tenant; a session where its person works now."""
+        """Return the actor. A token acts in its person's own tenant, a session in the tenant that was chosen."""
         request: Request = self.request
         found: Actor = (request.auth if isinstance(request.auth, Token) else request._request).actor  # type: ignore[union-attr]
         return found
 
 
 class NothingHere(ApiView):
-    """Answer every address that is not there, with the body that unknown ids get."""
+    """Answer unknown URLs in the same way as unknown ids."""
 
     schema = None
     permission_classes = (AllowAny,)
     http_method_names = ()
 
     def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse whatever the method is; who only forgot the last slash is told so."""
+        """Refuse every method; say so if only the last slash is missing."""
         with suppress(Resolver404):
             if resolve(f"{request.path}/").func.view_class is not NothingHere:  # type: ignore[attr-defined]
-                raise NotFound("There is nothing here: addresses end with a slash.")
+                raise NotFound("Not found. URLs end with a slash.")
         raise NotFound

@@ -12,7 +12,7 @@ SVG = "image/svg+xml; charset=utf-8"
 
 
 def picture(svg: str) -> HttpResponse:
-    """Answer a picture that can do nothing but be looked at."""
+    """Answer an SVG that can run no scripts."""
     answer = HttpResponse(svg, content_type=SVG)
     answer["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     return answer
@@ -26,5 +26,5 @@ class VersionDiagramView(ApiView):
 
 class InstanceDiagramView(ApiView):
     def get(self, request: Request, instance_id: UUID) -> HttpResponse:
-        """Draw an instance: what is done, where it waits, which way it took."""
+        """Draw an instance: what is done, where it waits, and which path it took."""
         return picture(diagrams.instance_diagram(actor=self.actor, instance_id=instance_id))

@@ -1,12 +1,11 @@
 """Tell load balancers, `bin/up` and operators whether the platform serves."""
 
-import os
-
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api.views.base import ApiView
+from engine.conf import conf
 from engine.services import health
 from workflowplatform.accounts.levels import Level
 from workflowplatform.version import VERSION
@@ -26,4 +25,4 @@ class HealthView(ApiView):
         return Response(body, status=200 if found.serves else 503)
 
     def _may_see_details(self, request: Request) -> bool:
-        return os.environ.get("WORKFLOW_HEALTH_DETAILS") == "1" or getattr(request.user, "level", 0) >= Level.SUPERGOD
+        return conf.health_details or getattr(request.user, "level", 0) >= Level.SUPERGOD

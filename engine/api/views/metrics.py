@@ -1,4 +1,4 @@
-"""Let a Prometheus read the figures: from this machine, or with a level-6 token."""
+"""Serve metrics to Prometheus: to this machine, or with a token of level 6."""
 
 from ipaddress import ip_address
 
@@ -17,20 +17,20 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class MetricsView(ApiView):
-    """Nothing is here for anybody else: a stranger gets the answer of an unknown address."""
+    """Everyone else gets the answer of an unknown URL."""
 
     schema = None
     permission_classes = (AllowAny,)
 
     def get(self, request: Request) -> HttpResponse:
-        """Answer in Prometheus' text form."""
+        """Answer in the text format of Prometheus."""
         if not (comes_from_here(request) or getattr(request.user, "level", 0) >= Level.SUPERGOD):
             raise NotFound
         return HttpResponse(metrics.exposition(health.queue_facts()), content_type=TEXT)
 
 
 def comes_from_here(request: Request) -> bool:
-    """Tell whether this machine itself asks: what a proxy in front brings in may come from anywhere."""
+    """Return whether the request comes from this machine itself, not through a proxy."""
     if request.META.get(FORWARDED):
         return False
     try:

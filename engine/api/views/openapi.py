@@ -1,4 +1,4 @@
-"""The OpenAPI document and the page that reads it aloud; both open, for nothing of a tenant stands in them."""
+"""The OpenAPI document and the page that shows it; both are public, as they contain nothing of a tenant."""
 
 import json
 
@@ -20,7 +20,7 @@ FORMATS = {
 
 
 class OpenView(ApiView):
-    """Open to everyone, whatever token they have or have not."""
+    """Public, with or without a token."""
 
     schema = None
     permission_classes = (AllowAny,)
@@ -29,7 +29,7 @@ class OpenView(ApiView):
 
 class SchemaView(OpenView):
     def get(self, request: Request) -> HttpResponse:
-        """Give the OpenAPI document, as JSON or with `?format=yaml`."""
+        """Return the OpenAPI document as JSON, or as YAML with `?format=yaml`."""
         asked = request.query_params.get("format", "json")
         if asked not in FORMATS:
             message = f"Use one of {', '.join(FORMATS)}."
@@ -40,5 +40,5 @@ class SchemaView(OpenView):
 
 class DocsView(OpenView):
     def get(self, request: Request) -> HttpResponse:
-        """Show the document as a page to read and to try."""
+        """Show the document as a page where requests can be tried."""
         return render(request._request, "api/docs.html")

@@ -1,4 +1,4 @@
-"""Operations over REST: hold, mend and tell instances, and care for dead letters."""
+"""Operations over REST: suspend, repair and signal instances, and handle dead letters."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -21,14 +21,14 @@ from engine.services.instances import signals
 
 
 class OperateView(ApiView):
-    """Operate an instance: the verb stands in the route."""
+    """Operate an instance: the route names the action."""
 
     act: Callable[..., Instance]
     shape: ClassVar[type[Body]] = ReasonBody
 
     @once
     def post(self, request: Request, instance_id: UUID) -> Response:
-        """Suspend, resume, retry or skip; the instance as it then stands comes back."""
+        """Suspend, resume, retry or skip; return the instance afterwards."""
         body = read_body(request, self.shape)
         instance = type(self).act(actor=self.actor, instance_id=instance_id, **body)
         return Response(shape_instance(self.actor, instance))
@@ -84,7 +84,7 @@ class ReplayView(ApiView):
 class DiscardView(ApiView):
     @once
     def post(self, request: Request, letter_id: UUID) -> Response:
-        """Give a dead letter up."""
+        """Discard a dead letter."""
         body = read_body(request, ReasonBody)
         instance = operations.discard_dead_letter(actor=self.actor, letter_id=letter_id, **body)
         return Response(shape_instance(self.actor, instance))

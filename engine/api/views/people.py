@@ -34,6 +34,9 @@ from engine.db.keyset_pagination import BY_NAME, BY_TOKEN, BY_USERNAME
 from engine.services.insights import stats
 from engine.services.people import accounts as people
 from engine.services.people import directory, erasure
+from engine.services.people.person_export import export_person
+from engine.services.people.tenants_and_roles import create_role, rename_role
+from engine.services.people.tokens import create_token, revoke_token
 from workflowplatform.http.public_links import origin_for
 
 
@@ -56,13 +59,13 @@ class PeopleView(ApiView):
     made = "{name}/"
 
     def get(self, request: Request) -> Response:
-        """List the people whom the actor sees."""
+        """List the people that you can see."""
         rows = narrowed(request, directory.list_people(actor=self.actor), {})
         return Response(answer_page(request, rows, BY_USERNAME, shape_people))
 
     @once
     def post(self, request: Request) -> Response:
-        """Add a person to the tenant; without a password they come in by invitation or by token."""
+        """Add a person to the tenant; they sign in by invitation, or use a token."""
         body = read_body(request, NewPersonBody)
         made = people.create_person(actor=self.actor, tenant=directory.tenant_of(self.actor), **body)
         return Response(PersonSerializer.write(made), status=201)
@@ -80,7 +83,7 @@ class PersonView(EditedView):
 
     @matched
     def put(self, request: Request, name: str) -> Response:
-        """Change whatever is given: words, level, roles, or whether they may come in at all."""
+        """Change the fields that are given: name, level, roles, or whether the account is active."""
         body = read_body(request, PersonBody)
         return Response(PersonSerializer.write(directory.change_person(actor=self.actor, name=name, **body)))
 
@@ -88,7 +91,7 @@ class PersonView(EditedView):
 class ResetView(ApiView):
     @once
     def post(self, request: Request, name: str) -> Response:
-        """Send somebody a link by which they choose a password, their first or a new one."""
+        """Send a person a link for choosing a password."""
         body = read_body(request, ResetBody)
         person = directory.find_person(actor=self.actor, name=name)
         people.send_reset_link(actor=self.actor, person=person, base_url=origin_for(request._request), **body)
@@ -98,7 +101,7 @@ class ResetView(ApiView):
 class ConfirmEmailView(ApiView):
     @once
     def post(self, request: Request, name: str) -> Response:
-        """Confirm a changed mail address as a second level 5, so that links go there at once."""
+        """Confirm a changed e-mail address as a second person of level 5, so that links are sent there at once."""
         read_body(request, NoBody)
         person = directory.find_person(actor=self.actor, name=name)
         people.confirm_email(actor=self.actor, person=person)
@@ -107,7 +110,7 @@ class ConfirmEmailView(ApiView):
 
 class ErasureView(ApiView):
     def post(self, request: Request, name: str) -> Response:
-        """Ask that a person be erased; when somebody else has asked, agree, and it is done."""
+        """Request the erasure of a person, or approve another person's request, which erases at once."""
         refuse_key(request, "An erasure")
         body = read_body(request, ErasureBody)
         person = directory.find_person(actor=self.actor, name=name)
@@ -115,18 +118,18 @@ class ErasureView(ApiView):
         return Response(ErasedSerializer.write(done))
 
     def delete(self, request: Request, name: str) -> Response:
-        """Take back that a person be erased."""
+        """Withdraw the request to erase a person."""
         erasure.withdraw_erasure(actor=self.actor, person=directory.find_person(actor=self.actor, name=name))
         return Response(status=204)
 
 
 class PersonExportView(ApiView):
     def post(self, request: Request, name: str) -> Response:
-        """Hand out all that is kept of a person; that stands in their audit."""
-        refuse_key(request, "All that is kept of a person")
+        """Export all data of a person; the audit records it."""
+        refuse_key(request, "A person's data")
         read_body(request, NoBody)
         person = directory.find_person(actor=self.actor, name=name)
-        return Response(erasure.export_person(actor=self.actor, person=person))
+        return Response(export_person(actor=self.actor, person=person))
 
 
 class RolesView(ApiView):
@@ -139,9 +142,9 @@ class RolesView(ApiView):
 
     @once
     def post(self, request: Request) -> Response:
-        """Add a role by which work can be offered."""
+        """Add a role that tasks can be offered to."""
         body = read_body(request, NewRoleBody)
-        made = people.create_role(actor=self.actor, tenant=directory.tenant_of(self.actor), **body)
+        made = create_role(actor=self.actor, tenant=directory.tenant_of(self.actor), **body)
         return Response(RoleSerializer.write(made), status=201)
 
 
@@ -155,9 +158,9 @@ class RoleView(EditedView):
 
     @matched
     def put(self, request: Request, name: str) -> Response:
-        """Change the words people read for a role."""
+        """Change title and description of a role."""
         role = directory.find_role(actor=self.actor, name=name)
-        renamed = people.rename_role(actor=self.actor, role=role, **read_body(request, RoleBody))
+        renamed = rename_role(actor=self.actor, role=role, **read_body(request, RoleBody))
         return Response(RoleSerializer.write(renamed))
 
 
@@ -165,18 +168,18 @@ class TokensView(ApiView):
     made = "{key}/"
 
     def get(self, request: Request) -> Response:
-        """List one's own tokens; from level 5 on the tenant's."""
+        """List your own tokens; from level 5, all tokens of the tenant."""
         rows = narrowed(request, access.visible_tokens(self.actor), {})
         return Response(answer_page(request, rows, BY_TOKEN, shape_tokens))
 
     def post(self, request: Request) -> Response:
-        """Make a token; its text is answered this once, so that no answer is kept for a repeat."""
+        """Create a token. Its text is returned only once, so an Idempotency-Key is not accepted."""
         refuse_key(request, "A new token's text")
         body = read_body(request, NewTokenBody)
         with naming("person"):
             person = directory.find_person(actor=self.actor, name=body.pop("person", None) or self.actor.name)
-        token, plain = people.create_token(actor=self.actor, person=person, **body)
-        token.token = plain  # type: ignore[attr-defined]
+        token, plain = create_token(actor=self.actor, person=person, **body)
+        token.token = plain
         return Response(NewTokenSerializer.write(token), status=201)
 
 
@@ -186,12 +189,12 @@ class TokenView(ApiView):
         return Response(TokenSerializer.write(directory.find_token(actor=self.actor, key=key)))
 
     def delete(self, request: Request, key: str) -> Response:
-        """End a token at once."""
-        people.revoke_token(actor=self.actor, token=directory.find_token(actor=self.actor, key=key))
+        """Revoke a token."""
+        revoke_token(actor=self.actor, token=directory.find_token(actor=self.actor, key=key))
         return Response(status=204)
 
 
 class StatsView(ApiView):
     def get(self, request: Request) -> Response:
-        """Count what a dashboard shows."""
+        """Return the figures of the dashboard."""
         return Response(stats.tenant_stats(actor=self.actor))

@@ -12,11 +12,11 @@ from engine.services.retention import runs as retention_runs
 
 class RetentionView(ApiView):
     def get(self, request: Request) -> Response:
-        """Show the rules, the last run, and what would go now."""
+        """Show the rules, the last run, and what would be deleted now."""
         return Response(RetentionSerializer.write(retention_runs.show_retention(actor=self.actor)))
 
     @once
     def post(self, request: Request) -> Response:
-        """Let the workers run the rules now; a dry run begins none."""
+        """Apply the rules now; a dry run deletes nothing."""
         asked = retention_runs.ask_retention(actor=self.actor, **read_body(request, RetentionBody))
         return Response(RetentionSerializer.write(asked), status=202)

@@ -1,4 +1,4 @@
-"""Schedules over REST: let the clock start templates, hold it, and ask when it will."""
+"""Schedules over REST: create, change, pause and preview them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,7 @@ class SchedulesView(ApiView):
 
     @once
     def post(self, request: Request) -> Response:
-        """Let the clock start a template."""
+        """Create a schedule for a template."""
         body = read_body(request, ScheduleBody)
         with naming("template"):
             schedule = schedules.create_schedule(actor=self.actor, **body)
@@ -56,7 +56,7 @@ class ScheduleView(EditedView):
 
     @matched
     def put(self, request: Request, schedule_id: UUID) -> Response:
-        """Change whatever is given: when it starts, and with what."""
+        """Change the fields that are given: when it starts, and with which input."""
         body = read_body(request, ScheduleChangeBody)
         return Response(
             ScheduleSerializer.write(
@@ -66,13 +66,13 @@ class ScheduleView(EditedView):
 
     @matched
     def delete(self, request: Request, schedule_id: UUID) -> Response:
-        """End a schedule for good; what it did stays to be seen."""
+        """Cancel a schedule for good; its history stays visible."""
         schedules.cancel_schedule(actor=self.actor, schedule_id=schedule_id)
         return Response(status=204)
 
 
 class HoldView(ApiView):
-    """Hold a schedule or let it go on: the verb stands in the route."""
+    """Pause or resume a schedule: the route names the action."""
 
     move: Callable[..., Schedule]
 
@@ -93,7 +93,7 @@ class ResumeView(HoldView):
 
 class PreviewView(ApiView):
     def get(self, request: Request, schedule_id: UUID) -> Response:
-        """Tell the next runs, with the reason where one is not where it was expected."""
+        """List the next runs, with the reason if one is moved."""
         n = read_count(request, "n", usual=USUAL_PREVIEW, most=schedules.MOST_PREVIEWED)
         slots = schedules.preview_schedule(actor=self.actor, schedule_id=schedule_id, n=n)
         return Response(SlotSerializer.write_all(slots))

@@ -1,6 +1,6 @@
-"""Answer what no view could, a defect of ours or an address that no route takes, in the form of the door at which it showed.
+"""Answer what no view could, a defect or a URL without a route: problem+json for programs, a page for people.
 
-A database that is away is no defect: whoever asks meanwhile is told so and when to come again, also where the middleware or the
+A database that is away is no defect: the answer says so and when to try again, also where the middleware or the
 way to a stream met it first.
 """
 
@@ -16,11 +16,11 @@ from engine.db.transactions import is_database_away
 from engine.errors import NotFound
 
 API = "/api/"
-WORDS = "Something broke on our side. What was asked was not done; asking again with the same Idempotency-Key is safe."
+WORDS = "The server failed and changed nothing. You can safely repeat the request with the same Idempotency-Key."
 
 
 def answer_defect(request: HttpRequest) -> HttpResponse:
-    """Answer programs with a problem and people with a page; Django calls this while the error is being handled."""
+    """Answer programs with problem+json and people with a page; Django calls this while it handles the error."""
     error = sys.exc_info()[1]
     if error is not None and is_database_away(error):
         return _answer_absence(request, absence(error))
@@ -30,7 +30,7 @@ def answer_defect(request: HttpRequest) -> HttpResponse:
 
 
 def _answer_absence(request: HttpRequest, why: Unavailable) -> HttpResponse:
-    """Say why nothing can be done now; a page is written without the request, whose person could not be read."""
+    """Answer that the server cannot work now; the page does not need the request, whose person could not be read."""
     if request.path.startswith(API):
         answer: HttpResponse = _problem(why.status_code, why.default_code, why.default_detail)
     else:
@@ -40,7 +40,7 @@ def _answer_absence(request: HttpRequest, why: Unavailable) -> HttpResponse:
 
 
 def answer_unknown(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer an address that not even the last route takes, such as one with a line's end inside."""
+    """Answer a URL that matches no route at all, such as one with a line break."""
     if request.path.startswith(API):
         nothing = NotFound()
         return _problem(404, nothing.code, nothing.message)
@@ -48,16 +48,16 @@ def answer_unknown(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def answer_malformed(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what was refused before any view saw it, such as a host that is not ours or a form that is too large."""
+    """Answer a request that was refused before any view, such as an unknown host or a form that is too large."""
     if isinstance(exception, RequestDataTooBig):
         return _answer_too_much(request)
     if request.path.startswith(API):
-        return _problem(400, "invalid", "The request is not well formed, or names a host that is not this one.")
+        return _problem(400, "invalid", "The request is malformed, or its Host header names another server.")
     return bad_request(request, exception)
 
 
 def _answer_too_much(request: HttpRequest) -> HttpResponse:
-    """Say that a body is too large; the page is written without the request, which nobody reads any more."""
+    """Answer that the body is too large; the page does not need the request, which is not read further."""
     if request.path.startswith(API):
         return _problem(TooLarge.status_code, TooLarge.default_code, "The body is too large.")
     return HttpResponse(render_to_string("413.html"), status=TooLarge.status_code)

@@ -1,4 +1,4 @@
-"""What arrives from outside without naming an instance: keyed signals and events."""
+"""Signals by key, and events: both arrive without naming an instance."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,7 +13,7 @@ from engine.services.instances import events, signals
 class SignalsView(ApiView):
     @once
     def post(self, request: Request) -> Response:
-        """Send a signal to whoever waits for its name and key."""
+        """Send a signal to the instance that waits for its name and key."""
         sent = signals.send_keyed_signal(actor=self.actor, **read_body(request, SignalBody))
         return Response({"delivered": sent.delivered, "kept": sent.kept})
 
@@ -21,6 +21,6 @@ class SignalsView(ApiView):
 class EventsView(ApiView):
     @once
     def post(self, request: Request) -> Response:
-        """Start what listens for an event."""
+        """Send an event; it starts every workflow that listens for it."""
         accepted = events.accept_event(actor=self.actor, **read_body(request, EventBody))
         return Response(StartedSerializer.write(accepted))

@@ -1,14 +1,14 @@
-"""The door to the stream: who may listen, and from where. What is heard goes out by engine.streaming."""
+"""Open an event stream: check access and the starting position; engine.streaming sends the events."""
 
 from typing import NoReturn
 
-from django.conf import settings
 from rest_framework import exceptions, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from engine.api.views.base import ApiView
-from engine.audit.cursor import Position, horizon, read_position
+from engine.audit.cursor import Position, read_position, settled_position
+from engine.conf import conf
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.services.audit.verification import refuse_unreached
@@ -22,11 +22,11 @@ AFTER = "after"
 
 
 class NotServedHere(exceptions.APIException):
-    """The server speaks WSGI, which would keep a thread for every listener."""
+    """The server runs as WSGI, which would need a thread for every stream."""
 
     status_code = status.HTTP_501_NOT_IMPLEMENTED
     default_code = "asgi_only"
-    default_detail = "This server cannot stream: it must be run as ASGI. Follow audit/?after= instead."
+    default_detail = "This server cannot stream because it does not run as ASGI. Use audit/?after= instead."
 
 
 class Crowded(exceptions.Throttled):
@@ -39,24 +39,24 @@ class StreamView(ApiView):
     http_method_names = ("get", "options")
 
     def get(self, request: Request) -> Response:
-        """Tell what happens as server-sent events, from `Last-Event-ID` on, else from now on."""
+        """Stream what happens as server-sent events, from `Last-Event-ID` or from now."""
         ticket = getattr(request._request, "scope", {}).get(TICKET)
         if ticket is None:
             raise NotServedHere
-        after, here = _asked_from(request), horizon()
+        after, here = _asked_from(request), settled_position()
         if after is not None:
             refuse_unreached(after, here)
         try:
             ticket.listener = hub.admit(self.actor, _pass_of(request), after or here)
         except TooManyStreams as crowd:
-            raise Crowded(wait=settings.WORKFLOW_STREAM_CHECK_SECONDS, detail=crowd.message) from crowd
+            raise Crowded(wait=conf.stream_check_seconds, detail=crowd.message) from crowd
         return Response(status=204)
 
 
 def _asked_from(request: Request) -> Position | None:
     for name in request.query_params:
         if name != AFTER:
-            _refuse(name, f"There is no filter {name} here.")
+            _refuse(name, f"Unknown filter: {name}.")
     text = request.headers.get(WHERE) or request.query_params.get(AFTER)
     try:
         return read_position(text) if text else None

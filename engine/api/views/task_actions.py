@@ -1,4 +1,4 @@
-"""What can be done with tasks over REST beside claim, release and complete."""
+"""Actions on tasks over REST besides claim, release and complete."""
 
 from typing import Any
 from uuid import UUID
@@ -10,11 +10,14 @@ from engine import access
 from engine.api.etags import EditedView, matched
 from engine.api.idempotency import once
 from engine.api.request_bodies import (
+    AskBody,
     AssignBody,
     BulkBody,
     CommentBody,
+    DelegateBody,
     NextBody,
     ReasonBody,
+    ReturnBody,
     SnoozeBody,
     TaskDraftBody,
     TickBody,
@@ -24,16 +27,46 @@ from engine.api.serializers import BulkResultSerializer, CommentSerializer, Task
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.models import TaskDraft
-from engine.services.tasks import assignment, bulk, checklists, comments, drafts, suspension
+from engine.services.tasks import assignment, bulk, checklists, comments, drafts, handover, suspension
 from engine.services.tasks.lifecycle import claim_instance
 
 
 class AssignView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Bind the task to somebody, or to nobody."""
+        """Assign the task to a person, or to nobody."""
         body = read_body(request, AssignBody)
         return Response(TaskSerializer.write(assignment.assign_task(actor=self.actor, task_id=task_id, **body)))
+
+
+class DelegateView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Let another person fill the task in; it comes back to you for the final word."""
+        body = read_body(request, DelegateBody)
+        return Response(TaskSerializer.write(handover.delegate_task(actor=self.actor, task_id=task_id, **body)))
+
+
+class AskView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Ask a person for information; the task stays yours and waits for the answer."""
+        body = read_body(request, AskBody)
+        return Response(TaskSerializer.write(handover.ask_about_task(actor=self.actor, task_id=task_id, **body)))
+
+    def delete(self, request: Request, task_id: UUID) -> Response:
+        """Withdraw the question; the task waits no more."""
+        handover.withdraw_question(actor=self.actor, task_id=task_id)
+        return Response(status=204)
+
+
+class ReturnView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Answer the question you were asked, or return the task that was delegated to you; 204 if you no longer see it."""
+        body = read_body(request, ReturnBody)
+        task = handover.return_task(actor=self.actor, task_id=task_id, **body)
+        return Response(TaskSerializer.write(task)) if task else Response(status=204)
 
 
 class DraftView(EditedView):
@@ -41,32 +74,32 @@ class DraftView(EditedView):
         return claim_instance(self.actor, task_id)
 
     def get(self, request: Request, task_id: UUID) -> Response:
-        """Show the answer begun; where there is none, an empty one that nobody saved."""
+        """Show the draft of the answer; an empty one if none was saved."""
         found = drafts.draft_for(actor=self.actor, task_id=task_id)
         return Response(TaskDraftSerializer.write(found or TaskDraft()))
 
     @once
     @matched
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Keep what was typed so far."""
+        """Save a draft of the answer."""
         body = read_body(request, TaskDraftBody)
         return Response(TaskDraftSerializer.write(drafts.save_task_draft(actor=self.actor, task_id=task_id, **body)))
 
     @matched
     def delete(self, request: Request, task_id: UUID) -> Response:
-        """Throw away what was typed."""
+        """Delete the draft."""
         drafts.discard_task_draft(actor=self.actor, task_id=task_id)
         return Response(status=204)
 
 
 class CommentView(ApiView):
     def get(self, request: Request, task_id: UUID) -> Response:
-        """List what was said about the task, oldest first."""
+        """List the comments on the task, oldest first."""
         return Response(CommentSerializer.write_all(access.comments_of(self.actor, task_id)))
 
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Say something about the task."""
+        """Add a comment to the task."""
         body = read_body(request, CommentBody)
         said = comments.comment_task(actor=self.actor, task_id=task_id, **body)
         return Response(CommentSerializer.write(said), status=201)
@@ -75,7 +108,7 @@ class CommentView(ApiView):
 class TickView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Say that a point of the checklist is done, or not after all."""
+        """Tick or untick an item of the checklist."""
         body = read_body(request, TickBody)
         return Response(TaskSerializer.write(checklists.tick_point(actor=self.actor, task_id=task_id, **body)))
 
@@ -83,7 +116,7 @@ class TickView(ApiView):
 class SuspendView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Hold the task back."""
+        """Suspend the task."""
         body = read_body(request, ReasonBody)
         return Response(TaskSerializer.write(suspension.suspend_task(actor=self.actor, task_id=task_id, **body)))
 
@@ -91,7 +124,7 @@ class SuspendView(ApiView):
 class ResumeView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Let the task go on."""
+        """Resume the task."""
         body = read_body(request, ReasonBody)
         return Response(TaskSerializer.write(suspension.resume_task(actor=self.actor, task_id=task_id, **body)))
 
@@ -99,7 +132,7 @@ class ResumeView(ApiView):
 class SnoozeView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Put the task off until a moment."""
+        """Snooze the task until a given time."""
         body = read_body(request, SnoozeBody)
         return Response(TaskSerializer.write(suspension.snooze_task(actor=self.actor, task_id=task_id, **body)))
 
@@ -107,7 +140,7 @@ class SnoozeView(ApiView):
 class SkipView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Pass over the task; the instance as it then stands comes back."""
+        """Skip the task; return the instance afterwards."""
         body = read_body(request, ReasonBody)
         done = suspension.skip_task(actor=self.actor, task_id=task_id, **body)
         shaped: dict[str, Any] = shape_instance(self.actor, done.instance, done.next_tasks)
@@ -117,7 +150,7 @@ class SkipView(ApiView):
 class NextView(ApiView):
     @once
     def post(self, request: Request) -> Response:
-        """Claim the most urgent task that the actor may take; 204 where there is none."""
+        """Claim the most urgent task that you may claim; 204 if there is none."""
         body = read_body(request, NextBody)
         found = assignment.take_next_task(actor=self.actor, **body)
         return Response(TaskSerializer.write(found)) if found else Response(status=204)
@@ -126,7 +159,7 @@ class NextView(ApiView):
 class BulkView(ApiView):
     @once
     def post(self, request: Request) -> Response:
-        """Do one act to many tasks, with a result for each."""
+        """Do one action on many tasks, with a result for each."""
         body = read_body(request, BulkBody)
         rows = bulk.act_on_tasks(actor=self.actor, **body)
         return Response({"results": BulkResultSerializer.write_all(rows)})

@@ -1,7 +1,7 @@
 """Human tasks over REST: find, claim, release, complete, and ask why."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from functools import partial
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -11,31 +11,28 @@ from engine import access
 from engine.access.task_filters import COLUMN, FILTERS
 from engine.api import filters
 from engine.api.idempotency import once
-from engine.api.pagination import answer_page
+from engine.api.pagination import FIELDS, answer_page, read_fields
 from engine.api.request_bodies import CompleteBody, NoBody, read_body
 from engine.api.serializers import ReasonSerializer, TaskSerializer
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
-from engine.models import Task
 from engine.services.tasks import lifecycle as tasks
 from engine.services.tasks.lists import ORDERS, VIEWS, list_named
 from workflowplatform.accounts.actor import Actor, actor_of
 
 
-def shape_tasks(rows: Sequence[Task]) -> list[Any]:
-    """Write tasks."""
-    return TaskSerializer.write_all(rows)
-
-
 class TasksView(ApiView):
     def get(self, request: Request) -> Response:
-        """List one view of the tasks; without a choice all open ones that the actor sees."""
+        """List one view of the tasks; without `view`, all open tasks that you can see."""
         view = self._word(request, "view", VIEWS) or "team"
-        conditions = filters.conditions(request, FILTERS, "view", "sort", COLUMN)
+        conditions = filters.asked(request, FILTERS, "view", "sort", FIELDS, COLUMN)
         asked = list_named(self.actor, view, conditions, self._word(request, "sort", ORDERS))
-        return Response(answer_page(request, asked.page, asked.order, shape_tasks))
+        fields = read_fields(request, TaskSerializer)
+        columns = (*TaskSerializer.columns(fields), *(column.name for column in asked.order))
+        page = partial(asked.page, only=tuple(dict.fromkeys(columns)))
+        return Response(answer_page(request, page, asked.order, partial(TaskSerializer.write_all, fields=fields)))
 
     def _word(self, request: Request, name: str, known: Iterable[str]) -> str:
         wanted = request.query_params.get(name)
@@ -54,7 +51,7 @@ class TaskView(ApiView):
 class ClaimView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Bind the task to the actor."""
+        """Claim the task."""
         read_body(request, NoBody)
         return Response(TaskSerializer.write(tasks.claim_task(actor=self.actor, task_id=task_id)))
 
@@ -62,7 +59,7 @@ class ClaimView(ApiView):
 class ReleaseView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Give the task back."""
+        """Release the task."""
         read_body(request, NoBody)
         return Response(TaskSerializer.write(tasks.release_task(actor=self.actor, task_id=task_id)))
 
@@ -70,7 +67,7 @@ class ReleaseView(ApiView):
 class CompleteView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Answer the task; the instance as it then stands comes back, its next tasks and state included."""
+        """Complete the task; return the instance afterwards, with its next tasks and state."""
         body = read_body(request, CompleteBody)
         done = tasks.complete_task(actor=self.actor, task_id=task_id, **body)
         return Response(
@@ -80,7 +77,7 @@ class CompleteView(ApiView):
 
 class WhyView(ApiView):
     def get(self, request: Request, task_id: UUID) -> Response:
-        """Explain rule by rule whether somebody may act on the task."""
+        """Explain, rule by rule, whether a person may act on the task."""
         task = access.task_of(self.actor, task_id)
         person = self._person(request)
         reasons = access.explain_task(person, task)

@@ -1,4 +1,4 @@
-"""Templates over REST: save, check, move through their life, and take away again."""
+"""Templates over REST: save, check, activate, export and delete them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ from engine.services.templates.exports import export_version
 
 
 def with_version_in_force(rows: QuerySet[Template]) -> QuerySet[Template]:
-    """Read beside each template the version that holds its place."""
+    """Read each template with its active or paused version."""
     return rows.prefetch_related(Prefetch("versions", TemplateVersion.objects.in_force(), to_attr="held"))
 
 
@@ -43,13 +43,13 @@ class TemplatesView(ApiView):
     made = "{name}/versions/{version}/"
 
     def get(self, request: Request) -> Response:
-        """List the templates that the actor sees."""
+        """List the templates that you can see."""
         rows = narrowed(request, with_version_in_force(access.visible_templates(self.actor)), {})
         return Response(answer_page(request, rows, BY_NAME, lambda page: TemplateSerializer.write_all(page)))
 
     @once
     def post(self, request: Request) -> Response:
-        """Save a document as a draft, findings and all; several are a set, answered by the first and listed in `versions`."""
+        """Save a document as a draft, also with findings. Several documents are a set: all are listed in `versions`."""
         source = read_body(request, SourceBody)["source"]
         if len(cut_documents(source)) == 1:
             draft = templates.save_draft(actor=self.actor, source=source)
@@ -74,7 +74,7 @@ class ValidateView(ApiView):
 
 
 def shape_checked(checked: Normalized) -> dict[str, Any]:
-    """Write what was found in a document; its canonical form only where it is clean."""
+    """Write the findings in a document, and its canonical form if it has no errors."""
     body: dict[str, Any] = {"findings": [finding.as_json() for finding in checked.findings]}
     if checked.canonical is not None:
         body |= {"canonical": checked.canonical, "sha256": checked.sha256}
@@ -84,7 +84,7 @@ def shape_checked(checked: Normalized) -> dict[str, Any]:
 class ActivateSetView(ApiView):
     @once
     def post(self, request: Request) -> Response:
-        """Put several drafts in force together, or none."""
+        """Activate several drafts together, or none."""
         body = read_body(request, ActivateSetBody)
         chosen = [(one["name"], one["version"]) for one in body["versions"]]
         active = templates.activate_versions(actor=self.actor, chosen=chosen)
@@ -93,7 +93,7 @@ class ActivateSetView(ApiView):
 
 class TemplateView(ApiView):
     def get(self, request: Request, name: str) -> Response:
-        """Show a template, what starting it asks for, and those of its versions that the actor sees."""
+        """Show a template, its start form, and the versions that you can see."""
         template = with_version_in_force(access.visible_templates(self.actor)).filter(name=name).first()
         if template is None:
             raise NotFound
@@ -115,7 +115,7 @@ class VersionView(EditedView):
         return access.version_to_author(self.actor, name, number)
 
     def get(self, request: Request, name: str, number: int) -> Response:
-        """Show one version whole."""
+        """Show one version."""
         return Response(VersionSerializer.write(access.version_of(self.actor, name, number)))
 
     @matched
@@ -127,13 +127,13 @@ class VersionView(EditedView):
 
     @matched
     def delete(self, request: Request, name: str, number: int) -> Response:
-        """Throw a draft away."""
+        """Delete a draft."""
         templates.delete_draft(actor=self.actor, name=name, number=number)
         return Response(status=204)
 
 
 class MoveView(ApiView):
-    """Move a version: the verb stands in the route."""
+    """Move a version: the route names the action."""
 
     move: Callable[..., TemplateVersion]
 
@@ -164,7 +164,7 @@ class ArchiveView(MoveView):
 class SimulateView(ApiView):
     @once
     def post(self, request: Request, name: str, number: int) -> Response:
-        """Play a version under a fake clock; nothing is saved."""
+        """Simulate a version with a simulated clock; nothing is saved."""
         test = read_body(request, SimulationBody)
         report = simulation.simulate_version(actor=self.actor, name=name, number=number, test=test)
         return Response({"passed": report.passed, "failures": report.failures, "result": report.result})
@@ -172,10 +172,10 @@ class SimulateView(ApiView):
 
 class DiffView(ApiView):
     def get(self, request: Request, name: str, number: int) -> Response:
-        """Tell in words what a version does differently from another one of its template."""
+        """Describe how a version differs from another version of its template."""
         asked = request.query_params.get("against")
         if asked is not None and not (asked.isascii() and asked.isdigit() and len(asked) < 10):
-            message = "Say with ?against= the number of the version to compare with."
+            message = "Add ?against= with the number of the version to compare with."
             raise Invalid(message, [FieldError("against", "invalid", message)])
         against, found = version_differences(
             actor=self.actor, name=name, number=number, against=None if asked is None else int(asked)
@@ -185,7 +185,7 @@ class DiffView(ApiView):
 
 class ExportView(ApiView):
     def get(self, request: Request, name: str, number: int) -> HttpResponse:
-        """Give a version away as the author wrote it, as JSON, or in its canonical form."""
+        """Export a version as written, as JSON, or in canonical form."""
         form = request.query_params.get("format", "yaml")
         export = export_version(actor=self.actor, name=name, number=number, form=form)
         answer = HttpResponse(export.text, content_type=export.content_type)

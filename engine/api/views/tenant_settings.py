@@ -39,18 +39,18 @@ class SecretView(EditedView):
         return tenant_settings.hold_secret(actor=self.actor, name=name)
 
     def get(self, request: Request, name: str) -> Response:
-        """Show who wrote a secret and when; its value stays hidden."""
+        """Show who set a secret and when; its value is never shown."""
         return Response(SecretSerializer.write(tenant_settings.find_secret(actor=self.actor, name=name)))
 
     @matched
     def put(self, request: Request, name: str) -> Response:
-        """Write a secret, new or anew."""
+        """Create or replace a secret."""
         secret = tenant_settings.put_secret(actor=self.actor, name=name, **read_body(request, SecretBody))
         return Response(SecretSerializer.write(secret))
 
     @matched
     def delete(self, request: Request, name: str) -> Response:
-        """Forget a secret."""
+        """Delete a secret."""
         tenant_settings.delete_secret(actor=self.actor, name=name)
         return Response(status=204)
 
@@ -74,7 +74,7 @@ class CalendarView(EditedView):
 
     @matched
     def put(self, request: Request, name: str) -> Response:
-        """Write a calendar, new or anew."""
+        """Create or replace a calendar."""
         content = read_body(request, CalendarBody)
         title = content.pop("title", "")
         calendar = tenant_settings.put_calendar(actor=self.actor, name=name, title=title, content=content)
@@ -82,6 +82,6 @@ class CalendarView(EditedView):
 
     @matched
     def delete(self, request: Request, name: str) -> Response:
-        """Delete a calendar by which nothing counts."""
+        """Delete a calendar that is not in use."""
         tenant_settings.delete_calendar(actor=self.actor, name=name)
         return Response(status=204)

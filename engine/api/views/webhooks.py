@@ -1,4 +1,4 @@
-"""Webhooks over REST: subscribe, hold, try and replay, and look at what became of each message."""
+"""Webhooks over REST: subscribe, pause, test and replay, and read deliveries."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ def shape_webhooks(rows: list[Any]) -> list[Any]:
 
 
 def shape_deliveries(rows: list[Any]) -> list[Any]:
-    """Write deliveries without their bodies and tries."""
+    """Write deliveries without their bodies and attempts."""
     return DeliverySerializer.write_all(rows)
 
 
@@ -49,7 +49,7 @@ class WebhooksView(ApiView):
         return Response(answer_page(request, rows, NEWEST, shape_webhooks))
 
     def post(self, request: Request) -> Response:
-        """Tell an address about events from now on; its secret is answered this once."""
+        """Create a webhook. Its secret is returned only once."""
         refuse_key(request, "A webhook's secret")
         made = webhooks.create_webhook(actor=self.actor, **read_body(request, WebhookBody))
         return Response(with_secret(made), status=201)
@@ -67,20 +67,20 @@ class WebhookView(EditedView):
 
     @matched
     def put(self, request: Request, webhook_id: UUID) -> Response:
-        """Change whatever is given: whom it tells, and about what."""
+        """Change the fields that are given: the URL, the events, the templates."""
         body = read_body(request, WebhookChangeBody)
         changed = webhooks.change_webhook(actor=self.actor, webhook_id=webhook_id, **body)
         return Response(WebhookSerializer.write(changed))
 
     @matched
     def delete(self, request: Request, webhook_id: UUID) -> Response:
-        """Forget a webhook and its deliveries."""
+        """Delete a webhook and its deliveries."""
         webhooks.delete_webhook(actor=self.actor, webhook_id=webhook_id)
         return Response(status=204)
 
 
 class HoldView(ApiView):
-    """Hold a webhook or let it go on: the verb stands in the route."""
+    """Pause or resume a webhook: the route names the action."""
 
     move: Callable[..., Webhook]
 
@@ -101,7 +101,7 @@ class ResumeView(HoldView):
 
 class RotateView(ApiView):
     def post(self, request: Request, webhook_id: UUID) -> Response:
-        """Make a new secret, answered this once; the one before signs beside it for a while."""
+        """Rotate the secret. The new one is returned only once; the old one stays valid for a while."""
         refuse_key(request, "A webhook's secret")
         body = read_body(request, RotateBody)
         return Response(with_secret(webhooks.rotate_secret(actor=self.actor, webhook_id=webhook_id, **body)))
@@ -110,7 +110,7 @@ class RotateView(ApiView):
 class PingView(ApiView):
     @once
     def post(self, request: Request, webhook_id: UUID) -> Response:
-        """Send a message that tells nothing, to try the address."""
+        """Send a test message."""
         read_body(request, NoBody)
         made = webhooks.ping_webhook(actor=self.actor, webhook_id=webhook_id)
         return Response(DeliveryDetailSerializer.write(made), status=202)
@@ -119,21 +119,21 @@ class PingView(ApiView):
 class ReplayFailedView(ApiView):
     @once
     def post(self, request: Request, webhook_id: UUID) -> Response:
-        """Send everything again that has failed, or what failed since a moment."""
+        """Resend failed deliveries, all or since a given time."""
         count = deliveries.replay_failed(actor=self.actor, webhook_id=webhook_id, **read_body(request, ReplayBody))
         return Response({"replayed": count}, status=202)
 
 
 class DeliveriesView(ApiView):
     def get(self, request: Request) -> Response:
-        """List what webhooks were told, newest first."""
+        """List deliveries, newest first."""
         rows = filters.narrowed(request, deliveries.list_deliveries(actor=self.actor), filters.DELIVERIES)
         return Response(answer_page(request, rows.defer("body"), NEWEST, shape_deliveries))
 
 
 class DeliveryView(ApiView):
     def get(self, request: Request, delivery_id: UUID) -> Response:
-        """Show one delivery: what is sent, and what came of each try."""
+        """Show one delivery: its body, and the result of each attempt."""
         found = deliveries.find_delivery(actor=self.actor, delivery_id=delivery_id)
         return Response(DeliveryDetailSerializer.write(found))
 
@@ -141,7 +141,7 @@ class DeliveryView(ApiView):
 class ReplayView(ApiView):
     @once
     def post(self, request: Request, delivery_id: UUID) -> Response:
-        """Send a delivery again: the same id, the same body."""
+        """Resend a delivery with the same id and body."""
         read_body(request, NoBody)
         found = deliveries.replay_delivery(actor=self.actor, delivery_id=delivery_id)
         return Response(DeliveryDetailSerializer.write(found), status=202)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from engine.presentation.forms.conditions import Conditions, words_of
 from engine.presentation.forms.schema import GROUP, ROWS, Part
+from engine.presentation.forms.sections import Filled
 from engine.presentation.forms.tree import MOST_ROWS, Node, Row
 from engine.presentation.forms.values import Fact, fact_of, shown_as
 
@@ -44,6 +45,8 @@ class Block:
     """The conditions under which it is asked for, for the page's script."""
     only_if: str = ""
     off: bool = False
+    begun: bool = False
+    """Whether anything is filled in, in a section that may be left out."""
     most: int = MOST_ROWS
     least: int = 0
     flat: bool = False
@@ -87,11 +90,17 @@ class Drawing:
         if node.is_asked:
             return Block(**common, look="field", field=self._field(node, schemas))
         if part.kind == GROUP and not part.is_read_only:
-            return Block(**common, look="group", blocks=self.blocks(node.nodes, node.name))
+            begun = not part.required and self._is_begun(node)
+            return Block(**common, look="group", blocks=self.blocks(node.nodes, node.name), begun=begun)
         if part.kind == ROWS and not part.is_read_only:
             return self._rows(node, common)
         fact = fact_of(part.key, node.begun, part.schema) if node.begun is not None else None
         return Block(**common, look="read" if part.is_read_only else "cannot", fact=fact)
+
+    def _is_begun(self, node: Node) -> bool:
+        """Return whether a section has something to clear; a row that is only there to be copied has nothing."""
+        in_form = all(inner.name in self.form.fields for inner in node.walk() if inner.is_asked)
+        return in_form and Filled(self.form, self.off).is_begun(node.nodes)
 
     def _only_if(self, part: Part, schemas: Mapping[str, Any]) -> str:
         if not part.when:

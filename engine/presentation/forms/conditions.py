@@ -1,4 +1,4 @@
-"""When a form asks for something: a schema that the values beside it satisfy, told in words and to the browser."""
+"""Conditions of form fields: a schema that the sibling values satisfy, in words and for the browser."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A test of the record that a part stands in."""
+    """A test of the record that contains a field."""
 
     test: Schema
     holds: bool = True

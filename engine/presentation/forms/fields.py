@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from engine.kernel.signals import Json
 from engine.presentation.forms.conditions import Schema
-from engine.presentation.forms.numbers import read_number, read_whole, signs, typed_text
+from engine.presentation.forms.numbers import read_amount, read_number, read_whole, signs, typed_text
 from engine.presentation.forms.schema import Part, key_of, options_of, type_of
 from engine.presentation.forms.values import shown_as
 
@@ -30,7 +30,7 @@ def read_date(text: str) -> Json:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError as error:
-        raise forms.ValidationError(_("Write a date as year-month-day, such as 2026-11-30."), code="date") from error
+        raise forms.ValidationError(_("Enter a date as year-month-day, such as 2026-11-30."), code="date") from error
 
 
 def read_time(text: str) -> Json:
@@ -38,7 +38,7 @@ def read_time(text: str) -> Json:
     try:
         return time.fromisoformat(text).isoformat()
     except ValueError as error:
-        raise forms.ValidationError(_("Write a time as hours:minutes, such as 14:30."), code="time") from error
+        raise forms.ValidationError(_("Enter a time as hours:minutes, such as 14:30."), code="time") from error
 
 
 def read_moment(text: str) -> Json:
@@ -48,7 +48,7 @@ def read_moment(text: str) -> Json:
     except ValueError:
         found = None
     if found is None:
-        raise forms.ValidationError(_("Write date and time, such as 2026-11-30 14:30."), code="moment")
+        raise forms.ValidationError(_("Enter date and time, such as 2026-11-30 14:30."), code="moment")
     aware = found if timezone.is_aware(found) else timezone.make_aware(found)
     return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
@@ -145,10 +145,13 @@ def _text(read: Callable[[str], Json], kind: str = "text", **attrs: Any) -> Call
     return lambda part: TextField(part, read, forms.TextInput(widget_attrs))
 
 
+_number = _text(read_number, inputmode="decimal", autocomplete="off")
+_amount = _text(read_amount, inputmode="decimal", autocomplete="off")
+
 FIELDS: Mapping[str, Callable[[Part], forms.Field]] = {
     "text": _text(read_text),
     "long": lambda part: TextField(part, read_text, forms.Textarea({"class": "wf-textarea", "rows": 3})),
-    "number": _text(read_number, inputmode="decimal", autocomplete="off"),
+    "number": lambda part: (_amount if "x-unit" in part.schema else _number)(part),
     "integer": _text(read_whole, inputmode="numeric", autocomplete="off"),
     "date": _text(read_date, "date"),
     "time": _text(read_time, "time"),
@@ -173,7 +176,7 @@ def field_for(part: Part) -> forms.Field:
     field.label, field.help_text = part.label, part.hint or _limits(part.schema)
     field.widget.attrs |= {name: part.schema[word] for word, name in HINTS.items() if word in part.schema}
     field.widget.attrs["data-kind"] = part.kind
-    if part.required:
+    if part.required and (part.kind != "boolean" or "const" in part.schema):
         field.widget.attrs["data-needed"] = True
     field.kind = part.kind  # type: ignore[attr-defined]
     field.unit = str(part.schema.get("x-unit", ""))  # type: ignore[attr-defined]

@@ -6,27 +6,24 @@ out what a condition of the schema does not ask for, and rows in which nothing w
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
 
 from engine.diagram.step_names import label_of
 from engine.kernel.forms import FieldError
 from engine.kernel.signals import Json
-from engine.models import TaskDraft
 from engine.presentation.forms.blocks import Block, Drawing
 from engine.presentation.forms.conditions import Schema
-from engine.presentation.forms.error_messages import said_of
+from engine.presentation.forms.error_messages import needed_words, said_of, short_words
 from engine.presentation.forms.fields import EMPTY, field_for, initial_of
 from engine.presentation.forms.schema import FILES, GROUP, ROWS, layout_of, without_files
-from engine.presentation.forms.tree import ACT, Begun, Growing, Node, Row
+from engine.presentation.forms.sections import Filled, Progress
+from engine.presentation.forms.tree import ACT, Begun, Growing, Node, Row, changed
 from engine.presentation.forms.values import Fact, fact_of, facts_of
 
-COMMENT = "comment"
-BESIDE_THE_FIELDS = (("checklist",), ("attachments",), ("file",))
-"""Where errors point that belong to no field of the form."""
+ABSENT = frozenset({"required", "file"})
 Path = tuple[str, ...]
 
 
@@ -36,6 +33,8 @@ class Wrong:
 
     anchor: str
     label: str
+    words: str = ""
+    """What is wrong, in a word or two."""
 
 
 class SchemaForm(forms.Form):
@@ -53,6 +52,7 @@ class SchemaForm(forms.Form):
         prefill: Mapping[str, Json] | None = None,
         draft: Mapping[str, Json] | None = None,
     ) -> None:
+        data = changed(data)
         super().__init__(data)
         self.schema, self.prefill = schema, dict(prefill or {})
         self.blanks = forms.Form()
@@ -84,7 +84,7 @@ class SchemaForm(forms.Form):
 
     @property
     def takes_files(self) -> bool:
-        """Tell whether a browser must send it in pieces."""
+        """Return whether a browser must send it as multipart."""
         return any(
             field.kind in FILES
             for field in (*self.fields.values(), *self.blanks.fields.values())
@@ -93,7 +93,7 @@ class SchemaForm(forms.Form):
 
     @property
     def asks_for_rows(self) -> bool:
-        """Tell whether it was sent to have a row more or less, not to be answered."""
+        """Return whether it was sent to change the form, such as by another row, not as an answer."""
         return self.is_bound and ACT in self.data
 
     def begun_again(self) -> "SchemaForm":
@@ -105,6 +105,11 @@ class SchemaForm(forms.Form):
         """List what to draw, in the author's order."""
         off = frozenset(node.name for node in self._off(self.nodes))
         return Drawing(self, self.blanks, self.frame_errors, off).blocks(self.nodes)
+
+    def progress(self) -> Progress:
+        """Return how far the form is, section by section."""
+        self.is_valid()
+        return Filled(self, frozenset(self._off_names)).progress(self.nodes)
 
     # Values
 
@@ -126,10 +131,19 @@ class SchemaForm(forms.Form):
             return EMPTY if value == [] and not node.part.required else value
         if node.part.kind == GROUP and not node.part.is_read_only:
             inner = self._record(node.nodes)
-            return inner if node.part.required or _is_filled(inner) else EMPTY
+            return inner if node.part.required or self._is_begun(node, inner) else EMPTY
         if node.part.kind == ROWS and not node.part.is_read_only:
             return self._rows(node)
         return EMPTY if node.begun is None else node.begun
+
+    def _is_begun(self, node: Node, record: Mapping[str, Json]) -> bool:
+        """Return whether a section that may be left out was begun; its defaults alone do not begin it where more is needed."""
+        if any(inner.name in self.errors for inner in node.walk()):
+            return True
+        parts = {part.key: part for part in node.part.parts}
+        typed = {key: value for key, value in record.items() if value != parts[key].schema.get("default")}
+        needs = any(part.required and part.key not in record for part in parts.values())
+        return _is_filled(typed if needs else record)
 
     def _rows(self, node: Node) -> Any:
         records = [self._record(row.nodes) for row in node.rows]
@@ -160,8 +174,13 @@ class SchemaForm(forms.Form):
             for node in off.walk():
                 self.errors.pop(node.name, None)
 
+    def forgive(self) -> None:
+        """Forget what could not be read, where the answer does not need it."""
+        self.is_valid()
+        self.errors.clear()
+
     def draft_values(self) -> dict[str, Json]:
-        """Give what was typed so far, right or wrong: text that was not understood is kept as it stands."""
+        """Return what was typed so far, right or wrong: text that was not understood is kept unchanged."""
         return self._typed(self.nodes)
 
     def _typed(self, nodes: Sequence[Node]) -> dict[str, Json]:
@@ -196,7 +215,7 @@ class SchemaForm(forms.Form):
     # Errors
 
     def take_errors(self, errors: Sequence[FieldError], within: str = "") -> None:
-        """Put the service's errors at their fields; one that fits no field stands at the top with its name.
+        """Attach the service's errors to their fields; one without a field is shown at the top with its name.
 
         `within` is the key under which the service sees the values.
         """
@@ -207,7 +226,10 @@ class SchemaForm(forms.Form):
 
     def _take_error(self, node: Node | None, path: Path, error: FieldError) -> None:
         message = said_of(error)
+        if node is not None and node.name in self.errors and error.code in ABSENT:
+            return  # what was typed could not be read: to say that it is missing as well helps nobody
         if node is not None and node.is_asked:
+            message = needed_words(node.part) if error.code == "required" else message
             self.add_error(node.name, forms.ValidationError(message, code=error.code))
         elif node is not None and (node.nodes or node.rows or node.blank):
             self.frame_errors.setdefault(node.name, []).append(forms.ValidationError(message, code=error.code))
@@ -236,7 +258,7 @@ class SchemaForm(forms.Form):
 
     @property
     def is_wrong(self) -> bool:
-        """Tell whether anything needs attention."""
+        """Return whether anything needs attention."""
         return self.is_bound and bool(self.errors or self.frame_errors)
 
     def wrong_places(self) -> list[Wrong]:
@@ -247,12 +269,23 @@ class SchemaForm(forms.Form):
         for node in nodes:
             label = about + node.part.label
             if node.name in self.frame_errors:
-                yield Wrong(node.name, label)
+                yield Wrong(node.name, label, short_words(self.frame_errors[node.name]))
             if node.is_asked and node.name in self.errors:
-                yield Wrong(self[node.name].auto_id, label)
+                yield Wrong(self[node.name].auto_id, label, short_words(self.errors[node.name].as_data()))
             yield from self._wrong(node.nodes, f"{label}: ")
             for place, row in enumerate(node.rows, 1):
                 yield from self._wrong(row.nodes, f"{label} {place}: ")
+
+
+class StartForm(SchemaForm):
+    """The form that starts a request: files are added to its draft."""
+
+    keeps_files = True
+
+    def begun_again(self) -> "StartForm":
+        """Give the same form with all that was typed as its beginning, and no word about what is wrong."""
+        self.is_valid()
+        return StartForm(self.schema, None, self.prefill, self.draft_values())
 
 
 def _blanks(node: Node) -> list[Row]:
@@ -275,111 +308,6 @@ def _is_filled(record: Mapping[str, Json]) -> bool:
 def _place(found: dict[str, Json], key: str, value: Any) -> None:
     if value is not EMPTY:
         found[key] = value
-
-
-@dataclass(frozen=True, slots=True)
-class CommentRule:
-    """Whether a task takes a comment, and for which outcomes one is needed."""
-
-    asked: bool = False
-    needed_for: tuple[str, ...] = ()
-    always: bool = False
-
-
-def comment_rule(outcomes: Sequence[Mapping[str, Any]], usual: str) -> CommentRule:
-    """Say which outcomes need a comment: the task's rule, or the outcome's own."""
-    rules = [(outcome, outcome.get("comment") or usual) for outcome in outcomes]
-    needed = [
-        outcome["title"]
-        for outcome, rule in rules
-        if rule == "always" or (rule == "on_reject" and outcome.get("reject"))
-    ]
-    return CommentRule(
-        asked=any(rule != "never" for _outcome, rule in rules),
-        needed_for=tuple(needed),
-        always=len(needed) == len(rules),
-    )
-
-
-class TaskForm(SchemaForm):
-    """A task's form, with the comment that its rule asks for."""
-
-    keeps_files = True
-
-    def __init__(
-        self,
-        schema: Schema | None,
-        data: Any = None,
-        prefill: Mapping[str, Json] | None = None,
-        comment: CommentRule | None = None,
-        draft: TaskDraft | None = None,
-    ) -> None:
-        super().__init__(schema, data, prefill, draft.values if draft else None)
-        self.kept_draft, self.comment_rule = draft, comment
-        if comment and comment.asked:
-            self.fields[COMMENT] = _comment_field(comment)
-            self.initial[COMMENT] = draft.comment if draft else ""
-
-    def begun_again(self) -> "TaskForm":
-        """Give the same form with all that was typed as its beginning."""
-        self.is_valid()
-        typed = TaskDraft(values=self.draft_values(), comment=self.comment_typed())
-        again = TaskForm(self.schema, None, self.prefill, self.comment_rule, typed)
-        again.kept_draft = None
-        return again
-
-    def comment_block(self) -> Block | None:
-        """Give the comment's place, if the task takes one."""
-        return Block(_("Comment"), "field", field=self[COMMENT]) if COMMENT in self.fields else None
-
-    def preview(self) -> list[Fact]:
-        """Show what is filled in so far, the draft's comment too."""
-        return super().preview() + self._comment_fact()
-
-    def typed(self) -> list[Fact]:
-        """Show what the person typed, the comment too."""
-        return super().typed() + self._comment_fact()
-
-    def _comment_fact(self) -> list[Fact]:
-        comment = self[COMMENT].value() if COMMENT in self.fields else None
-        return [replace(fact_of(COMMENT, comment), label=_("Comment"))] if comment else []
-
-    def comment_typed(self) -> str:
-        """Give the comment as it was typed, for a draft."""
-        return str(self[COMMENT].data or "") if COMMENT in self.fields else ""
-
-    def comment(self) -> str:
-        """Give the comment of a valid form."""
-        return str(self.cleaned_data.get(COMMENT, ""))
-
-    def take_errors(self, errors: Sequence[FieldError], within: str = "") -> None:
-        """Put errors at their fields; those about files and the checklist say by themselves what they mean."""
-        for error in errors:
-            if read_path(error.path)[:1] in BESIDE_THE_FIELDS:
-                self.add_error(None, forms.ValidationError(said_of(error), code=error.code))
-            else:
-                super().take_errors([error], within)
-
-    def _take_error(self, node: Node | None, path: Path, error: FieldError) -> None:
-        if node is None and path == (COMMENT,) and COMMENT in self.fields:
-            self.add_error(COMMENT, forms.ValidationError(said_of(error), code=error.code))
-        else:
-            super()._take_error(node, path, error)
-
-    def wrong_places(self) -> list[Wrong]:
-        """List what needs attention, the comment last."""
-        comment = [Wrong(self[COMMENT].auto_id, _("Comment"))] if COMMENT in self.errors else []
-        return [*super().wrong_places(), *comment]
-
-
-def _comment_field(rule: CommentRule) -> forms.Field:
-    widget = forms.Textarea({"class": "wf-textarea", "rows": 3})
-    field = forms.CharField(required=False, widget=widget, label=_("Comment"))
-    field.wide = True  # type: ignore[attr-defined]
-    field.optional = not rule.needed_for  # type: ignore[attr-defined]
-    if rule.needed_for and not rule.always:
-        field.aside = _("needed for: %(outcomes)s") % {"outcomes": ", ".join(rule.needed_for)}  # type: ignore[attr-defined]
-    return field
 
 
 def read_path(path: str) -> Path:

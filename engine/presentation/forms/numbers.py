@@ -1,7 +1,9 @@
 """Read and write numbers as the reader's language does: 1,234.50 in English, 1.234,50 in German.
 
 A page accepts what pages print. What the reader's language does not write that way is refused with an example, never guessed: a
-German who types 12.50 means twelve and a half, and 1.250 twelve hundred and fifty.
+German who types 12.50 means twelve and a half, and 1.250 twelve hundred and fifty. Where only one number can be meant, the
+refusal names it, so that the page can offer it. An amount with three decimals may be thousands in another language, so it is
+refused as well.
 """
 
 import re
@@ -32,29 +34,75 @@ def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     return re.compile(rf"(?P<sign>[+-]?){whole}?(?:{re.escape(decimal)}(?P<rest>\d*))?", re.ASCII)
 
 
+MEANT = re.compile(r"(?P<sign>[+-]?)(?P<whole>\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,](?P<rest>\d{1,2}|\d{4,}))?", re.ASCII)
+"""A number in the signs of any language: three digits behind a sign are thousands, one or two are decimals."""
+CENTS = 2
+THOUSANDS = 3
+
+
 def read_number(text: str) -> Json:
     """Read a decimal number as the reader's language writes it."""
+    found = _read(text)
+    if found is None:
+        raise _refusal(text, _("Enter a number, such as %(example)s."))
+    return found
+
+
+def read_amount(text: str) -> Json:
+    """Read an amount: as a number, but three decimals are refused, because another language writes thousands like that."""
+    found = _read(text)
+    decimals = text.rpartition(signs()[0])[2] if signs()[0] in text else ""
+    if found is None or len(decimals) == THOUSANDS:
+        raise _refusal(text, _("Enter an amount, such as %(example)s."))
+    return found
+
+
+def _read(text: str) -> int | float | None:
     found = _pattern(*signs()).fullmatch(text) if len(text) <= LONGEST_NUMBER else None
     whole, rest = (found["whole"], found["rest"]) if found else (None, None)
     if found is None or not (whole or rest):
-        raise forms.ValidationError(
-            _("Enter a number, such as %(example)s.") % {"example": amount_text(EXAMPLE)}, code="number"
-        )
+        return None
     digits = re.sub(r"\D", "", whole or "0")
     if rest is None:
         return int(found["sign"] + digits)
     return float(f"{found['sign']}{digits}.{rest or 0}")
 
 
+def _refusal(text: str, enter: str) -> forms.ValidationError:
+    """Refuse a text with an example; where it is a number in another language's signs, say that and how it is written here."""
+    meant = _meant(text)
+    return _ambiguous(meant) if meant else forms.ValidationError(enter % example(), code="number")
+
+
+def _ambiguous(meant: str) -> forms.ValidationError:
+    words = _("This can be read in two ways. Write it like %(example)s.") % example()
+    return forms.ValidationError(words, code="ambiguous", params={"instead": meant})
+
+
+def example() -> dict[str, str]:
+    """Give an amount as the reader's language writes it, for sentences that show one."""
+    return {"example": amount_text(EXAMPLE)}
+
+
+def _meant(text: str) -> str:
+    """Write what a text means in other languages' signs as this one does; empty where that is not clear."""
+    plain = re.sub(f"[{re.escape(SPACES)}]", "", text)
+    found = MEANT.fullmatch(plain) if len(text) <= LONGEST_NUMBER else None
+    if found is None:
+        return ""
+    digits, rest = re.sub(r"\D", "", found["whole"]), found["rest"] or ""
+    return found["sign"] + _spelled(f"{int(digits):,}.{rest.ljust(CENTS, '0')}")
+
+
 def read_whole(text: str) -> Json:
     """Read a whole number."""
-    try:
-        found = read_number(text)
-    except forms.ValidationError:
-        found = None
-    if not isinstance(found, int):
-        raise forms.ValidationError(_("Write a whole number, such as 12."), code="whole_number")
-    return found
+    found = _read(text)
+    if isinstance(found, int):
+        return found
+    meant, no_cents = _meant(text), f"{signs()[0]}00"
+    if found is None and meant.endswith(no_cents):
+        raise _ambiguous(meant.removesuffix(no_cents))
+    raise forms.ValidationError(_("Enter a whole number, such as 12."), code="whole_number")
 
 
 def number_text(value: float) -> str:
@@ -64,7 +112,15 @@ def number_text(value: float) -> str:
 
 def typed_text(value: float, *, is_amount: bool = False) -> str:
     """Write a number into a field: an amount with its cents, any other as plain digits with the reader's decimal sign."""
-    return amount_text(value) if is_amount else _spelled(number_text(value))
+    return _whole_amount(value) if is_amount else _spelled(number_text(value))
+
+
+def _whole_amount(value: float) -> str:
+    """Write an amount without losing anything: two decimals, or as many as it has, but never three."""
+    decimals = len(number_text(value).partition(".")[2])
+    if decimals <= CENTS:
+        return amount_text(value)
+    return _spelled(f"{Decimal(number_text(value)):,.{max(decimals, THOUSANDS + 1)}f}")
 
 
 def amount_text(value: float | Decimal) -> str:

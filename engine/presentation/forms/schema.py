@@ -1,7 +1,7 @@
 """Read a JSON Schema the way a form needs it: what is asked for, by which kind of field, under which conditions.
 
 The schema becomes a tree of parts in the author's order. A part is a field, a group (an object) or rows (a list of objects).
-What stands in `then`, `else` or `dependentSchemas` carries the conditions under which it is asked for; the schema itself
+Fields in `then`, `else` or `dependentSchemas` have conditions under which they are asked for; the schema itself
 stays the judge of every answer.
 """
 
@@ -18,7 +18,7 @@ LONG_TEXT = 120
 DEEPEST = 6
 MOST_EXPANDED = 2_000
 """How many objects a schema may have when what it points to is written out; beyond that nothing more is."""
-"""How deep groups and rows may lie in each other; deeper ones are sent by REST."""
+"""How deep groups and rows may be nested; deeper ones are sent by REST."""
 LONG_FORMATS = frozenset({"textarea", "multiline", "markdown"})
 KIND_OF_FORMAT = {
     "date": "date",
@@ -65,7 +65,7 @@ class Part:
 
     @property
     def only_value(self) -> Json:
-        """Give the value that stands fixed; a box that must be ticked is ticked by hand."""
+        """Return the value that is fixed; a box that must be ticked is ticked by hand."""
         return None if self.kind == "boolean" else self.schema.get("const")
 
 
@@ -207,7 +207,7 @@ def _part(key: str, schema: Schema, when: Conditions, asked: _Asked, depth: int)
 
 
 def type_of(schema: Schema) -> str:
-    """Name the one type a value has beside null; empty where it may have several."""
+    """Return the one type of a value besides null; empty where it may have several."""
     said = schema.get("type", "object" if "properties" in schema else "")
     names = [name for name in said if name != "null"] if isinstance(said, list) else [said]
     return names[0] if len(names) == 1 and isinstance(names[0], str) else ""
@@ -220,7 +220,8 @@ def kind_of(schema: Schema) -> str:
         return "boolean"
     if options_of(schema):
         return "choice"
-    return KINDS_OF_TYPE.get(kind, lambda _schema: KIND_OF_TYPE.get(kind, CANNOT))(schema)
+    refine = KINDS_OF_TYPE.get(kind)
+    return refine(schema) if refine else KIND_OF_TYPE.get(kind, CANNOT)
 
 
 def _kind_of_text(schema: Schema) -> str:

@@ -8,16 +8,35 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from engine.kernel.signals import Json
 from engine.presentation.forms.schema import CANNOT, GROUP, ROWS, Part
 
 ACT = "rows"
-"""The button's name that adds a row or takes one away: its value is `add NAME` or `remove NAME KEY`."""
+"""The name of buttons that change the form and do not answer it: their values are `add NAME` and `remove NAME KEY` for rows,
+`use VALUE NAME` for another value of a field, `clear NAME` for a section, and `drop FILE NAME` for a file, its name quoted."""
 MOST_ROWS = 100
 ROW_KEY = re.compile(r"\d{1,6}")
 BLANK = "__{}__"
 """The key of the row that the page's script copies, by the depth of its rows."""
+
+
+def changed(data: Any) -> Any:
+    """Return what was sent, after the button by which a person uses another value or clears a section."""
+    act, _space, about = data.get(ACT, "").partition(" ") if data is not None else ("", "", "")
+    if act not in ("use", "clear", "drop"):
+        return data
+    after = data.copy()
+    if act == "drop":
+        file, _space, name = about.partition(" ")
+        after.setlist(name, [one for one in after.getlist(name) if one != unquote(file)])
+    if act == "use":
+        value, _space, name = about.partition(" ")
+        after[name] = value
+    for name in [name for name in after if act == "clear" and name.startswith(f"{about}.")]:
+        del after[name]
+    return after
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +91,7 @@ class Node:
 
     @property
     def is_asked(self) -> bool:
-        """Tell whether the browser has a field for it."""
+        """Return whether the browser has a field for it."""
         return self.part.kind not in (CANNOT, GROUP, ROWS) and not self.part.is_read_only
 
     def walk(self) -> Iterator["Node"]:

@@ -1,4 +1,4 @@
-"""Show JSON values to people: as text, as facts and as tables. What stands here is never trusted as HTML."""
+"""Show JSON values to people: as text, as facts and as tables. The values are never trusted as HTML."""
 
 import re
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ def shown_as(value: Json, schema: Mapping[str, Any] | None = None) -> str:
         known = schema.get("properties") or {}
         return ", ".join(
             f"{label_of(key, _schema_of(key, known))}: {shown_as(item, _schema_of(key, known))}"
-            for key, item in value.items()
+            for key, item in sorted(value.items(), key=lambda pair: _place_of(pair[0], known))
         )
     if _is_measure(value, schema):
         return measure_text(value, str(schema.get("x-unit", "")))
@@ -91,8 +91,13 @@ def shown_as(value: Json, schema: Mapping[str, Any] | None = None) -> str:
     return titles.get(key_of(value)) or shown(value)
 
 
+def _place_of(key: str, known: Mapping[str, Any]) -> int:
+    """Return where the author put a key; JSON that was kept has lost its order."""
+    return list(known).index(key) if key in known else len(known)
+
+
 def _is_measure(value: Json, schema: Mapping[str, Any]) -> TypeGuard[float]:
-    """Tell a measured number; a whole one may as well be a year or an account, whose digits stand together."""
+    """Return whether it is a measured number; a whole one may be a year or an account, written without separators."""
     return _is_number(value) and ("x-unit" in schema or (schema.get("type") == "number" and not options_of(schema)))
 
 

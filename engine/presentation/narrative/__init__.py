@@ -1,1 +1,1 @@
-"""Say in words where a case stands and what happened to it: for every door the same."""
+"""Describe in words where a case is and what happened to it, the same on every page."""

@@ -1,4 +1,4 @@
-"""How each act is told: one table an occasion, a sentence and a mark an action."""
+"""Texts of audited actions: one table per occasion, a sentence and an icon per action."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class AuditMessage:
     """How an action is told: by a person, by the engine, with which mark."""
 
     by_person: Any
@@ -19,154 +19,189 @@ class Saying:
     """Whether the short telling has it even when it changed no value."""
 
 
-SAYINGS: Mapping[str, Saying] = {
-    "start_workflow": Saying(gettext_lazy("started it"), gettext_lazy("It was started"), "player-play"),
-    "task_created": Saying(
-        gettext_lazy("caused %(step)s to open"), gettext_lazy("%(step)s was opened"), "user", always=False
+INSTANCE_MESSAGES: Mapping[str, AuditMessage] = {
+    "start_workflow": AuditMessage(gettext_lazy("started it"), gettext_lazy("It was started"), "player-play"),
+    "add_files": AuditMessage(
+        gettext_lazy("added files to the request"), gettext_lazy("Files came with the request"), "file-text"
     ),
-    "task_claimed": Saying(gettext_lazy("claimed %(step)s"), gettext_lazy("%(step)s was claimed"), "user", "accent"),
-    "task_released": Saying(gettext_lazy("released %(step)s"), gettext_lazy("%(step)s was released"), "arrow-back-up"),
-    "task_assigned": Saying(gettext_lazy("assigned %(step)s"), gettext_lazy("%(step)s was assigned"), "user"),
-    "task_reassigned": Saying(
-        gettext_lazy("gave %(step)s to somebody else"), gettext_lazy("%(step)s was given to somebody else"), "user"
+    "task_created": AuditMessage(
+        gettext_lazy("opened %(step)s"), gettext_lazy("New task: %(step)s"), "user", always=False
     ),
-    "task_answered": Saying(gettext_lazy("answered %(step)s"), gettext_lazy("%(step)s got an answer"), "check"),
-    "task_commented": Saying(gettext_lazy("commented on %(step)s"), gettext_lazy("%(step)s got a comment"), "user"),
-    "task_suspended": Saying(
+    "task_claimed": AuditMessage(
+        gettext_lazy("claimed %(step)s"), gettext_lazy("%(step)s was claimed"), "user", "accent"
+    ),
+    "task_released": AuditMessage(
+        gettext_lazy("released %(step)s"), gettext_lazy("%(step)s was released"), "arrow-back-up"
+    ),
+    "task_assigned": AuditMessage(gettext_lazy("assigned %(step)s"), gettext_lazy("%(step)s was assigned"), "user"),
+    "task_reassigned": AuditMessage(
+        gettext_lazy("reassigned %(step)s"), gettext_lazy("%(step)s was reassigned"), "user"
+    ),
+    "task_delegated": AuditMessage(gettext_lazy("delegated %(step)s"), gettext_lazy("%(step)s was delegated"), "user"),
+    "task_returned": AuditMessage(
+        gettext_lazy("returned %(step)s"), gettext_lazy("%(step)s was returned"), "arrow-back-up"
+    ),
+    "task_asked": AuditMessage(
+        gettext_lazy("asked a question about %(step)s"), gettext_lazy("Question about %(step)s"), "hourglass"
+    ),
+    "task_informed": AuditMessage(
+        gettext_lazy("answered the question about %(step)s"),
+        gettext_lazy("The question about %(step)s was answered"),
+        "check",
+    ),
+    "task_unasked": AuditMessage(
+        gettext_lazy("withdrew the question about %(step)s"),
+        gettext_lazy("The question about %(step)s was withdrawn"),
+        "ban",
+    ),
+    "task_answered": AuditMessage(gettext_lazy("answered %(step)s"), gettext_lazy("%(step)s was answered"), "check"),
+    "task_commented": AuditMessage(
+        gettext_lazy("commented on %(step)s"), gettext_lazy("New comment on %(step)s"), "user"
+    ),
+    "task_suspended": AuditMessage(
         gettext_lazy("suspended %(step)s"), gettext_lazy("%(step)s was suspended"), "player-stop", "warning"
     ),
-    "task_resumed": Saying(gettext_lazy("resumed %(step)s"), gettext_lazy("%(step)s was resumed"), "player-play"),
-    "task_snoozed": Saying(
-        gettext_lazy("put %(step)s off"), gettext_lazy("%(step)s was put off"), "clock", always=False
+    "task_resumed": AuditMessage(gettext_lazy("resumed %(step)s"), gettext_lazy("%(step)s was resumed"), "player-play"),
+    "task_snoozed": AuditMessage(
+        gettext_lazy("snoozed %(step)s"), gettext_lazy("%(step)s was snoozed"), "clock", always=False
     ),
-    "task_ticked": Saying(
-        gettext_lazy("ticked a point of %(step)s"),
-        gettext_lazy("A point of %(step)s was ticked"),
+    "task_ticked": AuditMessage(
+        gettext_lazy("ticked an item of %(step)s"),
+        gettext_lazy("An item of %(step)s was ticked"),
         "check",
         always=False,
     ),
-    "task_unticked": Saying(
-        gettext_lazy("took a tick of %(step)s back"),
-        gettext_lazy("A tick of %(step)s was taken back"),
+    "task_unticked": AuditMessage(
+        gettext_lazy("unticked an item of %(step)s"),
+        gettext_lazy("An item of %(step)s was unticked"),
         "arrow-back-up",
         always=False,
     ),
-    "task_attached": Saying(
+    "task_attached": AuditMessage(
         gettext_lazy("added a file to %(step)s"), gettext_lazy("A file was added to %(step)s"), "user"
     ),
-    "task_detached": Saying(
-        gettext_lazy("took a file of %(step)s away"), gettext_lazy("A file of %(step)s was taken away"), "arrow-back-up"
+    "task_detached": AuditMessage(
+        gettext_lazy("removed a file from %(step)s"), gettext_lazy("A file was removed from %(step)s"), "arrow-back-up"
     ),
-    "task_reminded": Saying(
-        gettext_lazy("wrote a reminder of %(step)s"), gettext_lazy("A reminder of %(step)s was written"), "clock"
+    "task_reminded": AuditMessage(
+        gettext_lazy("sent a reminder about %(step)s"), gettext_lazy("A reminder about %(step)s was sent"), "clock"
     ),
-    "task_escalated": Saying(
+    "task_escalated": AuditMessage(
         gettext_lazy("escalated %(step)s"), gettext_lazy("%(step)s was escalated"), "alert-triangle", "warning"
     ),
-    "task_late": Saying(
-        gettext_lazy("saw the promise of %(step)s pass"),
-        gettext_lazy("%(step)s was promised by now"),
+    "task_late": AuditMessage(
+        gettext_lazy("missed the SLA of %(step)s"),
+        gettext_lazy("%(step)s missed its SLA"),
         "clock",
         "danger",
     ),
-    "task_completed": Saying(
+    "task_completed": AuditMessage(
         gettext_lazy("completed %(step)s"), gettext_lazy("%(step)s was completed"), "check", "good"
     ),
-    "task_skipped": Saying(gettext_lazy("skipped %(step)s"), gettext_lazy("%(step)s was skipped"), "ban"),
-    "task_cancelled": Saying(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
-    "task_expired": Saying(
+    "task_skipped": AuditMessage(gettext_lazy("skipped %(step)s"), gettext_lazy("%(step)s was skipped"), "ban"),
+    "task_cancelled": AuditMessage(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
+    "task_expired": AuditMessage(
         gettext_lazy("time ran out for %(step)s"),
         gettext_lazy("Time ran out for %(step)s"),
         "clock",
         "danger",
         always=False,
     ),
-    "hold_step": Saying(
-        gettext_lazy("%(step)s is held back"), gettext_lazy("%(step)s is held back"), "hourglass", always=False
+    "hold_step": AuditMessage(
+        gettext_lazy("%(step)s is on hold"), gettext_lazy("%(step)s is on hold"), "hourglass", always=False
     ),
-    "execute_step": Saying(
-        gettext_lazy("reached %(step)s"), gettext_lazy("%(step)s began"), "player-play", always=False
+    "execute_step": AuditMessage(
+        gettext_lazy("started %(step)s"), gettext_lazy("%(step)s started"), "player-play", always=False
     ),
-    "complete_step": Saying(
-        gettext_lazy("passed %(step)s"), gettext_lazy("%(step)s is done"), "check", "good", always=False
+    "complete_step": AuditMessage(
+        gettext_lazy("finished %(step)s"), gettext_lazy("%(step)s is done"), "check", "good", always=False
     ),
-    "fail_step": Saying(gettext_lazy("saw %(step)s fail"), gettext_lazy("%(step)s failed"), "x", "danger"),
-    "skip_step": Saying(
+    "fail_step": AuditMessage(gettext_lazy("failed at %(step)s"), gettext_lazy("%(step)s failed"), "x", "danger"),
+    "skip_step": AuditMessage(
         gettext_lazy("%(step)s was skipped"), gettext_lazy("%(step)s was skipped"), "ban", always=False
     ),
-    "retry_step": Saying(
-        gettext_lazy("%(step)s is tried again"),
-        gettext_lazy("%(step)s is tried again"),
+    "retry_step": AuditMessage(
+        gettext_lazy("Retrying %(step)s"),
+        gettext_lazy("Retrying %(step)s"),
         "refresh",
         "warning",
     ),
-    "expire_step": Saying(
+    "expire_step": AuditMessage(
         gettext_lazy("time ran out for %(step)s"), gettext_lazy("Time ran out for %(step)s"), "clock", "danger"
     ),
-    "cancel_step": Saying(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
-    "compensate_step": Saying(gettext_lazy("undid %(step)s"), gettext_lazy("%(step)s was undone"), "arrow-back-up"),
-    "complete_workflow": Saying(
-        gettext_lazy("brought it to its end"), gettext_lazy("It was completed"), "circle-check", "good"
+    "cancel_step": AuditMessage(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
+    "compensate_step": AuditMessage(
+        gettext_lazy("undid %(step)s"), gettext_lazy("%(step)s was undone"), "arrow-back-up"
     ),
-    "fail_workflow": Saying(gettext_lazy("saw it fail"), gettext_lazy("It failed"), "circle-x", "danger"),
-    "cancel_workflow": Saying(gettext_lazy("cancelled it"), gettext_lazy("It was cancelled"), "ban", "danger"),
-    "expire_workflow": Saying(
-        gettext_lazy("saw its time run out"), gettext_lazy("Its time ran out"), "clock", "danger"
+    "complete_workflow": AuditMessage(
+        gettext_lazy("finished it"), gettext_lazy("It was completed"), "circle-check", "good"
     ),
-    "refuse_start": Saying(
-        gettext_lazy("could not start another case"), gettext_lazy("Another case was not started"), "ban", "warning"
+    "fail_workflow": AuditMessage(gettext_lazy("failed it"), gettext_lazy("It failed"), "circle-x", "danger"),
+    "cancel_workflow": AuditMessage(gettext_lazy("cancelled it"), gettext_lazy("It was cancelled"), "ban", "danger"),
+    "expire_workflow": AuditMessage(
+        gettext_lazy("let its time run out"), gettext_lazy("Its time ran out"), "clock", "danger"
     ),
-    "raise_incident": Saying(
-        gettext_lazy("saw it stop"), gettext_lazy("It stopped and needs help"), "alert-triangle", "danger"
+    "refuse_start": AuditMessage(
+        gettext_lazy("could not start a related workflow"),
+        gettext_lazy("A related workflow was not started"),
+        "ban",
+        "warning",
+    ),
+    "raise_incident": AuditMessage(
+        gettext_lazy("stopped it"), gettext_lazy("It stopped and needs attention"), "alert-triangle", "danger"
     ),
 }
 
-OPERATORS: Mapping[str, Saying] = {
-    "suspend_workflow": Saying(
+OPERATOR_MESSAGES: Mapping[str, AuditMessage] = {
+    "suspend_workflow": AuditMessage(
         gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"
     ),
-    "resume_workflow": Saying(gettext_lazy("let it go on"), gettext_lazy("It goes on"), "player-play"),
-    "retry_workflow": Saying(
-        gettext_lazy("had the failed step tried again"), gettext_lazy("The failed step is tried again"), "refresh"
+    "resume_workflow": AuditMessage(gettext_lazy("let it continue"), gettext_lazy("It continues"), "player-play"),
+    "retry_workflow": AuditMessage(
+        gettext_lazy("retried the failed step"), gettext_lazy("The failed step is retried"), "refresh"
     ),
-    "replay_dead_letter": Saying(
-        gettext_lazy("put a dead letter back into the queue"),
-        gettext_lazy("A dead letter went back into the queue"),
+    "replay_dead_letter": AuditMessage(
+        gettext_lazy("replayed a dead letter"),
+        gettext_lazy("A dead letter was replayed"),
         "refresh",
     ),
-    "discard_dead_letter": Saying(
-        gettext_lazy("gave a dead letter up"), gettext_lazy("A dead letter was given up"), "ban", "warning"
+    "discard_dead_letter": AuditMessage(
+        gettext_lazy("discarded a dead letter"), gettext_lazy("A dead letter was discarded"), "ban", "warning"
     ),
-    "keep_instance": Saying(
-        gettext_lazy("changed how long it is kept"), gettext_lazy("How long it is kept was changed"), "clock"
+    "comment_workflow": AuditMessage(gettext_lazy("commented"), gettext_lazy("New comment"), "message"),
+    "attach_file": AuditMessage(gettext_lazy("added a file"), gettext_lazy("A file was added"), "file-text"),
+    "keep_instance": AuditMessage(
+        gettext_lazy("changed its retention"), gettext_lazy("Its retention was changed"), "clock"
     ),
-    "send_signal": Saying(gettext_lazy("sent a message"), gettext_lazy("A message came"), "broadcast"),
-    "admit_workflow": Saying(gettext_lazy("let it begin"), gettext_lazy("It got a free place"), "player-play"),
+    "send_signal": AuditMessage(gettext_lazy("sent a message"), gettext_lazy("A message arrived"), "broadcast"),
+    "admit_workflow": AuditMessage(
+        gettext_lazy("started it from the queue"), gettext_lazy("It left the queue and started"), "player-play"
+    ),
 }
 """What those do who look after instances."""
 
-EVENTS: Mapping[str, Saying] = {
-    "created": Saying(gettext_lazy("caused it to open"), gettext_lazy("It was opened"), "player-play"),
-    "assigned": Saying(gettext_lazy("assigned it"), gettext_lazy("It was assigned"), "user"),
-    "claimed": Saying(gettext_lazy("claimed it"), gettext_lazy("It was claimed"), "user", "accent"),
-    "released": Saying(gettext_lazy("released it"), gettext_lazy("It was released"), "arrow-back-up"),
-    "reassigned": Saying(
-        gettext_lazy("gave it to somebody else"), gettext_lazy("It was given to somebody else"), "user"
+TASK_MESSAGES: Mapping[str, AuditMessage] = {
+    "created": AuditMessage(gettext_lazy("opened it"), gettext_lazy("The task was created"), "player-play"),
+    "assigned": AuditMessage(gettext_lazy("assigned it"), gettext_lazy("It was assigned"), "user"),
+    "claimed": AuditMessage(gettext_lazy("claimed it"), gettext_lazy("It was claimed"), "user", "accent"),
+    "released": AuditMessage(gettext_lazy("released it"), gettext_lazy("It was released"), "arrow-back-up"),
+    "reassigned": AuditMessage(gettext_lazy("reassigned it"), gettext_lazy("It was reassigned"), "user"),
+    "suspended": AuditMessage(gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"),
+    "resumed": AuditMessage(gettext_lazy("resumed it"), gettext_lazy("It was resumed"), "player-play"),
+    "completed": AuditMessage(gettext_lazy("completed it"), gettext_lazy("It was completed"), "check", "good"),
+    "skipped": AuditMessage(gettext_lazy("skipped it"), gettext_lazy("It was skipped"), "ban"),
+    "cancelled": AuditMessage(gettext_lazy("withdrew it"), gettext_lazy("It was withdrawn"), "ban", "danger"),
+    "expired": AuditMessage(gettext_lazy("let it expire"), gettext_lazy("Its time ran out"), "clock", "danger"),
+    "answered": AuditMessage(gettext_lazy("answered it"), gettext_lazy("It was answered"), "check"),
+    "commented": AuditMessage(gettext_lazy("commented on it"), gettext_lazy("New comment"), "user"),
+    "snoozed": AuditMessage(gettext_lazy("snoozed it"), gettext_lazy("It was snoozed"), "clock"),
+    "ticked": AuditMessage(gettext_lazy("ticked an item"), gettext_lazy("An item was ticked"), "check"),
+    "unticked": AuditMessage(gettext_lazy("unticked an item"), gettext_lazy("An item was unticked"), "arrow-back-up"),
+    "attached": AuditMessage(gettext_lazy("added a file"), gettext_lazy("A file was added"), "user"),
+    "detached": AuditMessage(gettext_lazy("removed a file"), gettext_lazy("A file was removed"), "arrow-back-up"),
+    "reminded": AuditMessage(gettext_lazy("sent a reminder"), gettext_lazy("A reminder was sent"), "clock"),
+    "escalated": AuditMessage(
+        gettext_lazy("escalated it"), gettext_lazy("It was escalated"), "alert-triangle", "warning"
     ),
-    "suspended": Saying(gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"),
-    "resumed": Saying(gettext_lazy("resumed it"), gettext_lazy("It was resumed"), "player-play"),
-    "completed": Saying(gettext_lazy("completed it"), gettext_lazy("It was completed"), "check", "good"),
-    "skipped": Saying(gettext_lazy("skipped it"), gettext_lazy("It was skipped"), "ban"),
-    "cancelled": Saying(gettext_lazy("caused it to be withdrawn"), gettext_lazy("It was withdrawn"), "ban", "danger"),
-    "expired": Saying(gettext_lazy("let it expire"), gettext_lazy("Its time ran out"), "clock", "danger"),
-    "answered": Saying(gettext_lazy("answered it"), gettext_lazy("It got an answer"), "check"),
-    "commented": Saying(gettext_lazy("commented on it"), gettext_lazy("It got a comment"), "user"),
-    "snoozed": Saying(gettext_lazy("put it off"), gettext_lazy("It was put off"), "clock"),
-    "ticked": Saying(gettext_lazy("ticked a point"), gettext_lazy("A point was ticked"), "check"),
-    "unticked": Saying(gettext_lazy("took a tick back"), gettext_lazy("A tick was taken back"), "arrow-back-up"),
-    "attached": Saying(gettext_lazy("added a file"), gettext_lazy("A file was added"), "user"),
-    "detached": Saying(gettext_lazy("took a file away"), gettext_lazy("A file was taken away"), "arrow-back-up"),
-    "reminded": Saying(gettext_lazy("wrote a reminder"), gettext_lazy("A reminder was written"), "clock"),
-    "escalated": Saying(gettext_lazy("escalated it"), gettext_lazy("It was escalated"), "alert-triangle", "warning"),
-    "late": Saying(gettext_lazy("saw its promise pass"), gettext_lazy("It was promised by now"), "clock", "danger"),
+    "late": AuditMessage(gettext_lazy("missed its SLA"), gettext_lazy("It missed its SLA"), "clock", "danger"),
 }

@@ -1,4 +1,4 @@
-"""Say moments in the words people use, in the person's zone.
+"""Moments in the words people use, in the person's time zone.
 
 Each function takes `now` and answers a value; the zone is the current one, which the middleware sets from the person.
 """
@@ -24,7 +24,7 @@ class Due:
 
 
 def length_words(length: timedelta) -> str:
-    """Say a length in its largest unit, such as 40 min, 3 h or 2 d."""
+    """Describe a length in its largest unit, such as 40 min, 3 h or 2 d."""
     minutes = max(int(length.total_seconds() // 60), 1)
     if minutes < 60:
         return _("%(n)d min") % {"n": minutes}
@@ -34,7 +34,7 @@ def length_words(length: timedelta) -> str:
 
 
 def span_words(length: timedelta) -> str:
-    """Say how long something took, in its two largest units."""
+    """Describe a duration in its two largest units."""
     seconds = int(length.total_seconds())
     if seconds < 60:
         return ngettext("%(n)d second", "%(n)d seconds", max(seconds, 1)) % {"n": max(seconds, 1)}
@@ -49,7 +49,7 @@ def span_words(length: timedelta) -> str:
 
 
 def due_words(due_at: datetime, now: datetime) -> Due:
-    """Say when something is due, and how pressing that is."""
+    """Describe when something is due, and how urgent that is."""
     if due_at < now:
         return Due(_("%(length)s overdue") % {"length": length_words(now - due_at)}, "late")
     if due_at - now < SOON:
@@ -69,7 +69,7 @@ def _future_words(then: datetime, today: datetime) -> str:
 
 
 def moment_words(at: datetime, now: datetime) -> str:
-    """Say when something happened or will, with its time of day."""
+    """Describe a moment in the past or future, with its time of day."""
     then, today = timezone.localtime(at), timezone.localtime(now)
     clock = date_format(then, "H:i")
     days = (then.date() - today.date()).days
@@ -88,11 +88,11 @@ def _day_words(then: datetime, today: datetime) -> str:
 
 
 def exact_words(at: datetime) -> str:
-    """Say a moment in full, for a title: weekday, date, time, zone."""
+    """Describe a moment in full, for a title: weekday, date, time, zone."""
     return date_format(timezone.localtime(at), "l j F Y, H:i T")
 
 
 def clock_words(at: datetime) -> str:
-    """Say a moment by the clock, with its day where that is not today."""
+    """Describe a moment by its time of day, with the date where it is not today."""
     local, today = timezone.localtime(at), timezone.localtime()
     return date_format(local, "H:i" if local.date() == today.date() else "H:i, j M")

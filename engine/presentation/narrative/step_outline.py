@@ -1,4 +1,4 @@
-"""Say where a case is as an ordered list of steps: the definition's order, each with what became of it.
+"""Outline of a case: its steps in the definition's order, each with its state.
 
 The tree comes from the canonical definition, the statuses from the step runs; both are joined by path. Of several
 runs of one step (rounds, attempts) the last has the word and the number of runs is said.
@@ -12,19 +12,19 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from engine.diagram.step_names import LOOKS, Look, kind_of, label_of, name_of
+from engine.diagram.step_names import Look, kind_of, label_of, look_of, name_of
 from engine.diagram.step_states import STATE_OF
 from engine.kernel.language.step_lists import bodies
 from engine.kernel.signals import Json
 from engine.models import StepRun
 
 WORDS: Mapping[str, Any] = {
-    "pending": gettext_lazy("held back"),
+    "pending": gettext_lazy("on hold"),
     "running": gettext_lazy("waits here"),
     "success": gettext_lazy("done"),
     "failed": gettext_lazy("failed"),
     "skipped": gettext_lazy("skipped"),
-    "retrying": gettext_lazy("is tried again"),
+    "retrying": gettext_lazy("retrying"),
     "timed_out": gettext_lazy("time ran out"),
     "cancelled": gettext_lazy("withdrawn"),
     "compensated": gettext_lazy("undone"),
@@ -64,6 +64,7 @@ class Branch:
     label: str
     steps: tuple[Step, ...]
     taken: bool = True
+    name: str = ""
 
     @property
     def names(self) -> str:
@@ -98,23 +99,23 @@ def _step(step: dict[str, Any], seen: Mapping[str, _Seen], passed: bool) -> Step
     )
     over = passed or became.get("state") in {"done", "skipped"}
     branches = tuple(_branch(name, inner, seen, over) for name, inner in bodies(step, kind))
-    return Step(step["id"], step["path"], name_of(step), kind, LOOKS[kind], branches=branches, **became)
+    return Step(step["id"], step["path"], name_of(step), kind, look_of(step), branches=branches, **became)
 
 
 def _branch(name: str, inner: Iterable[dict[str, Any]], seen: Mapping[str, _Seen], over: bool) -> Branch:
     steps = _steps(inner, seen, over)
-    return Branch(_branch_label(name), steps, taken=not over or any(step.runs for step in steps))
+    return Branch(_branch_label(name), steps, taken=not over or any(step.runs for step in steps), name=name)
 
 
 def _what_became(found: _Seen, holds_steps: bool) -> dict[str, Any]:
-    """Say what became of a step; one that holds others is under way while they wait, it does not wait itself."""
+    """Describe the state of a step; one that contains others is in progress while they wait, it does not wait itself."""
     run = found.last
     if run is None:
         return {}
     inside = holds_steps and run.status == "running" and run.kind != "task"
     return {
         "state": "inside" if inside else STATE_OF[run.status],
-        "words": str(_("under way") if inside else WORDS[run.status]) + _more(len(found.runs), run.attempt),
+        "words": str(_("in progress") if inside else WORDS[run.status]) + _more(len(found.runs), run.attempt),
         "at": run.ended_at or run.started_at,
         "runs": len(found.runs),
         "attempt": run.attempt,
@@ -144,7 +145,7 @@ def _branch_label(name: str) -> str:
 
 
 def near(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Keep what one needs to see beside a task: the line it stands in, opened only where it waits and right after."""
+    """Keep the part to show next to a task: its line, expanded only where it waits and right after."""
     kept: list[Step] = []
     waits_before = False
     for step in steps:

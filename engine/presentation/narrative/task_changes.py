@@ -1,4 +1,4 @@
-"""Say what an act on a task changed, as people would: whose it is, how urgent, who is asked too, until when."""
+"""Changes that an action on a task made, in words: assignee, priority, roles and people, date."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from engine.diagram.step_names import label_of
 from engine.kernel.signals import Json
 from engine.presentation.forms.values import NOTHING, shown
+from engine.presentation.narrative.people_names import name_of
 from engine.presentation.narrative.relative_times import moment_words
 
 
@@ -25,7 +26,7 @@ class Diff:
 
 
 def _named(value: Json) -> str:
-    return ", ".join(str(name).capitalize() for name in (value if isinstance(value, list) else [value]))
+    return ", ".join(name_of(str(name)) for name in (value if isinstance(value, list) else [value]))
 
 
 def _in_words(value: Json) -> str:
@@ -37,19 +38,19 @@ def _moment(value: Json) -> str:
 
 
 TOLD: Mapping[str, tuple[Any, Callable[[Json], str]]] = {
-    "assignee": (gettext_lazy("Whose"), _named),
+    "assignee": (gettext_lazy("Assignee"), _named),
     "priority": (gettext_lazy("Priority"), _in_words),
-    "roles": (gettext_lazy("Asked too"), _in_words),
-    "users": (gettext_lazy("Asked too"), _named),
+    "roles": (gettext_lazy("Also offered to"), _in_words),
+    "users": (gettext_lazy("Also offered to"), _named),
     "name": (gettext_lazy("File"), shown),
     "until": (gettext_lazy("Until"), _moment),
-    "letters": (gettext_lazy("Letters"), shown),
+    "letters": (gettext_lazy("E-mails"), shown),
 }
 """What is told of an act on a task, in this order: how it is called, how its value is said."""
 
 
 def changes_of(old: Json, new: Json) -> tuple[Diff, ...]:
-    """Tell what an act on a task changed."""
+    """List what an action on a task changed."""
     before, after = (value if isinstance(value, dict) else {} for value in (old, new))
     keys = [key for key in TOLD if before.get(key) or after.get(key)]
     return tuple(Diff(str(TOLD[key][0]), _said(key, before), _said(key, after) or NOTHING) for key in keys)

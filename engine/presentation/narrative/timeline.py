@@ -1,10 +1,10 @@
-"""Tell what happened, newest first, from the audit (of an instance) or from the events (of a task).
+"""Timeline of an instance (from the audit) or of a task (from its events), newest first.
 
 What only the machine does on its way (a step begins, a branch is taken) is left out of the short telling and kept in the
 whole one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,14 +14,21 @@ from django.utils.translation import gettext_lazy
 
 from engine.diagram.step_names import label_of, outcome_text
 from engine.kernel.signals import Json
-from engine.models import Audit, Task, TaskEvent
+from engine.models import Audit, Task, TaskComment, TaskEvent
 from engine.presentation.forms.values import NOTHING, shown, shown_as
-from engine.presentation.narrative.audit_messages import EVENTS, OPERATORS, SAYINGS, Saying
+from engine.presentation.narrative.audit_messages import (
+    INSTANCE_MESSAGES,
+    OPERATOR_MESSAGES,
+    TASK_MESSAGES,
+    AuditMessage,
+)
 from engine.presentation.narrative.step_outline import Step
 from engine.presentation.narrative.task_changes import Diff, changes_of
 
 ENGINE = frozenset({"", "engine"})
 SHORT = 50
+COMMENTED = frozenset({"task_commented", "comment_workflow"})
+NO_SCHEMA: Mapping[str, Any] = {}
 WHOLE = 500
 
 
@@ -42,12 +49,37 @@ class Entry:
 
 
 def of_instance(
-    audit: Iterable[Audit], steps: Mapping[str, Step], tasks: Iterable[Task], *, whole: bool
+    audit: Iterable[Audit],
+    steps: Mapping[str, Step],
+    tasks: Iterable[Task],
+    *,
+    whole: bool,
+    comments: Iterable[TaskComment] | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> list[Entry]:
-    """Tell an instance's audit, newest first as it is given; a claim in the act of answering is told with the answer."""
+    """Tell an instance's audit, newest first as it is given; a claim in the act of answering is told with the answer.
+
+    `comments` are told in the place of the acts that wrote them; `asked` is the schema by which values are named.
+    """
     done = {(task.step, task.completed_at): task for task in tasks if task.completed_at}
     told = [row for row in audit if whole or (_matters(row, steps) and not _is_claim_of_answer(row, done))]
-    return [_entry(row, steps, _answered(row, done), whole) for row in told]
+    if comments is not None:
+        told = [row for row in told if row.action not in COMMENTED]
+    entries = [_entry(row, steps, _answered(row, done), whole, asked or {}) for row in told]
+    said = [_comment_entry(comment) for comment in comments or ()]
+    return sorted(entries + said, key=lambda entry: entry.at, reverse=True) if said else entries
+
+
+def _comment_entry(comment: TaskComment) -> Entry:
+    message = OPERATOR_MESSAGES["comment_workflow"] if comment.task_id is None else TASK_MESSAGES["commented"]
+    return Entry(
+        at=comment.at,
+        who=comment.author_name,
+        what=str(OPERATOR_MESSAGES["comment_workflow"].by_person),
+        comment=comment.text,
+        icon=message.icon,
+        act="comment_workflow" if comment.task_id is None else "task_commented",
+    )
 
 
 def _is_claim_of_answer(row: Audit, done: Mapping[tuple[str, datetime], Task]) -> bool:
@@ -60,20 +92,22 @@ def _answered(row: Audit, done: Mapping[tuple[str, datetime], Task]) -> Task | N
 
 
 def _matters(row: Audit, steps: Mapping[str, Step]) -> bool:
-    saying, step = _saying_of(row.action), steps.get(row.step or "")
+    message, step = _message_of(row.action), steps.get(row.step or "")
     if row.action == "fail_step":  # what holds a failed step fails with it, and `fail` only says how the case ends
         return step is None or not (step.branches or step.kind == "fail")
     if row.action == "cancel_step":  # so it is with what is withdrawn; of a task its own act is told
         return step is None or not (step.branches or step.kind == "task")
-    if saying is None or saying.always:
+    if message is None or message.always:
         return True
     if row.action == "complete_step":
         return bool(row.new or row.old) or (step is not None and step.kind in {"call", "wait", "signal", "workflow"})
     return row.action == "skip_step" and bool(row.reason)
 
 
-def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool) -> Entry:
-    saying = _saying_of(row.action) or _unknown(row.action)
+def _entry(
+    row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool, asked: Mapping[str, Any] = NO_SCHEMA
+) -> Entry:
+    message = _message_of(row.action) or _unknown(row.action)
     step = steps.get(row.step or "")
     name = step.name if step else label_of(row.step or "")
     who = "" if row.actor_name in ENGINE or _is_machine(row.action) else row.actor_name
@@ -81,32 +115,32 @@ def _entry(row: Audit, steps: Mapping[str, Step], task: Task | None, whole: bool
         at=row.at,
         who=who,
         what=_completed_words(task, row, name, who)
-        or str(saying.by_person if who else saying.by_engine) % {"step": name},
+        or str(message.by_person if who else message.by_engine) % {"step": name},
         note=str(CAUSES.get(_note(row), _note(row))) if whole or row.action != "skip_step" else "",
         comment=task.comment if task and row.action == "task_completed" else "",
-        diffs=_diffs(row),
-        tone=saying.tone,
-        icon=saying.icon,
+        diffs=_diffs(row, _schema_of(task, asked)),
+        tone=message.tone,
+        icon=message.icon,
         act=row.action,
     )
 
 
-def _saying_of(action: str) -> Saying | None:
-    return SAYINGS.get(action) or OPERATORS.get(action)
+def _message_of(action: str) -> AuditMessage | None:
+    return INSTANCE_MESSAGES.get(action) or OPERATOR_MESSAGES.get(action)
 
 
-def is_told(action: str) -> bool:
-    """Tell whether an act belongs to a case's own story."""
-    return _saying_of(action) is not None
+def has_message(action: str) -> bool:
+    """Return whether the timeline of an instance has a text for an action."""
+    return _message_of(action) is not None
 
 
-def _unknown(action: str) -> Saying:
-    words = action.replace("_", " ")
-    return Saying(words, words.capitalize(), "info-circle")
+def _unknown(action: str) -> AuditMessage:
+    words = action.replace("_", " ").replace("%", "%%")
+    return AuditMessage(words, words.capitalize(), "info-circle")
 
 
 def _is_machine(action: str) -> bool:
-    """Tell acts that the machine does in somebody's slice: nobody is named for those."""
+    """Return whether the engine does this by itself within a person's request: no name is shown then."""
     return action.endswith("_step") or action in {
         "task_created",
         "task_cancelled",
@@ -142,25 +176,36 @@ def _outcome(task: Task | None, row: Audit | None) -> str:
 
 
 def _note(row: Audit) -> str:
-    if isinstance(row.new, dict) and isinstance(row.new.get("message"), str):
-        return row.new["message"]
+    if isinstance(row.new, dict) and isinstance(message := row.new.get("message"), str):
+        return message
     if row.action.endswith("_workflow") and isinstance(row.new, dict) and row.new.get("outcome"):
         return _("Outcome: %(outcome)s") % {"outcome": outcome_text(str(row.new["outcome"]))}
     return row.reason
 
 
-def _diffs(row: Audit) -> tuple[Diff, ...]:
+def _schema_of(task: Task | None, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give the schema of each value that an act may name: the task's form first, then what the start asked for."""
+    return {**asked, **((task.form or {}).get("properties") or {})} if task else asked
+
+
+def _diffs(row: Audit, asked: Mapping[str, Any]) -> tuple[Diff, ...]:
     """Give the values that an act changed: a step's writes, an answer's values."""
-    reader = _DIFFS.get(row.action)
-    return reader(row.old, row.new) if reader else ()
+    if row.action == "complete_step":
+        return _state_diffs(row.old, row.new, asked)
+    if row.action == "task_completed":
+        return _state_diffs(None, row.new.get("values"), asked) if isinstance(row.new, dict) else ()
+    return changes_of(row.old, row.new) if row.action in CHANGING else ()
 
 
-def _state_diffs(old: Json, new: Json) -> tuple[Diff, ...]:
+def _state_diffs(old: Json, new: Json, asked: Mapping[str, Any]) -> tuple[Diff, ...]:
     if not isinstance(new, dict) or "message" in new:
         return ()
     before = old if isinstance(old, dict) else {}
     changed = ((key, before.get(key), value) for key, value in new.items() if key not in before or before[key] != value)
-    return tuple(Diff(key, _old(earlier), shown(value)) for key, earlier, value in changed)
+    return tuple(
+        Diff(label_of(key, asked.get(key)), _old(earlier), shown_as(value, asked.get(key)))
+        for key, earlier, value in changed
+    )
 
 
 def _old(value: Json) -> str:
@@ -168,36 +213,29 @@ def _old(value: Json) -> str:
     return "" if text == NOTHING else text
 
 
-def _inner_diffs(key: str) -> Callable[[Json, Json], tuple[Diff, ...]]:
-    return lambda _old_values, new: _state_diffs(None, new.get(key)) if isinstance(new, dict) else ()
-
-
 CAUSES: Mapping[str, Any] = {
-    "round_robin": gettext_lazy("Everybody in turn."),
-    "random": gettext_lazy("By lot."),
-    "least_loaded": gettext_lazy("To who has the fewest tasks."),
+    "round_robin": gettext_lazy("Assigned in turn."),
+    "random": gettext_lazy("Assigned at random."),
+    "least_loaded": gettext_lazy("Assigned to the person with the fewest tasks."),
     "remind": "",
     "withdrawn": "",
-    "escalate": gettext_lazy("Because it was escalated."),
+    "escalate": gettext_lazy("Escalated."),
 }
 """What the engine notes as a cause, in words."""
 
-_DIFFS: Mapping[str, Callable[[Json, Json], tuple[Diff, ...]]] = {
-    "complete_step": _state_diffs,
-    "task_completed": _inner_diffs("values"),
-    **dict.fromkeys(
-        (
-            "task_assigned",
-            "task_reassigned",
-            "task_released",
-            "task_escalated",
-            "task_attached",
-            "task_detached",
-            "task_snoozed",
-        ),
-        changes_of,
-    ),
-}
+CHANGING = frozenset(
+    (
+        "task_assigned",
+        "task_reassigned",
+        "task_released",
+        "task_escalated",
+        "task_attached",
+        "task_detached",
+        "task_snoozed",
+        "attach_file",
+    )
+)
+"""Acts that tell what they changed of a task or a case."""
 
 
 def of_task(events: Iterable[TaskEvent], task: Task) -> list[Entry]:
@@ -208,32 +246,32 @@ def of_task(events: Iterable[TaskEvent], task: Task) -> list[Entry]:
 
 
 def _event_entry(event: TaskEvent, task: Task) -> Entry:
-    saying = EVENTS.get(event.kind) or _unknown(event.kind)
+    message = TASK_MESSAGES.get(event.kind) or _unknown(event.kind)
     who = "" if event.actor_name in ENGINE or event.kind == "created" else event.actor_name
     completed = event.kind == "completed"
     words = _completed_words(task, None, _("it"), who) if completed else ""
     return Entry(
         at=event.at,
         who=who,
-        what=words or str(saying.by_person if who else saying.by_engine),
+        what=words or str(message.by_person if who else message.by_engine),
         note=str(CAUSES.get(event.cause, event.cause)),
         comment=task.comment if completed else "",
         diffs=_event_diffs(event, task),
-        tone=saying.tone,
-        icon=saying.icon,
+        tone=message.tone,
+        icon=message.icon,
         act=event.kind,
     )
 
 
 def _event_diffs(event: TaskEvent, task: Task) -> tuple[Diff, ...]:
-    """Tell what an event changed; that a claim made it the claimer's is said by its sentence."""
+    """List what an event changed; a claim's own sentence says whose the task is."""
     if event.kind == "completed":
         return _answer_diffs(task)
     return () if event.kind == "claimed" else changes_of(event.old, event.new)
 
 
 def _answer_diffs(task: Task) -> tuple[Diff, ...]:
-    """Tell what an answer filled in, and what it changed of the values that the task brought."""
+    """List what an answer filled in, and which of the task's own values it changed."""
     answer = task.answer if isinstance(task.answer, dict) else {}
     brought = task.payload if isinstance(task.payload, dict) else {}
     asked = (task.form or {}).get("properties") or {}
