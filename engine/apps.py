@@ -1,5 +1,4 @@
 from django.apps import AppConfig
-from django.conf import settings
 
 
 class EngineConfig(AppConfig):
@@ -8,12 +7,13 @@ class EngineConfig(AppConfig):
 
     def ready(self) -> None:
         """Register what others name: checks, functions, and the dispatcher, whose import must not fail after a commit."""
-        from engine import checks  # noqa: PLC0415
+        from engine import checks  # noqa: F401, PLC0415
+        from engine.conf import Conf, conf  # noqa: PLC0415
         from engine.db.outbox import dispatcher  # noqa: PLC0415
         from engine.extensions.functions import load_functions  # noqa: PLC0415
         from engine.extensions.step_kinds import load_step_kinds  # noqa: PLC0415
 
         load_functions()
         load_step_kinds()
-        if settings.WORKFLOW_DISPATCHER in checks.DISPATCHERS:
-            dispatcher(settings.WORKFLOW_DISPATCHER)
+        if not Conf.dispatcher.is_wrong:
+            dispatcher(conf.dispatcher)

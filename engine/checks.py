@@ -12,74 +12,18 @@ from django.core.checks import Warning as Doubt
 from django.db import Error as DatabaseError
 from django.db import ProgrammingError, connection
 
+from engine.conf import SETTINGS, conf
 from workflowplatform.accounts.backends import DEMO
 from workflowplatform.accounts.models import User
 from workflowplatform.database import tenancy
 from workflowplatform.database.tenant_setting import SUFFIX
 from workflowplatform.servers.demo_people import PEOPLE
 
-DISPATCHERS = ("rq", "immediate")
-STARTUP_VALIDATIONS = ("strict", "warn")
-
 
 @register()
-def check_dispatcher(**kwargs: Any) -> list[CheckMessage]:
-    """Refuse a dispatcher that does not exist."""
-    if settings.WORKFLOW_DISPATCHER in DISPATCHERS:
-        return []
-    return [
-        Error(
-            f"WORKFLOW_DISPATCHER is {settings.WORKFLOW_DISPATCHER!r}.",
-            hint=f"Use one of: {', '.join(DISPATCHERS)}.",
-            id="workflow.E001",
-        )
-    ]
-
-
-@register()
-def check_startup_validation(**kwargs: Any) -> list[CheckMessage]:
-    """Refuse a way of validating at start-up that does not exist."""
-    if settings.WORKFLOW_STARTUP_VALIDATION in STARTUP_VALIDATIONS:
-        return []
-    return [
-        Error(
-            f"WORKFLOW_STARTUP_VALIDATION is {settings.WORKFLOW_STARTUP_VALIDATION!r}.",
-            hint=f"Use one of: {', '.join(STARTUP_VALIDATIONS)}.",
-            id="workflow.E003",
-        )
-    ]
-
-
-@register()
-def check_bounds(**kwargs: Any) -> list[CheckMessage]:
-    """Refuse bounds that could never let work pass."""
-    names = (
-        "WORKFLOW_POISON_ATTEMPTS",
-        "WORKFLOW_WORKER_SECONDS",
-        "WORKFLOW_DRAIN_BATCH",
-        "WORKFLOW_WAKE_SECONDS",
-        "WORKFLOW_LATE_SECONDS",
-        "WORKFLOW_HOSTS",
-        "WORKFLOW_POOL_PATIENCE",
-        "WORKFLOW_POOL_LINE",
-        "WORKFLOW_SLICE_STEPS",
-        "WORKFLOW_SLICE_SECONDS",
-        "WORKFLOW_TRANSACTION_BIRTHS",
-        "WORKFLOW_TRANSACTION_STEPS",
-        "WORKFLOW_TRANSACTION_SECONDS",
-        "WORKFLOW_MOST_DESCENDANTS",
-        "WORKFLOW_LONGEST_CHAIN",
-        "WORKFLOW_LARGEST_UPLOAD",
-        "WORKFLOW_TOKENS_PER_PERSON",
-        "WORKFLOW_AUDIT_ROOT_HOURS",
-        "WORKFLOW_WEBHOOK_FAILURES",
-        "WORKFLOW_WEBHOOK_KEEP_DAYS",
-    )
-    return [
-        Error(f"{name} is {getattr(settings, name)}.", hint="Use a number above zero.", id="workflow.E002")
-        for name in names
-        if getattr(settings, name) <= 0
-    ]
+def check_settings(**kwargs: Any) -> list[CheckMessage]:
+    """Refuse values that a setting does not take."""
+    return [Error(f"{one.variable} is {one.shown}.", hint=one.hint, id=one.check) for one in SETTINGS if one.is_wrong]
 
 
 @register(deploy=True)
@@ -103,9 +47,19 @@ def _is_here(host: str) -> bool:
 
 
 @register(deploy=True)
+def check_preload(**kwargs: Any) -> list[CheckMessage]:
+    """Refuse a promise that browsers' lists do not take."""
+    if settings.SECURE_HSTS_INCLUDE_SUBDOMAINS or not settings.SECURE_HSTS_PRELOAD:
+        return []
+    text = "SECURE_HSTS_PRELOAD is set and SECURE_HSTS_INCLUDE_SUBDOMAINS is not: browsers' lists take both or neither."
+    hint = "Set both where every host of the domain is served over HTTPS for good, else unset SECURE_HSTS_PRELOAD."
+    return [Error(text, hint=hint, id="workflow.E014")]
+
+
+@register(deploy=True)
 def check_mails(**kwargs: Any) -> list[CheckMessage]:
     """Warn where mails are sent that cannot say where to go."""
-    if settings.WORKFLOW_PUBLIC_URL or not settings.EMAIL_URL_HOST:
+    if conf.public_url or not settings.EMAIL_URL_HOST:
         return []
     return [
         Doubt(
@@ -119,7 +73,7 @@ def check_mails(**kwargs: Any) -> list[CheckMessage]:
 @register(deploy=True)
 def check_proxies(**kwargs: Any) -> list[CheckMessage]:
     """Warn where anybody who reaches the server may say that a request came over TLS."""
-    if not settings.SECURE_PROXY_SSL_HEADER or settings.WORKFLOW_PROXIES:
+    if not settings.SECURE_PROXY_SSL_HEADER or conf.proxies:
         return []
     return [
         Doubt(
@@ -133,12 +87,12 @@ def check_proxies(**kwargs: Any) -> list[CheckMessage]:
 @register(deploy=True)
 def check_audit_signing_key(**kwargs: Any) -> list[CheckMessage]:
     """Warn where hosts would sign roots and exports of the audit with keys of their own."""
-    own = Path(settings.WORKFLOW_AUDIT_SIGNING_KEY).parent == Path(settings.DATA_DIR)
-    if settings.WORKFLOW_HOSTS <= 1 or not own:
+    own = Path(conf.audit_signing_key).parent == Path(settings.DATA_DIR)
+    if conf.hosts <= 1 or not own:
         return []
     return [
         Doubt(
-            f"The product runs on {settings.WORKFLOW_HOSTS} hosts, and each makes a key of its own to sign the audit.",
+            f"The product runs on {conf.hosts} hosts, and each makes a key of its own to sign the audit.",
             hint="Give all hosts the same key file and name it with WORKFLOW_AUDIT_SIGNING_KEY.",
             id="workflow.W013",
         )
@@ -163,11 +117,11 @@ def check_demo_people(**kwargs: Any) -> list[CheckMessage]:
 @register(deploy=True)
 def check_shared_files(**kwargs: Any) -> list[CheckMessage]:
     """Warn where a file added on one host cannot be fetched on another."""
-    if settings.WORKFLOW_HOSTS <= 1 or settings.WORKFLOW_SHARED_FILES:
+    if conf.hosts <= 1 or conf.shared_files:
         return []
     return [
         Doubt(
-            f"The product runs on {settings.WORKFLOW_HOSTS} hosts, and files of tasks are kept on the host that took them.",
+            f"The product runs on {conf.hosts} hosts, and files of tasks are kept on the host that took them.",
             hint="Let all hosts share the folder attachments/ in WORKFLOW_DATA, then set WORKFLOW_SHARED_FILES=1.",
             id="workflow.W002",
         )

@@ -1,7 +1,7 @@
 """Every refusal the platform gives, each with a stable code, a sentence and its facts.
 
-Wrong status, no permission and not found are different things. Doors map the classes by one table each; the sentences speak
-to the person who asked.
+Wrong status, no permission and not found are different things. REST and pages map the classes by one table each; the messages
+speak to the person who asked.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,7 @@ class NotFound(WorkflowError):
 
     code = "not_found"
 
-    def __init__(
-        self, message: str = "There is nothing here under this name or id.", errors: Sequence[FieldError] = ()
-    ) -> None:
+    def __init__(self, message: str = "Not found, or you can't see it.", errors: Sequence[FieldError] = ()) -> None:
         super().__init__(message)
         self.errors = tuple(errors)
 
@@ -42,13 +40,13 @@ class Refused(WorkflowError):
 
 
 class Conflict(WorkflowError):
-    """Somebody was faster, or the thing is in another status by now."""
+    """Another person was faster, or the status does not allow this."""
 
     code = "status"
 
 
 class Invalid(WorkflowError):
-    """What was sent does not fit; one entry a field."""
+    """Invalid request; one entry per field."""
 
     code = "invalid"
 
@@ -68,13 +66,30 @@ class IdReused(WorkflowError):
     code = "id_reused"
 
     def __init__(self) -> None:
-        message = "You sent this id before with other content. Repeat the first request exactly, or use a new id."
+        message = "You sent this id before with different content. Repeat the first request exactly, or use a new id."
         super().__init__(message)
         self.errors = (FieldError("id", self.code, message),)
 
 
+class KeyReused(WorkflowError):
+    """An Idempotency-Key was sent again with another body."""
+
+    code = "idempotency_key_reused"
+
+    def __init__(self) -> None:
+        super().__init__("This Idempotency-Key was used before with a different body.")
+
+
+class UntrustedFile(Exception):
+    """A signed file cannot be read, or is not what was signed; the code says which."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Unprocessable(WorkflowError):
-    """The document was understood and has findings that must be mended first."""
+    """The document was understood and has findings that must be fixed first."""
 
     code = "findings"
 

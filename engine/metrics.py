@@ -1,9 +1,8 @@
 """Count what the engine does, for a Prometheus to read.
 
-Counting happens after the commit and asks the database nothing; what is rolled back was never counted. Every process of a host
-keeps its figures in a file of its own in one folder, and whoever is asked (`/metrics` of the web, `manage.py worker --metrics`)
-adds the files up: forked workers and web alike, those that died included. How the queue stands is read from the database at the
-moment of asking.
+Counting happens after the commit and needs no query; what is rolled back is never counted. Every process of a host writes its
+figures to its own file in one folder. `/metrics` of the web and `manage.py worker --metrics` add the files up: those of web and
+forked workers, dead ones included. The state of the queue is read from the database at the time of the request.
 """
 
 import os
@@ -16,10 +15,11 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest, multiprocess, values
 from prometheus_client.core import GaugeMetricFamily
+
+from engine.conf import conf
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -77,7 +77,7 @@ def _made() -> Meters:
 
 def _choose_folder() -> None:
     """Name the folder of this host's figures to the library; where it cannot be written each process counts for itself."""
-    folder = Path(settings.WORKFLOW_METRICS_DIR)
+    folder = Path(conf.metrics_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -85,7 +85,7 @@ def _choose_folder() -> None:
     if os.access(folder, os.W_OK):
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
         # The library looked for the folder when it was imported; let it look again.
-        values.ValueClass = values.get_value_class()
+        values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
 
 
 def tell_batch(rows: Rows, ended: Sequence[str], *, sent: int, began_at: float) -> None:
@@ -133,7 +133,7 @@ def _after_commit(count: Any) -> None:
 
 
 def exposition(queue: Mapping[str, float] | None = None) -> bytes:
-    """Write everything in Prometheus' text form: the counts of all processes of this host, and how the queue stands."""
+    """Write everything in Prometheus' text form: the counts of all processes of this host, and the state of the queue."""
     return bytes(generate_latest(registry(queue)))
 
 
@@ -145,7 +145,7 @@ def registry(queue: Mapping[str, float] | None = None) -> CollectorRegistry:
     if shared:
         multiprocess.MultiProcessCollector(chosen)  # type: ignore[no-untyped-call]
     if queue:
-        chosen.register(_Queue(queue))  # type: ignore[arg-type]
+        chosen.register(_Queue(queue))
     return chosen
 
 
@@ -160,7 +160,7 @@ GAUGES = {
 
 
 class _Queue:
-    """How the queue stood when it was asked for."""
+    """The state of the queue at the time of the request."""
 
     def __init__(self, facts: Mapping[str, float]) -> None:
         self._facts = facts

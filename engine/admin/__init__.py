@@ -1,4 +1,7 @@
-"""The admin's pages: authoring, operating, people. Importing this registers them."""
+"""The admin pages for authoring and operations; importing this package registers them.
+
+The pages of tenants, people, roles and tokens are in workflowplatform.accounts.admin.
+"""
 
 from engine.admin import (
     audit,
@@ -6,12 +9,10 @@ from engine.admin import (
     calendars,
     instances,
     operations,
-    people,
     retention,
     schedules,
     secrets,
     templates,
-    tokens,
     webhooks,
     workers,
 )
@@ -22,12 +23,10 @@ __all__ = [
     "calendars",
     "instances",
     "operations",
-    "people",
     "retention",
     "schedules",
     "secrets",
     "templates",
-    "tokens",
     "webhooks",
     "workers",
 ]

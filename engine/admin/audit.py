@@ -1,4 +1,4 @@
-"""The audit of the tenant, newest first: who did what, in sentences; searched, taken along as a file, and verified."""
+"""The audit of a tenant, newest first and in sentences; it can be searched, exported and verified."""
 
 from typing import Any
 from uuid import UUID
@@ -19,6 +19,7 @@ from engine.admin.base import TenantAdmin
 from engine.admin.columns import moment_column
 from engine.admin.descriptions import sentence_of, value_words, who_of
 from engine.admin.permissions import actor_of
+from engine.db.keyset_pagination import LARGEST_SERIAL
 from engine.models import Audit
 from engine.services.audit.exports import export_audit, with_subject_names
 from engine.services.audit.verification import verify_audit
@@ -28,13 +29,11 @@ from workflowplatform.accounts.models import User
 SUBJECTS = ("person", "tenant", "template", "instance")
 MOST_BROKEN = 100
 MOST_SUBJECTS = 200
-"""So many things of one kind a search by name goes through."""
+"""The most things of one kind that a search by name looks up."""
 
 
 class ActionFilter(admin.SimpleListFilter):
-    """Keep one kind of act: those an auditor asks for first."""
-
-    title = "kind of act"
+    title = "kind of action"
     parameter_name = "did"
     KINDS = {
         "people": ("person", "level", "role", "token"),
@@ -55,9 +54,9 @@ class ActionFilter(admin.SimpleListFilter):
 
 
 class SubjectFilter(admin.SimpleListFilter):
-    """Keep acts on one kind of thing; the kinds are known, so the table is not asked for them."""
+    """Filter by subject; the kinds are known, so the table is not queried for them."""
 
-    title = "what it was done to"
+    title = "subject"
     parameter_name = "on"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -69,13 +68,13 @@ class SubjectFilter(admin.SimpleListFilter):
 
 @admin.register(Audit)
 class AuditAdmin(TenantAdmin):
+    visible = staticmethod(access.visible_audit)
     list_display = ("when", "who", "level", "what", "subject")
     list_filter = (SubjectFilter, ActionFilter)
     search_fields = ("actor_name", "action", "step", "cause")
-    search_help_text = "Who, a reference or a name, an act such as cancel_workflow, a step, or a reason"
+    search_help_text = "Person, reference, name, action such as cancel_workflow, step or reason"
     show_full_result_count = False
-    change_list_template = "admin/audit_list.html"
-    ordering = ("-id",)
+    ordering = ("-row_id", "-id")
     fields = ("when", "who", "level", "what", "subject", "because", "before", "after", "hash")
     readonly_fields = fields
     when = moment_column("at", "When")
@@ -83,10 +82,17 @@ class AuditAdmin(TenantAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Audit]:
         return with_subject_names(super().get_queryset(request))
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Audit | None:
+        """Find an act by way of its row, which has an index."""
+        if not (object_id.isascii() and object_id.isdigit() and int(object_id) <= LARGEST_SERIAL):
+            return None
+        acts = access.visible_audit(actor_of(request)).numbered(int(object_id))
+        return with_subject_names(acts).first()
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Audit], search_term: str
     ) -> tuple[QuerySet[Audit], bool]:
-        """Search what was done, and to what: an operator knows a case by its reference, not by its acts."""
+        """Search by action and by subject: an operator knows an instance by its reference."""
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         subjects = _subjects_called(actor_of(request), search_term.strip()) if search_term.strip() else []
         return (found | queryset.filter(subject_id__in=subjects) if subjects else found), may_repeat
@@ -100,7 +106,7 @@ class AuditAdmin(TenantAdmin):
         ]
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Stream what the list shows, as CSV or as one JSON object a line, with a signed end."""
+        """Stream what the list shows as CSV or JSON lines, with a signed last line."""
         asked: Any = request.GET.copy()
         form = "json" if asked.pop("format", [""])[-1] == "json" else "csv"
         request.GET = asked
@@ -113,7 +119,7 @@ class AuditAdmin(TenantAdmin):
         return StreamingHttpResponse(export.lines, content_type=export.content_type, headers=named)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
-        """Check every chain of the tenant and say what was found."""
+        """Check every chain of the tenant and show the result."""
         verdict = verify_audit(actor=actor_of(request))
         named = {
             row.pk: row
@@ -127,16 +133,16 @@ class AuditAdmin(TenantAdmin):
             "wf_verdict": verdict,
             "wf_broken": [(broken, named.get(broken.subject_id)) for broken in verdict.broken[:MOST_BROKEN]],
         }
-        return TemplateResponse(request, "admin/audit_verified.html", context)
+        return TemplateResponse(request, "admin/engine/audit/verified.html", context)
 
     def history_acts(self, actor: Actor, row: Audit) -> QuerySet[Audit]:
-        return Audit.objects.filter(tenant_id=row.tenant_id, subject_id=row.subject_id)
+        return access.visible_audit(actor).filter(subject_id=row.subject_id)
 
     @display(description="Who", ordering="actor_name")
     def who(self, act: Audit) -> str:
         return who_of(act)
 
-    @display(description="Level then", ordering="actor_level")
+    @display(description="Level", ordering="actor_level")
     def level(self, act: Audit) -> str:
         return str(act.actor_level) if act.actor_level else "–"
 
@@ -144,11 +150,11 @@ class AuditAdmin(TenantAdmin):
     def what(self, act: Audit) -> str:
         return sentence_of(act)
 
-    @display(description="On")
+    @display(description="Subject")
     def subject(self, act: Audit) -> str:
         return f"{act.subject_kind} {getattr(act, 'subject_name', '')}".strip()
 
-    @display(description="Because")
+    @display(description="Reason")
     def because(self, act: Audit) -> str:
         return act.cause or "–"
 
@@ -162,7 +168,7 @@ class AuditAdmin(TenantAdmin):
 
 
 def _subjects_called(actor: Actor, name: str) -> list[UUID]:
-    """Find what has this reference or name, among what the actor sees."""
+    """Find the ids of what has this reference or name, among what the actor sees."""
     called = (
         access.visible_instances(actor).filter(reference__icontains=name),
         access.visible_templates(actor).filter(Q(name__icontains=name) | Q(title__icontains=name)),

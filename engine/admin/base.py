@@ -1,7 +1,7 @@
 """The one ModelAdmin that all others derive from: rows, choices, filters, history and permissions of one tenant.
 
-A row of another tenant answers like one that does not exist, under every address. What a page shows comes through
-engine.access; what it does goes through a service. Django's own log is not written: the history of a row is our audit.
+A row of another tenant gives the same answer as a missing row, at every URL. Pages read through engine.access and act
+through services. Django's own log is not written: the history of a row comes from our audit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.admin import ModelAdmin
 
+from engine import access
 from engine.admin.descriptions import Line, lines_of
 from engine.admin.permissions import Rights, actor_of, rights_to
 from engine.admin.row_actions import Button, ButtonRow
@@ -24,18 +25,18 @@ from engine.models import Audit
 from workflowplatform.accounts.actor import Actor
 
 MOST_LINES = 500
-"""A history page shows this many acts, the newest."""
+"""The most entries that a history page shows, newest first."""
 
 
 def rows_of_tenant(model: type[Model], actor: Actor) -> QuerySet[Any]:
-    """Return the rows of the tenant in which the actor works; a model without a tenant has none."""
+    """Return the rows of the actor's tenant, or none if the model has no tenant."""
     if not any(field.name == "tenant" for field in model._meta.fields):
         return model._default_manager.none()
     return model._default_manager.filter(tenant_id=actor.tenant_id)
 
 
 def _parameters_of(model: type[Model], entry: Any) -> Iterator[str]:
-    """List how an address may set a filter: to an exact value, and to nothing where the field can be empty."""
+    """List the query parameters of a filter: exact values, and `isnull` where the field can be empty."""
     path = entry[0] if isinstance(entry, tuple) else entry
     if not isinstance(path, str):
         yield path.parameter_name
@@ -49,7 +50,7 @@ def _parameters_of(model: type[Model], entry: Any) -> Iterator[str]:
 
 
 class TenantRelatedFilter(RelatedFieldListFilter):
-    """Offer only what the actor sees as values of a filter."""
+    """Offer only rows that the actor sees as filter values."""
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         rows = model_admin.rows_behind(field.remote_field.model, request)
@@ -57,19 +58,17 @@ class TenantRelatedFilter(RelatedFieldListFilter):
 
 
 class TenantAdmin(ModelAdmin):
-    """Show and offer rows of the actor's tenant only, to the levels of the table in engine.admin.permissions."""
+    """Show and offer only rows of the actor's tenant, to the levels in engine.admin.permissions."""
 
     keeps_tenants_apart: ClassVar[bool] = True
     visible: ClassVar[Any] = None
-    """The door in engine.access, actor → rows; without one, the tenant's rows."""
+    """The function of engine.access that returns the rows for an actor; None: all rows of the tenant."""
     buttons: ClassVar[tuple[Button, ...]] = ()
-    nothing: ClassVar[str] = ""
-    """What a list says that has no rows, and never had a filter: what would stand there, and how it comes about."""
+    empty_text: ClassVar[str] = ""
+    """What an empty list says: what it would show and where that comes from."""
     list_per_page = 50
     compressed_fields = False
     actions: ClassVar[Any] = None
-    change_form_template = "admin/tenant_change_form.html"
-    object_history_template = "admin/tenant_history.html"
 
     # Rows
 
@@ -77,13 +76,13 @@ class TenantAdmin(ModelAdmin):
         actor = actor_of(request)
         if actor.level < self.rights.view:
             return self.model._default_manager.none()
-        door = type(self).visible
-        rows = door(actor) if door else rows_of_tenant(self.model, actor)
+        visible = type(self).visible
+        rows = visible(actor) if visible else rows_of_tenant(self.model, actor)
         ordering = self.get_ordering(request)
         return rows.order_by(*ordering) if ordering else rows
 
     def rows_behind(self, model: type[Model], request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows of another model that the actor sees: through its own page where it has one."""
+        """Return the rows of another model that the actor sees, by its own admin page if it has one."""
         page = self.admin_site._registry.get(model)
         return page.get_queryset(request) if page else rows_of_tenant(model, actor_of(request))
 
@@ -104,10 +103,10 @@ class TenantAdmin(ModelAdmin):
         return entry
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Let addresses set only the filters that the page offers, to exact values.
+        """Allow only the filters that the page offers, with exact values.
 
-        Any other lookup lets a reader guess what the page does not show: a password's hash, letter by letter. A NUL is
-        no value of any field, and the database raises on it.
+        Any other lookup would let a reader guess hidden values, such as a password hash, one character at a time. A NUL
+        is no value of any field, and the database raises on it.
         """
         offered = (name for entry in self.list_filter for name in _parameters_of(self.model, entry))
         return lookup in offered and "\0" not in value
@@ -129,7 +128,7 @@ class TenantAdmin(ModelAdmin):
         return super().delete_view(request, object_id, extra_context)
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
-        """Refuse chosen rows that are no keys: Django hands them to the database as they come."""
+        """Refuse selected rows that are no valid keys: Django would pass them to the database unchecked."""
         try:
             for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):
                 self.opts.pk.to_python(chosen)
@@ -138,7 +137,7 @@ class TenantAdmin(ModelAdmin):
         return super().response_action(request, queryset)
 
     def _refuse_unseen(self, request: HttpRequest, object_id: str) -> None:
-        """Look the row up before rights are asked: Django asks first, and refuses where nothing is to be seen."""
+        """Look the row up before checking rights: Django checks first and would answer 403 instead of 404."""
         if self.get_object(request, unquote(object_id)) is None:
             raise Http404
 
@@ -163,7 +162,7 @@ class TenantAdmin(ModelAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return actor_of(request).level >= self.rights.view
 
-    # History: our audit, never Django's log
+    # History: our audit, not Django's log
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -180,44 +179,44 @@ class TenantAdmin(ModelAdmin):
             "opts": self.opts,
             "lines": self.history_lines(request, row),
         }
-        return TemplateResponse(request, self.object_history_template, context)
+        return TemplateResponse(request, "admin/object_history.html", context)
 
     def history_lines(self, request: HttpRequest, row: Model) -> list[Line]:
-        """Tell what was done to a row, newest first."""
+        """Return what was done to a row, newest first."""
         return lines_of(self.history_acts(actor_of(request), row).order_by("-seq")[:MOST_LINES])
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        """Return the chain that tells this row's history."""
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.pk)
+        """Return the audit entries of this row."""
+        return access.visible_audit(actor).filter(subject_id=row.pk)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Leave Django's log empty: the service wrote the audit."""
+        """Do nothing: the service wrote the audit."""
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Leave Django's log empty: the service wrote the audit."""
+        """Do nothing: the service wrote the audit."""
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
-        """Leave Django's log empty: the service wrote the audit."""
+        """Do nothing: the service wrote the audit."""
 
     # Forms and buttons
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Lend the form its request, so that it can say who acts; it has its own fields and none of the model's."""
+        """Give the form its request, so that it knows the actor. It has its own fields and none of the model's."""
         form = super().get_form(request, obj, change=change, **kwargs | {"fields": ()})
         form.request = request
         return form
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save nothing here: the form's service already did."""
+        """Do nothing: the form's service already saved."""
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Iterable[Any], change: bool) -> None:
-        """Save nothing here: the form's service already did."""
+        """Do nothing: the form's service already saved."""
 
     def get_urls(self) -> list[Any]:
         return [*ButtonRow(self).urls(), *super().get_urls()]
 
     def after_button(self, request: HttpRequest, row: Any) -> str:
-        """Say where a pressed button leads: back to the row."""
+        """Return the URL to show after a button was pressed: the row by default."""
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[quote(row.pk)])
 
     def render_change_form(
@@ -230,5 +229,5 @@ class TenantAdmin(ModelAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Give the row's page what it shows beside the form."""
+        """Return what the row's page shows besides the form."""
         return {}

@@ -1,7 +1,6 @@
-"""Business calendars as a form that a person can fill: hours by weekday, holidays and half days a line each.
+"""Business calendars as a form: hours per weekday, and one line per holiday or half day.
 
-What is typed becomes the content that `engine.kernel.timing.calendars` reads; what that
-refuses comes back at the field, as a sentence.
+The form builds the content that `engine.kernel.timing.calendars` reads, and shows its refusals at the fields.
 """
 
 import re
@@ -23,7 +22,7 @@ from engine.admin.permissions import actor_of
 from engine.admin.row_actions import Button
 from engine.admin.secrets import NamedSettingForm, TenantSetting
 from engine.errors import Conflict, Invalid
-from engine.kernel.timing.calendars import WEEK, Calendar
+from engine.kernel.timing.calendars import WEEK, Calendar, CalendarError
 from engine.models import BusinessCalendar
 from engine.services.tenants import settings as tenant_settings
 from workflowplatform.accounts.actor import Actor
@@ -45,7 +44,7 @@ _HOURS = re.compile(r"(\d{1,2})(?:[:.](\d\d))?\s*[-–—]\s*(\d{1,2})(?:[:.](\d
 
 
 def read_hours(text: str) -> list[str]:
-    """Read `9-12, 13:00-17:30` as intervals; what is none stays as typed, for the calendar to refuse."""
+    """Read `9-12, 13:00-17:30` as intervals; anything else stays as typed, for the calendar to refuse."""
     return [_interval(piece) for piece in _APART.split(text.strip()) if piece and piece.lower() != "closed"]
 
 
@@ -58,7 +57,7 @@ def _interval(piece: str) -> str:
 
 def write_hours(stored: Any) -> str:
     """Write intervals the way people type them."""
-    return ", ".join(stored if isinstance(stored, list) else [stored])
+    return ", ".join(map(str, stored if isinstance(stored, list) else [stored]))
 
 
 def _lines(text: str) -> list[str]:
@@ -76,18 +75,20 @@ def _lines_field(label: str, help_text: str) -> forms.CharField:
 
 
 class CalendarForm(NamedSettingForm):
-    """Write a business calendar, new or anew."""
+    """Create or change a business calendar."""
 
     name = forms.CharField(
-        max_length=63, help_text="Templates and schedules name it.", widget=UnfoldAdminTextInputWidget()
+        max_length=63,
+        help_text="Templates and schedules refer to it by this name.",
+        widget=UnfoldAdminTextInputWidget(),
     )
     title = forms.CharField(max_length=200, required=False, widget=UnfoldAdminTextInputWidget())
     timezone = forms.CharField(
         max_length=64, label="Time zone", help_text="Such as Europe/Berlin.", widget=UnfoldAdminTextInputWidget()
     )
     mon, tue, wed, thu, fri, sat, sun = (_hours_field(day) for day in WEEK)
-    holidays = _lines_field("Holidays", "A date a line: 2030-05-30, or 12-25 for every year.")
-    half_days = _lines_field("Other hours on some days", "A date and its hours a line: 12-24 09:00-12:00.")
+    holidays = _lines_field("Holidays", "One date per line: 2030-05-30, or 12-25 for every year.")
+    half_days = _lines_field("Days with other hours", "One date with its hours per line: 12-24 09:00-12:00.")
     seen = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput())
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -112,37 +113,40 @@ class CalendarForm(NamedSettingForm):
             raise
 
     def _compare(self, conflict: Conflict, typed: Mapping[str, str]) -> None:
-        """Say at each field what somebody else wrote there meanwhile; saving once more is then a decision."""
+        """Show at each field what another person saved meanwhile; saving again is then a decision."""
         if "mark" not in conflict.facts:
             return
         now = tenant_settings.find_calendar(actor=self.actor, name=typed["name"])
         for field, words in {"title": now.title, **_as_typed(now.content)}.items():
             if _unspaced(words) != _unspaced(typed[field]):
-                self.add_error(field, f"It says now: {words}" if words else "It is empty now.")
+                said = f"Saved by the other person: {words}" if words else "The other person left this empty."
+                self.add_error(field, forms.ValidationError(said, code="changed"))
         sent = cast(QueryDict, self.data).copy()
         sent["seen"] = conflict.facts["mark"]
         self.data = sent
 
     def clean_half_days(self) -> str:
-        """Refuse a date without hours, and one that stands there twice: the second would silently win."""
+        """Refuse a date without hours, and one that is listed twice: the second would silently win."""
         text: str = self.cleaned_data["half_days"]
         days = [line.partition(" ")[0] for line in _lines(text)]
         for line in _lines(text):
             if " " not in line:
-                raise forms.ValidationError(f"“{line}” needs its hours, such as {line} 09:00-12:00.")
+                raise forms.ValidationError(f"Add the hours to “{line}”, such as {line} 09:00-12:00.", code="no_hours")
         for day in days:
             if days.count(day) > 1:
-                raise forms.ValidationError(f"{day} stands there twice. Write its hours in one line, with a comma.")
+                message = f"{day} is listed twice. Write its hours in one line, separated by a comma."
+                raise forms.ValidationError(message, code="twice")
         return text
 
     def refuse(self, refusal: Invalid) -> None:
-        """Say each problem as a sentence about what was typed, at its field."""
+        """Show each problem at its field, as a sentence about what was typed."""
         for error in refusal.errors:
             field, about = self._place(error.path)
-            self.add_error(field, f"{about} {error.message}." if about else error.message)
+            words = f"{about} {error.message}." if about else error.message
+            self.add_error(field, forms.ValidationError(words, code=error.code))
 
     def _place(self, path: str) -> tuple[str | None, str]:
-        """Find the field that a place in the content came from, and what stood there."""
+        """Find the field that a path in the content came from, and what was typed there."""
         part, _, place = path.partition(".")
         if part == "hours":
             return (place, f"“{self.cleaned_data[place]}”") if place in DAYS else (None, "The week")
@@ -157,14 +161,20 @@ def _unspaced(text: str) -> str:
     return "\n".join(_lines(text))
 
 
-def _as_typed(content: Mapping[str, Any]) -> dict[str, str]:
-    hours, halves = content.get("hours") or {}, content.get("half_days") or {}
+def _as_typed(content: Any) -> dict[str, str]:
+    hours, halves = _part(content, "hours", dict), _part(content, "half_days", dict)
     return {
-        "timezone": content.get("timezone", "UTC"),
+        "timezone": _part(content, "timezone", str) or "UTC",
         **{day: write_hours(hours.get(day, [])) for day in WEEK},
-        "holidays": "\n".join(content.get("holidays") or ()),
+        "holidays": "\n".join(map(str, _part(content, "holidays", list))),
         "half_days": "\n".join(f"{day} {write_hours(open_hours)}" for day, open_hours in halves.items()),
     }
+
+
+def _part(content: Any, name: str, kind: type[Any]) -> Any:
+    """Return a part of a calendar's content; an empty one where it is absent or cannot be read."""
+    part = content.get(name) if isinstance(content, dict) else None
+    return part if isinstance(part, kind) else kind()
 
 
 def _half_days(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -175,7 +185,7 @@ def _half_days(text: str) -> Iterator[tuple[str, list[str]]]:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One of the next days, and whether anybody works then."""
+    """One of the next days: its hours, or why it is closed."""
 
     on: date
     hours: str
@@ -183,7 +193,7 @@ class Day:
 
 
 def days_ahead(calendar: Calendar, first: date) -> list[Day]:
-    """Say for the next days when the office is open, and why not."""
+    """List the next days with their hours, or why they are closed."""
     return [_day(calendar, first + timedelta(days=number)) for number in range(DAYS_SHOWN)]
 
 
@@ -196,32 +206,29 @@ def _day(calendar: Calendar, on: date) -> Day:
 
 
 def delete(request: HttpRequest, calendar: BusinessCalendar) -> str:
-    """Delete a calendar."""
     tenant_settings.delete_calendar(actor=actor_of(request), name=calendar.name)
-    return f"The calendar {calendar} is deleted."
+    return f"Calendar {calendar} was deleted."
 
 
-def what_deleting_meets(actor: Actor, calendar: BusinessCalendar) -> str:
-    """Say what counts by a calendar, before anybody deletes it."""
+def deletion_preview(actor: Actor, calendar: BusinessCalendar) -> str:
     users = tenant_settings.calendar_users(actor=actor, name=calendar.name)
     if users:
-        return f"It stays while it is used by {tenant_settings.in_short(users)}."
-    return "No template in force, no running instance and no schedule counts by it. It is gone for good."
+        return f"It cannot be deleted while it is used by {tenant_settings.in_short(users)}."
+    return "No active template, running instance or schedule uses it. This cannot be undone."
 
 
 @admin.register(BusinessCalendar)
 class CalendarAdmin(TenantSetting):
     kind = "calendar"
-    nothing = "No calendar yet. Templates and schedules name one to count working hours and days."
+    empty_text = "Templates and schedules use calendars to count working hours and days."
     form = CalendarForm
     list_display = ("words", "zone", "week", "days", "changed")
-    changed = moment_column("changed_at", "Written")
+    changed = moment_column("changed_at", "Changed")
     ordering = ("name",)
-    change_form_template = "admin/calendar_page.html"
-    buttons = (Button("delete-calendar", "Delete", delete, TO_AUTHOR, danger=True, preview=what_deleting_meets),)
+    buttons = (Button("delete-calendar", "Delete", delete, TO_AUTHOR, danger=True, preview=deletion_preview),)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Offer the form to those who write; whoever only looks reads the calendar on the page."""
+        """Show the form only to people who may write; others read the calendar below it."""
         if not (self.has_change_permission(request, obj) if obj else self.has_add_permission(request)):
             return []
         return [
@@ -230,16 +237,19 @@ class CalendarAdmin(TenantSetting):
                 "Open hours",
                 {
                     "fields": [("mon", "tue", "wed", "thu"), ("fri", "sat", "sun", "timezone")],
-                    "description": "Such as 09:00-17:00, or 9-12, 13-17 with a break. Leave a day empty on which nobody works.",
+                    "description": "Such as 09:00-17:00, or 9-12, 13-17 with a break. Leave closed days empty.",
                 },
             ),
-            ("Days that differ", {"fields": [("holidays", "half_days")]}),
+            ("Exceptions", {"fields": [("holidays", "half_days")]}),
         ]
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         if row is None:
             return {"title": "New calendar"}
-        calendar = Calendar.from_json(row.content)
+        try:
+            calendar = Calendar.from_json(row.content)
+        except CalendarError as error:
+            return {"title": str(row), "wf_problem": f"This calendar cannot be read: {error}."}
         today = timezone.now().astimezone(calendar.zone).date()
         return {
             "title": str(row),
@@ -262,14 +272,14 @@ class CalendarAdmin(TenantSetting):
 
     @display(description="Time zone")
     def zone(self, calendar: BusinessCalendar) -> str:
-        return str(calendar.content.get("timezone", ""))
+        return str(_part(calendar.content, "timezone", str))
 
     @display(description="Open on")
     def week(self, calendar: BusinessCalendar) -> str:
-        open_days = calendar.content.get("hours") or {}
+        open_days = _part(calendar.content, "hours", dict)
         return ", ".join(DAYS[day][:3] for day in WEEK if day in open_days)
 
     @display(description="Closed on")
     def days(self, calendar: BusinessCalendar) -> str:
-        count = len(calendar.content.get("holidays") or ())
+        count = len(_part(calendar.content, "holidays", list))
         return f"{count} holidays" if count != 1 else "1 holiday"

@@ -1,4 +1,4 @@
-"""Columns that several lists share: moments in words."""
+"""Columns that several lists share."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from engine.admin.descriptions import moment_words
 
 
 def moment_column(field: str, description: str) -> Callable[[Any, Any], str]:
-    """Make a column that says a moment in the reader's zone and sorts by it."""
+    """Make a column that shows a time in the reader's time zone and sorts by it."""
 
     @display(description=description, ordering=field)
     def column(page: Any, row: Any) -> str:

@@ -1,4 +1,4 @@
-"""Say the plain cron expressions in words; one that is more than plain is shown as it is written."""
+"""Describe simple cron expressions in words; others are shown as they are."""
 
 import re
 
@@ -9,19 +9,19 @@ _NUMBER = re.compile(r"\d{1,2}", re.ASCII)
 
 
 def cron_words(expression: str) -> str:
-    """Say when an expression comes round, or nothing where only the expression itself says it rightly."""
+    """Describe an expression in words, or return nothing if it is not simple."""
     fields = expression.lower().split()
     if len(fields) != 5 or fields[3] != "*":
         return ""
     minute, hour, day, _month, weekday = fields
     if (hour, day, weekday) == ("*", "*", "*"):
-        return _through_the_hour(minute)
+        return _within_the_hour(minute)
     at = _time(minute, hour)
     on = _days(day, weekday)
     return f"{on} at {at}" if at and on else ""
 
 
-def _through_the_hour(minute: str) -> str:
+def _within_the_hour(minute: str) -> str:
     step = _STEP.fullmatch(minute)
     if step is not None and 60 % int(step[1]) == 0:
         return "every minute" if step[1] == "1" else f"every {step[1]} minutes"
@@ -40,7 +40,7 @@ def _days(day: str, weekday: str) -> str:
 
 
 def _weekdays(text: str) -> str:
-    """Say weekdays: one, a list, or a span; anything else is not plain."""
+    """Describe weekdays: one, a list or a range; anything else gives nothing."""
     first, dash, last = text.partition("-")
     if dash:
         span = (_weekday(first), _weekday(last))

@@ -1,4 +1,4 @@
-"""Say in sentences what rows hold in columns: acts of the audit, waits, moments and values."""
+"""Audit entries, times and values in words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from engine.presentation.narrative import timeline
 NOTHING = "–"
 
 ACTS: dict[str, str] = {
-    "create_tenant": "founded the tenant",
+    "create_tenant": "created the tenant",
     "change_tenant": "changed the tenant",
     "enter_tenant": "entered from another tenant",
-    "look_into_tenant": "looked at this tenant from another one",
-    "accept_plain_audit": "accepted rows of the audit that were written without the key",
-    "ask_erasure": "asked that this person be erased",
-    "refuse_erasure": "withdrew the erasure of this person",
-    "erase_person": "erased this person",
-    "export_person": "took along all that is kept of this person",
-    "begin_bulk_act": "began to {new[action]} {new[count]} at once",
-    "stop_bulk_act": "stopped an act to {new[action]} many, {new[count]} left undone",
+    "look_into_tenant": "viewed this tenant from another one",
+    "accept_plain_audit": "accepted audit entries that were written without the key",
+    "ask_erasure": "requested the erasure of this person's data",
+    "refuse_erasure": "withdrew the erasure request for this person",
+    "erase_person": "erased this person's data",
+    "export_person": "exported this person's data",
+    "begin_bulk_act": "started to {new[action]} {new[count]} at once",
+    "stop_bulk_act": "stopped the bulk operation {new[action]}, {new[count]} not done",
     "create_role": "added the role {new[name]}",
     "rename_role": "renamed the role {new[name]}",
     "create_person": "added this person with level {new[level]}",
@@ -32,58 +32,63 @@ ACTS: dict[str, str] = {
     "change_details": "changed the details",
     "change_level": "changed the level from {old[level]} to {new[level]}",
     "grant_role": "granted the role {new[role]}",
-    "revoke_role": "took the role {old[role]}",
+    "revoke_role": "removed the role {old[role]}",
+    "change_manager": "chose {new[manager]} as manager",
+    "enter_absence": "entered an absence from {new[from]} until {new[until]}, with {new[deputy]} as deputy",
+    "change_absence": "changed an absence: from {new[from]} until {new[until]}, with {new[deputy]} as deputy",
+    "end_absence": "ended the absence that began on {old[from]}",
     "deactivate_person": "deactivated this person",
-    "reactivate_person": "let this person in again",
+    "reactivate_person": "reactivated this person",
     "sign_in": "signed in from {new[address]}",
-    "fail_sign_in": "somebody failed to sign in from {new[address]}",
-    "lock_sign_in": "signing in was closed for a while after failures from {new[address]}",
+    "fail_sign_in": "failed to sign in from {new[address]}",
+    "lock_sign_in": "was locked out for a while after failed attempts from {new[address]}",
     "sign_out": "signed out",
     "change_password": "chose a new password",
-    "ask_reset": "asked for a new password",
-    "send_reset": "sent a link for a new password to {new[email]}",
-    "reset_password": "chose a new password by a mailed link",
-    "confirm_email": "confirmed the mail address {new[email]}",
+    "ask_reset": "requested a new password",
+    "send_reset": "sent a password link to {new[email]}",
+    "reset_password": "chose a new password with a password link",
+    "confirm_email": "confirmed the e-mail address {new[email]}",
     "use_token": "used the token {new[name]} from {new[address]}",
-    "create_token": "made the token {new[name]}",
+    "create_token": "created the token {new[name]}",
     "revoke_token": "revoked the token {old[name]}",
-    "create_template": "began version {new[version]}",
+    "create_template": "created version {new[version]}",
     "change_template": "saved the draft of version {new[version]}",
     "delete_draft": "deleted the draft of version {old[version]}",
     "activate_template": "activated version {new[version]}",
     "pause_template": "paused version {new[version]}",
     "resume_template": "resumed version {new[version]}",
     "archive_template": "archived version {new[version]}",
-    "create_webhook": "made the webhook {new[name]}",
+    "create_webhook": "created the webhook {new[name]}",
     "change_webhook": "changed the webhook {new[name]}",
     "pause_webhook": "paused the webhook {new[name]}",
     "resume_webhook": "resumed the webhook {new[name]}",
     "disable_webhook": "disabled the webhook {new[name]}",
     "rotate_webhook_secret": "gave the webhook {new[name]} a new secret",
     "delete_webhook": "deleted the webhook {new[name]}",
-    "replay_deliveries": "sent deliveries of the webhook {new[name]} again",
+    "replay_deliveries": "resent deliveries of the webhook {new[name]}",
+    "set_role_chat": "changed where the role {new[role]} is told ({new[chat]})",
     "mark_available": "found that this release can run version {new[version]} again",
     "mark_unavailable": "found that this release cannot run version {new[version]}",
-    "schedule_workflow": "made a schedule: {new[cron]}",
+    "schedule_workflow": "created a schedule: {new[cron]}",
     "change_schedule": "changed a schedule",
-    "pause_schedule": "held a schedule",
-    "resume_schedule": "let a schedule go on",
+    "pause_schedule": "paused a schedule",
+    "resume_schedule": "resumed a schedule",
     "cancel_schedule": "ended a schedule",
     "trigger_scheduled": "started it by a schedule",
-    "run_schedule": "started it by hand, as its schedule would",
-    "refuse_event": "refused what an event would have started",
-    "create_secret": "wrote the secret {new[name]}",
-    "change_secret": "wrote the secret {new[name]} anew",
-    "bind_secret": "narrowed where the secret {new[name]} may be sent",
-    "delete_secret": "forgot the secret {new[name]}",
-    "change_calendar": "wrote the calendar {new[name]}",
+    "run_schedule": "ran its schedule by hand",
+    "refuse_event": "refused a start by an event",
+    "create_secret": "created the secret {new[name]}",
+    "change_secret": "changed the secret {new[name]}",
+    "bind_secret": "restricted where the secret {new[name]} may be sent",
+    "delete_secret": "deleted the secret {new[name]}",
+    "change_calendar": "changed the calendar {new[name]}",
     "delete_calendar": "deleted the calendar {new[name]}",
-    "set_retention": "changed how long work is kept",
-    "ask_retention": "asked that what is past its time is let go",
-    "apply_retention": "let go what was past its time",
+    "set_retention": "changed a retention rule",
+    "ask_retention": "requested that expired data is deleted",
+    "apply_retention": "deleted expired data",
 }
-"""Acts on tenants, people and templates in words that continue the person's name; those on a case engine.presentation.narrative
-tells."""
+"""Actions on tenants, people and templates, in words that continue the person's name. Those on instances are in
+engine.presentation.narrative."""
 
 SPOKEN = frozenset(
     {
@@ -91,7 +96,7 @@ SPOKEN = frozenset(
         "schedule", "webhook",
     }
 )  # fmt: skip
-"""Keys of `old` and `new` that the sentence says already, or that say nothing to a reader."""
+"""Keys of `old` and `new` that the sentence already contains, or that mean nothing to a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +110,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One act as a reader sees it: who began it, at which level, and what was done to what."""
+    """One audit entry as a reader sees it."""
 
+    code: str
     at: datetime
     who: str
     level: int
@@ -118,9 +124,9 @@ class Line:
 
 
 def lines_of(acts: Iterable[Audit]) -> list[Line]:
-    """Tell acts as lines."""
     return [
         Line(
+            code=act.action,
             at=act.at,
             who=who_of(act),
             level=act.actor_level,
@@ -135,29 +141,30 @@ def lines_of(acts: Iterable[Audit]) -> list[Line]:
 
 
 def who_of(act: Audit) -> str:
-    """Name who acted, as people call them."""
     return act.actor_name.capitalize() if act.actor_name else "The engine"
 
 
 class _Facts(dict[str, Any]):
-    """Values for a sentence; what an act does not hold is left out of it."""
+    """Values for a sentence; a missing one is shown as a dash."""
 
     def __missing__(self, key: str) -> str:
         return NOTHING
 
 
 def sentence_of(act: Audit) -> str:
-    """Say one act in words; an act no table knows is said by its name."""
-    if timeline.is_told(act.action):
+    """Describe one entry in words; an unknown action is shown by its name."""
+    if timeline.has_message(act.action):
         entry = timeline.of_act(act)
         return f"{entry.what}: {entry.note}" if entry.note and entry.note != act.reason else entry.what
-    form = ACTS.get(act.action, act.action.replace("_", " "))
+    form = ACTS.get(act.action)
+    if form is None:
+        return act.action.replace("_", " ")
     return form.format_map({"old": _facts(act.old), "new": _facts(act.new)})
 
 
 def full_sentence(act: Audit) -> str:
-    """Say one act with its doer, where somebody did it."""
-    by_itself = timeline.is_told(act.action) and not timeline.of_act(act).who
+    """Describe one entry with its actor, if a person acted."""
+    by_itself = timeline.has_message(act.action) and not timeline.of_act(act).who
     return sentence_of(act) if by_itself else f"{who_of(act)} {sentence_of(act)}"
 
 
@@ -182,7 +189,7 @@ def _is_bad(act: Audit) -> bool:
 
 
 def value_words(value: Any) -> str:
-    """Write a value as a person would: words for yes, no and nothing; lists with commas."""
+    """Write a value for people: words for yes and no, a dash for nothing, lists with commas."""
     if value is None or value == "":
         return NOTHING
     if isinstance(value, bool):
@@ -195,7 +202,7 @@ def value_words(value: Any) -> str:
 
 
 def rows_of_value(value: Any, path: str = "") -> list[tuple[str, str]]:
-    """Lay a JSON value out as a table: one line a leaf, its path before it."""
+    """Turn a JSON value into rows of path and value, one per leaf."""
     if isinstance(value, dict):
         return [
             row for key, entry in value.items() for row in rows_of_value(entry, f"{path}.{key}" if path else str(key))
@@ -206,5 +213,5 @@ def rows_of_value(value: Any, path: str = "") -> list[tuple[str, str]]:
 
 
 def moment_words(at: datetime | None) -> str:
-    """Write a moment in the reader's zone."""
+    """Write a time in the reader's time zone."""
     return f"{timezone.localtime(at):%-d %b %Y %H:%M}" if at else NOTHING

@@ -1,4 +1,4 @@
-"""How long something is kept, as people say it: read `90 days`, write `P90D`, and back."""
+"""Periods in words: read `90 days` as `P90D`, and back."""
 
 import re
 
@@ -12,13 +12,13 @@ _WRITTEN = re.compile(r"P(?=\d)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?", re
 
 
 def read_window(text: str) -> str:
-    """Read a length of time as an ISO duration; raise ValueError with a sentence where it is none."""
+    """Read a period as an ISO duration; raise ValueError with a sentence if it is none."""
     said = " ".join(text.split())
     if not said or is_period(said.upper()):
         return said.upper()
     if not _WHOLE.fullmatch(said.lower()):
-        unit = f" Say of what: {said} days, months or years?" if said.isdigit() else ""
-        raise ValueError(f"“{said}” is no length of time.{unit or f' Write it as {EXAMPLES}.'}")
+        unit = f" Did you mean {said} days, months or years?" if said.isdigit() else ""
+        raise ValueError(f"“{said}” is not a period.{unit or f' Enter it as {EXAMPLES}.'}")
     counts = dict.fromkeys(UNITS, 0)
     for count, unit in _PART.findall(said.lower()):
         counts[unit[0].upper()] += int(count)
@@ -26,7 +26,7 @@ def read_window(text: str) -> str:
 
 
 def window_words(window: str) -> str:
-    """Say an ISO duration as people do; one with hours or fractions stays as it is."""
+    """Write an ISO duration in words; one with hours or fractions stays as it is."""
     match = _WRITTEN.fullmatch(window)
     if match is None:
         return window

@@ -1,4 +1,4 @@
-"""Incidents: what stands still, those with one cause together, and one repair for all that are chosen."""
+"""Incidents, grouped by cause, and repairs for all selected instances at once."""
 
 from typing import Any
 from uuid import UUID
@@ -19,32 +19,32 @@ from workflowplatform.ids import uuid7
 
 SHOWN = 200
 """How many instances of one cause are listed to choose from."""
-MENDING = ("retry", "skip", "cancel")
+REPAIRS = ("retry", "skip", "cancel")
 
 
 def incidents_page(site: Any) -> Any:
-    """Make the page for an admin site."""
 
     @require_http_methods(["GET", "POST"])
     def page(request: HttpRequest) -> HttpResponse:
         actor = actor_of(request)
-        begun = _mend(request, site, actor) if request.method == "POST" else None
-        if begun is not None:
-            return begun
+        answer = _repair(request, site, actor) if request.method == "POST" else None
+        if answer is not None:
+            return answer
         context = {**site.each_context(request), "title": "Incidents", "wf_groups": groups(actor)}
-        return TemplateResponse(request, "admin/incidents.html", context)
+        return TemplateResponse(request, "admin/engine/instance/incidents.html", context)
 
     return page
 
 
 def groups(actor: Actor) -> list[dict[str, Any]]:
-    """Tell each cause in a sentence, with the instances that stand there."""
+    """Return each cause in words, with its instances."""
     found = incidents_by_cause(actor=actor)
     titles = dict(Template.objects.filter(tenant_id=actor.tenant_id).values_list("name", "title"))
     shown = [member for group in found for member in group.instances[:SHOWN]]
     named = {row.pk: row for row in access.visible_instances(actor).filter(pk__in=shown)}
     return [
         {
+            "name": group.template,
             "template": titles.get(group.template) or group.template,
             "cause": cause_words(group),
             "message": group.message,
@@ -58,29 +58,28 @@ def groups(actor: Actor) -> list[dict[str, Any]]:
 
 
 def cause_words(group: IncidentGroup) -> str:
-    """Say where and how it failed."""
+    """Name the step and how it failed."""
     step = label_of(group.step) if group.step else "A step"
     return f"{step}: {label_of(group.code or group.error_class or 'failed').lower()}"
 
 
-def _mend(request: HttpRequest, site: Any, actor: Actor) -> HttpResponse | None:
-    """Begin what was asked for what was chosen; where work is lost, show first what will happen."""
+def _repair(request: HttpRequest, site: Any, actor: Actor) -> HttpResponse | None:
+    """Start the chosen repair; if work would be lost, show first what will happen."""
     action = request.POST.get("action", "")
     chosen = _chosen(request, actor)
-    if action not in MENDING or not chosen:
-        messages.warning(request, "Nothing was chosen. Tick the instances to mend.")
+    if action not in REPAIRS or not chosen:
+        messages.warning(request, "Select at least one instance.", extra_tags="nothing_selected")
         return None
     return begin(request, site, action, chosen) if action == "retry" else confirm_page(request, site, action, chosen)
 
 
 def _chosen(request: HttpRequest, actor: Actor) -> list[UUID]:
-    """Return those ticked, or with one tick for all the whole group, as it is now."""
+    """Return the selected instances, or all of the group as it is now."""
     if not request.POST.get("all"):
         return ids_in(request.POST.getlist("instance"))
     asked = request.POST.get("cause", "")
     return [member for group in incidents_by_cause(actor=actor) if group.cause == asked for member in group.instances]
 
 
-def still(actor: Actor) -> int:
-    """Count what stands still, for the side navigation."""
+def count_incidents(actor: Actor) -> int:
     return access.visible_instances(actor).filter(status="incident").count()

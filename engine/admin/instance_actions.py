@@ -1,4 +1,4 @@
-"""Acts of an operator on one instance: each asks for what its service needs, and says in a sentence what it did."""
+"""Actions of an operator on one instance: each asks for what its service needs and reports what it did."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from engine import access
 from engine.admin.permissions import actor_of
-from engine.admin.row_actions import Button, Question
+from engine.admin.row_actions import Button, Question, Result
 from engine.diagram.step_names import label_of
 from engine.errors import Invalid
 from engine.kernel.transitions import InstanceStatus
@@ -18,157 +18,135 @@ from engine.services.instances.lifecycle import cancel_instance
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
-HELD_BACK = (InstanceStatus.RUNNING, InstanceStatus.INCIDENT)
-
 
 def read_json(text: str, empty: Any) -> Any:
-    """Read what was typed as JSON; nothing typed is nothing given."""
+    """Read JSON from a text field; an empty field gives `empty`."""
     if not text.strip():
         return empty
     try:
         return json.loads(text)
     except ValueError as error:
-        raise Invalid(f"That is no JSON: {error}. Nothing was changed.", []) from error
+        raise Invalid(f"This is not valid JSON: {error}. Nothing was changed.", code="json") from error
 
 
 def reason_in(request: HttpRequest) -> str:
-    """Read the reason that was typed, if any."""
     return request.POST.get("reason", "").replace("\0", "").strip()[:500]
 
 
 def is_live(actor: Actor, instance: Instance) -> bool:
-    """Offer it while the instance has not ended."""
     return not instance.is_over
 
 
-def can_stand_still(actor: Actor, instance: Instance) -> bool:
-    """Offer it while something might happen."""
-    return instance.status in HELD_BACK
+def can_be_suspended(actor: Actor, instance: Instance) -> bool:
+    return instance.status in (InstanceStatus.RUNNING, InstanceStatus.INCIDENT)
 
 
-def stands_still(actor: Actor, instance: Instance) -> bool:
-    """Offer it to what was suspended."""
+def is_suspended(actor: Actor, instance: Instance) -> bool:
     return instance.status == InstanceStatus.SUSPENDED
 
 
 def has_incident(actor: Actor, instance: Instance) -> bool:
-    """Offer it where a step failed unforeseen."""
     return instance.status == InstanceStatus.INCIDENT
 
 
 def cancel(request: HttpRequest, instance: Instance) -> str:
-    """End an instance by hand, with the reason given."""
     cancel_instance(actor=actor_of(request), instance_id=instance.pk, reason=request.POST.get("answer", ""))
-    return f"{instance} is cancelled; its open tasks are withdrawn."
+    return f"{instance} was cancelled, and its open tasks were withdrawn."
 
 
 def suspend(request: HttpRequest, instance: Instance) -> str:
-    """Let nothing happen to an instance for a while."""
     operations.suspend_instance(actor=actor_of(request), instance_id=instance.pk, reason=request.POST.get("answer", ""))
-    return f"{instance} stands still. What falls due waits until you resume it."
+    return f"{instance} is suspended. Timers that end meanwhile take effect when you resume it."
 
 
 def resume(request: HttpRequest, instance: Instance) -> str:
-    """Let an instance go on."""
     operations.resume_instance(actor=actor_of(request), instance_id=instance.pk, reason=reason_in(request))
-    return f"{instance} goes on; what fell due meanwhile is delivered now."
+    return f"{instance} was resumed. Timers that ended meanwhile take effect now."
 
 
 def retry(request: HttpRequest, instance: Instance) -> str:
-    """Run the failed step again, with another input if one was typed."""
     given = read_json(request.POST.get("input", ""), None)
     operations.retry_step(actor=actor_of(request), instance_id=instance.pk, input=given, reason=reason_in(request))
-    return f"The failed step of {instance} runs again."
+    return f"The failed step of {instance} is being retried."
 
 
 def skip(request: HttpRequest, instance: Instance) -> str:
-    """Pass over the failed step."""
     output = read_json(request.POST.get("output", ""), None)
     reason = request.POST.get("answer", "")
     operations.skip_step(actor=actor_of(request), instance_id=instance.pk, reason=reason, output=output)
-    return f"The failed step of {instance} is passed over."
+    return f"The failed step of {instance} was skipped."
 
 
-def tell(request: HttpRequest, instance: Instance) -> str:
-    """Send a named signal to an instance."""
+def send_signal(request: HttpRequest, instance: Instance) -> Result:
     payload = read_json(request.POST.get("payload", ""), None)
     name = request.POST.get("answer", "")
     sent = signals.send_signal(
         actor=actor_of(request), instance_id=instance.pk, name=name, payload=payload, reason=reason_in(request)
     )
     if sent.delivered:
-        return f"{instance} took the signal “{name}”."
-    return (
-        f"The signal “{name}” is kept until {instance} waits for it." if sent.kept else f"Nobody waited for “{name}”."
-    )
+        return Result("delivered", f"{instance} received the signal “{name}”.")
+    if sent.kept:
+        return Result("kept", f"The signal “{name}” is kept until {instance} waits for it.")
+    return Result("ignored", f"{instance} does not wait for “{name}”; the signal was ignored.")
 
 
 def replay(request: HttpRequest, letter: DeadLetter) -> str:
-    """Put a dead letter back into the queue."""
     operations.replay_dead_letter(actor=actor_of(request), letter_id=letter.pk, reason=reason_in(request))
-    return "The signal is back in the queue."
+    return "The signal was put back into the queue."
 
 
 def discard(request: HttpRequest, letter: DeadLetter) -> str:
-    """Give a dead letter up."""
     operations.discard_dead_letter(actor=actor_of(request), letter_id=letter.pk, reason=request.POST.get("answer", ""))
-    return "The signal is given up. Its instance still waits for your decision: retry, skip or cancel it."
+    return "The signal was discarded. Its instance still has an incident: retry, skip or cancel it."
 
 
 def after_cancelling(actor: Actor, instance: Instance) -> str:
-    """Say what goes with a cancelled instance."""
     tasks = access.tasks_team(actor).filter(instance=instance).count()
     children = access.visible_instances(actor).live().filter(parent=instance, parent_token__isnull=False).count()
     goes = [
         counted(tasks, "open task is withdrawn", "open tasks are withdrawn"),
-        counted(children, "workflow that it started is cancelled too", "workflows that it started are cancelled too"),
+        counted(children, "instance that it started is cancelled too", "instances that it started are cancelled too"),
     ]
-    return " ".join([*(f"{words}." for words in goes if words), "Its timers end. This cannot be undone."])
+    return " ".join([*(f"{words}." for words in goes if words), "This cannot be undone."])
 
 
 def counted(count: int, one: str, many: str) -> str:
-    """Say how many, or nothing where there are none."""
+    """Return a count with its words, or nothing for zero."""
     return f"{count} {one if count == 1 else many}" if count else ""
 
 
 def failure_of(instance: Instance) -> str:
-    """Say which step failed and how."""
+    """Name the failed step and its error."""
     error = instance.error if isinstance(instance.error, dict) else {}
     step = label_of(str(error.get("step") or "")) or "The step"
-    return f"{step} failed: {error.get('message') or 'nothing more is known.'}"
+    return f"{step} failed: {error.get('message') or 'no details are known.'}"
 
 
 def after_retrying(actor: Actor, instance: Instance) -> str:
-    """Say what is tried again."""
-    return f"{failure_of(instance)} It runs again, from where it stands."
+    return f"{failure_of(instance)} The step runs again."
 
 
 def after_skipping(actor: Actor, instance: Instance) -> str:
-    """Say what is passed over."""
-    return f"{failure_of(instance)} It counts as done, and the flow goes on after it."
+    return f"{failure_of(instance)} The step counts as done, and the instance continues after it."
 
 
 def after_suspending(actor: Actor, instance: Instance) -> str:
-    """Say what stands still."""
     tasks = access.tasks_team(actor).filter(instance=instance).count()
     held = counted(tasks, "open task cannot be answered", "open tasks cannot be answered")
-    return " ".join(
-        ["It stands still until it is resumed; its timers keep their time.", *([f"{held} meanwhile."] if held else [])]
-    )
+    return "Nothing happens until you resume it; its timers keep running." + (f" {held} meanwhile." if held else "")
 
 
 def awaited_signals(actor: Actor, instance: Instance) -> str:
-    """Say for which signals it waits."""
-    names = sorted({wait.name for wait in instance.waits.all() if wait.kind == "signal" and wait.name})  # type: ignore[attr-defined]
+    names = sorted({wait.name for wait in instance.waits.all() if wait.kind == "signal" and wait.name})
     if not names:
-        return "It waits for no signal now; one that a later step takes is kept for it."
+        return "It does not wait for a signal now. A signal that a later step waits for is kept."
     return f"It waits for {' and '.join(f'“{name}”' for name in names)}."
 
 
-OUTPUT = Question("output", "What it gives instead (JSON)", "Later steps read it as the step's result.", long=True)
-INPUT = Question("input", "With another input (JSON)", "Leave it empty to try what was tried before.", long=True)
-REASON = Question("reason", "Reason", "Optional; it is kept in the history.")
-PAYLOAD = Question("payload", "What it carries (JSON)", long=True)
+OUTPUT = Question("output", "Output to use instead (JSON)", "Later steps read it as the step's result.", long=True)
+INPUT = Question("input", "Another input (JSON)", "Leave it empty to use the same input again.", long=True)
+REASON = Question("reason", "Reason", "Optional; kept in the history.")
+PAYLOAD = Question("payload", "Payload (JSON)", long=True)
 
 OF_INSTANCES = (
     Button(
@@ -186,7 +164,7 @@ OF_INSTANCES = (
         "Suspend",
         suspend,
         TO_OPERATE,
-        can_stand_still,
+        can_be_suspended,
         asks="Reason",
         preview=after_suspending,
     ),
@@ -195,10 +173,10 @@ OF_INSTANCES = (
         "Resume",
         resume,
         TO_OPERATE,
-        stands_still,
+        is_suspended,
         primary=True,
         more=(REASON,),
-        preview="It goes on; what fell due meanwhile is delivered now.",
+        preview="It continues. Timers that ended meanwhile take effect now.",
     ),
     Button(
         "retry", "Retry", retry, TO_OPERATE, has_incident, primary=True, more=(REASON, INPUT), preview=after_retrying
@@ -214,9 +192,9 @@ OF_INSTANCES = (
         preview=after_skipping,
     ),
     Button(
-        "tell",
+        "signal",
         "Send a signal",
-        tell,
+        send_signal,
         TO_OPERATE,
         is_live,
         asks="Name of the signal",
@@ -231,8 +209,8 @@ OF_LETTERS = (
         discard,
         TO_OPERATE,
         danger=True,
-        asks="Reason to give it up",
-        preview="The signal is given up. Its instance stays an incident until you retry, skip or cancel it.",
+        asks="Reason to discard",
+        preview="The signal is discarded. Its instance keeps the incident until you retry, skip or cancel it.",
     ),
     Button(
         "replay",
@@ -241,6 +219,6 @@ OF_LETTERS = (
         TO_OPERATE,
         primary=True,
         more=(REASON,),
-        preview="The signal goes back into the queue with fresh attempts, and its instance goes on.",
+        preview="The signal returns to the queue with all its attempts, and its instance continues.",
     ),
 )

@@ -1,6 +1,6 @@
-"""The page of one instance: the sentence first, then one tab at a time, and beside it what happened.
+"""The page of one instance: a summary, then one tab at a time, with the timeline next to it.
 
-Business data and engine state stand apart: what the author declared under Data, what the engine keeps for itself under Engine.
+Business data and engine state are separate: Data shows what the author declared, Engine what the engine stores.
 """
 
 import json
@@ -16,10 +16,11 @@ from engine.diagram.step_names import label_of, outcome_text
 from engine.kernel.signals import SignalType
 from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task
 from engine.presentation.narrative import timeline
-from engine.presentation.narrative.status_summary import sentence_of
+from engine.presentation.narrative.status_summary import summary_of
 from engine.presentation.narrative.step_outline import WORDS, Step, outline_of, steps_by_id
 from engine.services.templates.diagrams import inline_diagram
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.database.stored_json import object_in, objects_in
 
 MOST_RUNS = 200
 MOST_CHILDREN = 200
@@ -30,17 +31,17 @@ MOST_SNAPSHOT = 200_000
 SIGNALS = {
     SignalType.TASK_COMPLETED: "A task was answered",
     SignalType.TIMER_DUE: "A timer is due",
-    SignalType.RETRY_DUE: "Try again",
-    SignalType.CALL_DUE: "Make a call, or see to one that never ended",
-    SignalType.EXTERNAL_SIGNAL: "A signal from outside",
-    SignalType.SUB_WORKFLOW_COMPLETED: "Another workflow ended",
-    SignalType.INTERNAL_CONTINUE: "Go on",
+    SignalType.RETRY_DUE: "A retry is due",
+    SignalType.CALL_DUE: "A call is due",
+    SignalType.EXTERNAL_SIGNAL: "A signal was sent",
+    SignalType.SUB_WORKFLOW_COMPLETED: "Another instance ended",
+    SignalType.INTERNAL_CONTINUE: "Continue",
 }
-CALLS = {"intended": "under way", "succeeded": "succeeded", "failed": "failed", "withdrawn": "withdrawn"}
+CALLS = {"intended": "in progress", "succeeded": "succeeded", "failed": "failed", "withdrawn": "withdrawn"}
 
 
-def case_context(request: HttpRequest, instance: Instance) -> dict[str, Any]:
-    """Give the page what it shows, with the queries of one tab only."""
+def instance_context(request: HttpRequest, instance: Instance) -> dict[str, Any]:
+    """Return what the page shows, with the queries of one tab only."""
     actor = actor_of(request)
     tasks = list(access.visible_tasks(actor).filter(instance=instance).order_by("-id"))
     runs = access.step_runs_of(actor, instance.pk)
@@ -54,13 +55,13 @@ def case_context(request: HttpRequest, instance: Instance) -> dict[str, Any]:
         "title": str(instance),
         "subtitle": None,
         "wf_instance": instance,
-        "wf_sentence": sentence_of(instance, waits, tasks, steps, actor.person_id),
+        "wf_sentence": summary_of(instance, waits, tasks, steps, actor.person_id),
         "wf_open_task": next((task for task in tasks if not task.is_over), None),
         "wf_whole": whole,
         "wf_timeline": _timeline(actor, instance, steps, tasks, whole),
         "wf_tabs": _tabs(actor, instance, tasks, tab),
         "wf_tab": tab,
-        "wf_tab_page": f"admin/case_{tab}.html",
+        "wf_tab_page": f"admin/engine/instance/tabs/{tab}.html",
         "wf_facts": rows_of_value(instance.state)[:8],
         "wf_outline": outline,
         "wf_waits": waits,
@@ -78,7 +79,7 @@ def _timeline(
 
 
 def _tabs(actor: Actor, instance: Instance, tasks: list[Task], chosen: str) -> list[dict[str, Any]]:
-    """List the tabs with what they hold; a number only where there is something."""
+    """List the tabs with their counts."""
     counts = {
         "tasks": len(tasks),
         "signals": Signal.objects.filter(tenant_id=actor.tenant_id, instance=instance).count()
@@ -90,7 +91,7 @@ def _tabs(actor: Actor, instance: Instance, tasks: list[Task], chosen: str) -> l
     ]
 
 
-# One function a tab
+# One function per tab
 
 
 def _diagram(request: HttpRequest, actor: Actor, instance: Instance, steps: Mapping[str, Step]) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def _text(request: HttpRequest, actor: Actor, instance: Instance, steps: Mapping
 
 
 def _steps(request: HttpRequest, actor: Actor, instance: Instance, steps: Mapping[str, Step]) -> dict[str, Any]:
-    """Tell every run of a step, the newest first, with what it was given, what it gave and how it failed."""
+    """Return every run of a step, newest first, with its input, output and error."""
     runs = access.step_runs_of(actor, instance.pk).order_by("-run", "-attempt")
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit() and len(before) < 18:
@@ -131,7 +132,7 @@ def _run(run: StepRun, steps: Mapping[str, Step]) -> dict[str, Any]:
 
 
 def _alone(value: Any) -> list[tuple[str, Any]]:
-    """Show a value that is no record by itself."""
+    """Return a value that is not an object as one unnamed row."""
     return [] if value in (None, {}, []) else [("", value)]
 
 
@@ -152,7 +153,7 @@ def _tasks(request: HttpRequest, actor: Actor, instance: Instance, steps: Mappin
 
 
 def _signals(request: HttpRequest, actor: Actor, instance: Instance, steps: Mapping[str, Step]) -> dict[str, Any]:
-    """Tell what is in the queue for it, what came in before, and the calls that it made."""
+    """Return the queued and the received signals, and the calls."""
     own = {"tenant_id": actor.tenant_id, "instance": instance}
     queued = Signal.objects.filter(**own).order_by("due_at", "id")[:MOST_SIGNALS]
     receipts = SignalReceipt.objects.filter(**own).order_by("-at")[:MOST_SIGNALS]
@@ -166,7 +167,7 @@ def _signals(request: HttpRequest, actor: Actor, instance: Instance, steps: Mapp
 
 
 def signal_words(word: str) -> str:
-    """Say what a type of signal means."""
+    """Describe a type of signal."""
     return SIGNALS[SignalType(word)] if word in set(SignalType) else label_of(word) or "An unreadable signal"
 
 
@@ -183,7 +184,7 @@ def _children(request: HttpRequest, actor: Actor, instance: Instance, steps: Map
 
 
 def _engine(request: HttpRequest, actor: Actor, instance: Instance, steps: Mapping[str, Step]) -> dict[str, Any]:
-    """Lay the engine's own state open: versions, the wait due next, waits with their tokens, frames, the snapshot."""
+    """Return the engine state: versions, next wait, waits with their tokens, frames, snapshot."""
     runtime = RuntimeState.objects.filter(tenant_id=actor.tenant_id, pk=instance.pk).first()
     if runtime is None:
         return {"wf_runtime": None}
@@ -191,7 +192,7 @@ def _engine(request: HttpRequest, actor: Actor, instance: Instance, steps: Mappi
     return {
         "wf_runtime": runtime,
         "wf_pointer": rows_of_value(runtime.resume_pointer),
-        "wf_frames": runtime.snapshot.get("frames") or [],
+        "wf_frames": objects_in(object_in(runtime.snapshot).get("frames")),
         "wf_snapshot": written[:MOST_SNAPSHOT],
         "wf_cut": len(written) > MOST_SNAPSHOT,
     }

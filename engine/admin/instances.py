@@ -1,4 +1,4 @@
-"""Instances: found by reference, template, status, what they wait for and what their state holds; told in sentences."""
+"""Instances: search by reference, template, status, wait and state, and their current state in sentences."""
 
 import re
 from typing import Any
@@ -15,12 +15,12 @@ from engine.admin.base import TenantAdmin
 from engine.admin.bulk_operations import action_of
 from engine.admin.columns import moment_column
 from engine.admin.incidents import incidents_page
-from engine.admin.instance_page import case_context
+from engine.admin.instance_page import instance_context
 from engine.errors import Invalid
 from engine.kernel.effects import WaitKind
 from engine.kernel.transitions import OPEN_TASK
 from engine.models import Instance, Task
-from engine.presentation.narrative.status_summary import sentence_of
+from engine.presentation.narrative.status_summary import summary_of
 from engine.services.instances.search import state_holds, waits_for
 
 LABELS = {
@@ -35,22 +35,20 @@ LABELS = {
 }
 WAITS = {
     WaitKind.TASK: "a person",
-    WaitKind.TIMER: "its time",
+    WaitKind.TIMER: "a timer",
     WaitKind.SIGNAL: "a signal",
     WaitKind.CHILD: "another workflow",
-    WaitKind.RETRY: "another try",
-    WaitKind.CALL: "an answer from outside",
-    WaitKind.ADD: "more to come",
+    WaitKind.RETRY: "a retry",
+    WaitKind.CALL: "a response to a call",
+    WaitKind.ADD: "more items",
 }
 OF_STATE = re.compile(r"(?:state\.)?([\w.]+)=(.*)")
-"""How business state is searched for: `amount=1200`, `order.city="New York"`."""
+"""A search in the business state: `amount=1200`, `order.city="New York"`."""
 WORDS = re.compile(r'[\w.]+="[^"]*"|\S+')
 
 
 class WaitingFilter(admin.SimpleListFilter):
-    """Keep what waits for one kind of thing."""
-
-    title = "what it waits for"
+    title = "waiting for"
     parameter_name = "waiting"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -62,16 +60,15 @@ class WaitingFilter(admin.SimpleListFilter):
 
 @admin.register(Instance)
 class InstanceAdmin(TenantAdmin):
-    nothing = "Nothing has been started yet. People start workflows in the inbox, programs over REST."
+    empty_text = "People start instances in the inbox, programs over REST, and schedules by themselves."
     visible = staticmethod(access.visible_instances)
     list_display = ("words", "state_label", "waits_for", "starter", "started")
     started = moment_column("started_at", "Started")
     list_filter = ("status", WaitingFilter, "template")
     search_fields = ("reference", "started_by_name")
-    search_help_text = "Reference, who started it, or business state such as amount=1200"
+    search_help_text = "Reference, person who started it, or state such as amount=1200"
     ordering = ("-id",)
     show_full_result_count = False
-    change_form_template = "admin/instance_page.html"
     buttons = instance_actions.OF_INSTANCES
     actions = tuple(action_of(name) for name in ("retry", "skip", "suspend", "resume", "cancel"))
 
@@ -91,7 +88,7 @@ class InstanceAdmin(TenantAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Instance], search_term: str
     ) -> tuple[QuerySet[Instance], bool]:
-        """Find by words as usual; a word like `amount=1200` asks for the business state."""
+        """Search by words; a word like `amount=1200` searches the business state."""
         words = WORDS.findall(search_term)
         for word in words:
             queryset = queryset.filter(self._found_by(request, word))
@@ -104,14 +101,14 @@ class InstanceAdmin(TenantAdmin):
         try:
             return state_holds(asked[1].split("."), asked[2].strip('"'))
         except Invalid as refusal:
-            messages.warning(request, refusal.message)
+            messages.warning(request, refusal.message, extra_tags=refusal.first_code)
             return Q(pk__in=[])
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        return case_context(request, row)
+        return instance_context(request, row)
 
     @display(description="Instance", header=True, ordering="reference")
     def words(self, instance: Instance) -> list[str]:
@@ -121,9 +118,9 @@ class InstanceAdmin(TenantAdmin):
     def state_label(self, instance: Instance) -> str:
         return instance.status
 
-    @display(description="Where it stands")
+    @display(description="Current state")
     def waits_for(self, instance: Any) -> str:
-        told = sentence_of(instance, instance.waits.all(), instance.open_tasks, {}, None)
+        told = summary_of(instance, instance.waits.all(), instance.open_tasks, {}, None)
         return f"{told.first} {told.more}".strip()
 
     @display(description="Started by", ordering="started_by_name")

@@ -1,4 +1,4 @@
-"""Operating: tasks, signals and dead letters, read-only and in sentences."""
+"""Tasks, signals and dead letters, read-only and in sentences."""
 
 from typing import Any
 
@@ -33,13 +33,12 @@ class TaskAdmin(TenantAdmin):
     list_filter = ("status", "priority", "assignee")
     search_fields = ("title", "business_reference", "step")
     ordering = ("-id",)
-    change_form_template = "admin/task_page.html"
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Tell a task: who may take it and why, what was asked, what was answered."""
+        """Return who may act on the task and why, what it shows, and the answer."""
         actor = actor_of(request)
         return {
             "title": row.title,
@@ -54,7 +53,7 @@ class TaskAdmin(TenantAdmin):
         }
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.instance_id, step=row.step)
+        return access.visible_audit(actor).filter(subject_id=row.instance_id, step=row.step)
 
     @display(description="Task", header=True, ordering="title")
     def words(self, task: Task) -> list[str]:
@@ -74,7 +73,7 @@ class SignalAdmin(TenantAdmin):
     list_display = ("words", "instance", "due", "attempts")
     list_filter = ("type",)
     ordering = ("due_at",)
-    occurred = moment_column("occurred_at", "Written")
+    occurred = moment_column("occurred_at", "Created")
     fields = ("words", "instance", "due", "occurred", "attempts", "content")
     readonly_fields = fields
 
@@ -94,37 +93,36 @@ class SignalAdmin(TenantAdmin):
     def due(self, signal: Signal) -> str:
         return "held" if signal.held_due_at else moment_words(signal.due_at)
 
-    @display(description="What it carries")
+    @display(description="Payload")
     def content(self, signal: Signal) -> str:
         return value_words(signal.payload)
 
 
 @admin.register(DeadLetter)
 class DeadLetterAdmin(TenantAdmin):
-    nothing = "Every signal could be applied. One that cannot stands here, and its instance waits."
+    empty_text = "A signal that cannot be applied is listed here, and its instance stops until you decide."
     visible = staticmethod(access.visible_dead_letters)
     list_display = ("words", "instance", "node", "when")
     when = moment_column("at", "When")
     list_filter = ("instance__template",)
     search_fields = ("reason", "node", "instance__reference")
-    search_help_text = "Why, on which host, or the reference of its instance"
+    search_help_text = "Reason, host, or reference of the instance"
     ordering = ("-at",)
-    change_form_template = "admin/letter_page.html"
     buttons = instance_actions.OF_LETTERS
     actions = tuple(action_of(name) for name in ("replay", "discard"))
 
     def after_button(self, request: HttpRequest, row: Any) -> str:
-        """Lead back to the list: a letter that was seen to is no more."""
+        """Return the list: the dead letter is gone."""
         return reverse("admin:engine_deadletter_changelist")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.instance_id)
+        return access.visible_audit(actor).filter(subject_id=row.instance_id)
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Tell a dead letter: what could not be applied to what, why, where, and all that it carried."""
+        """Return the signal, why it could not be applied, and its content."""
         envelope = row.envelope if isinstance(row.envelope, dict) else {}
         return {
             "title": signal_words(str(envelope.get("type", ""))),

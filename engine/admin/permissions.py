@@ -1,6 +1,6 @@
-"""Which level sees, adds and changes what in the admin: one table for all pages.
+"""Which level may see, add and change what in the admin: one table for all pages.
 
-The services decide again at every act; this table only keeps a page from offering what would be refused.
+The services check again on every action; this table only keeps pages from offering what would be refused.
 """
 
 from dataclasses import dataclass
@@ -56,11 +56,11 @@ RIGHTS: dict[str, Rights] = {
 
 
 def rights_to(label: str) -> Rights:
-    """Return the row of the table; what has none is nobody's."""
+    """Return the rights to a model; a model without an entry is closed to everyone."""
     return RIGHTS.get(label, Rights(view=NOBODY))
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Return who acts; the frame lets nobody in without one."""
+    """Return the actor of a request; the admin site admits no request without one."""
     actor: Actor = request.actor  # type: ignore[attr-defined]
     return actor

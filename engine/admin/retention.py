@@ -1,4 +1,4 @@
-"""Retention: how long ended work is kept, by template and for all others, and what would go now."""
+"""Retention: how long ended instances are kept, per template and by default, and what would be deleted now."""
 
 from typing import Any
 
@@ -27,19 +27,18 @@ LABELS = {
     "audit_for": "The audit of ended instances",
 }
 HINTS = {
-    "completed_for": "With their tasks, steps, events, comments and files.",
-    "cancelled_for": "The same of those that somebody cancelled.",
-    "runtime_for": "What only the engine needs; the instance and its history stay readable.",
-    "audit_for": "Who did what and when. An anchor stays, so that the rest can still be verified.",
+    "completed_for": "Including their tasks, steps, events, comments and files.",
+    "cancelled_for": "The same for instances that were cancelled.",
+    "runtime_for": "Only the engine needs these; the instance and its history stay readable.",
+    "audit_for": "The record of every action. An anchor is kept, so that the rest can still be verified.",
 }
 HOW = (
     f"Such as {EXAMPLES}, counted from the end of an instance. "
-    "Left empty, the general rule counts, and where that is empty too, it is kept for ever."
+    "If empty, the default rule applies; if that is empty too, the data is kept forever."
 )
 
 
 def window_column(name: str, words: str) -> Any:
-    """Make a column of one window."""
 
     @display(description=words, ordering=name)
     def column(page: Any, rule: RetentionRule) -> str:
@@ -49,13 +48,13 @@ def window_column(name: str, words: str) -> Any:
 
 
 class RetentionForm(ServiceForm):
-    """Write a rule, new or anew."""
+    """Create or change a rule."""
 
     template = forms.ModelChoiceField(
         queryset=Template.objects.none(),
         required=False,
-        empty_label="All that have no rule of their own",
-        label="For",
+        empty_label="All templates without a rule of their own",
+        label="Template",
         widget=UnfoldAdminSelectWidget(),
     )
 
@@ -69,16 +68,17 @@ class RetentionForm(ServiceForm):
             self.fields[name].initial = window_words(getattr(self.instance, name))
 
     def clean(self) -> dict[str, Any]:
-        """Read what people say as durations, and refuse a second rule for the same: it would write over the first."""
+        """Read periods in words, and refuse a second rule for the same template: it would overwrite the first."""
         typed: dict[str, Any] = super().clean() or self.cleaned_data
         for name in WINDOWS:
             try:
                 typed[name] = read_window(typed.get(name) or "")
             except ValueError as problem:
-                self.add_error(name, str(problem))
+                self.add_error(name, forms.ValidationError(str(problem), code="period"))
         rules = RetentionRule.objects.filter(tenant_id=self.actor.tenant_id, template=typed.get("template"))
         if "template" in typed and rules.exclude(pk=self.instance.pk).exists():
-            self.add_error("template", "There is a rule for this already. Open it in the list to change it.")
+            message = "There is already a rule for this. Open it in the list to change it."
+            self.add_error("template", forms.ValidationError(message, code="taken"))
         return typed
 
     def act(self, typed: dict[str, Any]) -> RetentionRule:
@@ -92,20 +92,19 @@ for _name in WINDOWS:
         max_length=40,
         label=LABELS[_name],
         help_text=HINTS[_name],
-        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "no limit here", "autocomplete": "off"}),
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "no limit", "autocomplete": "off"}),
     )
 
 
 @admin.register(RetentionRule)
 class RetentionAdmin(TenantAdmin):
-    nothing = "No rule: everything is kept."
+    empty_text = "Without a rule, everything is kept."
     form = RetentionForm
     list_display = ("words", "completed", "cancelled", "runtime", "audit")
-    completed = window_column("completed_for", "Completed kept for")
+    completed = window_column("completed_for", "Completed")
     cancelled = window_column("cancelled_for", "Cancelled")
     runtime = window_column("runtime_for", "Engine state")
     audit = window_column("audit_for", "Audit")
-    change_list_template = "admin/retention_list.html"
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.preview_view)
@@ -116,17 +115,16 @@ class RetentionAdmin(TenantAdmin):
         return rows.select_related("template")
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Show the last run above the rules."""
         last = RetentionRun.objects.filter(tenant_id=actor_of(request).tenant_id).first()
         return super().changelist_view(request, {**(extra_context or {}), "wf_last_run": last})
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
-        """Say what would go now, template by template; nothing goes."""
+        """Show what would be deleted now, per template; nothing is deleted."""
         actor = actor_of(request)
         titles = dict(access.visible_templates(actor).values_list("name", "title"))
         found = [(titles.get(one.template) or one.template, one) for one in preview_retention(actor=actor)]
-        context = {**self.admin_site.each_context(request), "title": "What would go now", "wf_purged": found}
-        return TemplateResponse(request, "admin/retention_preview.html", context)
+        context = {**self.admin_site.each_context(request), "title": "Retention preview", "wf_purged": found}
+        return TemplateResponse(request, "admin/engine/retentionrule/preview.html", context)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         return [(None, {"fields": ["template"]}), ("Keep for", {"fields": list(WINDOWS), "description": HOW})]
@@ -136,8 +134,8 @@ class RetentionAdmin(TenantAdmin):
 
     def history_acts(self, actor: Actor, row: RetentionRule) -> QuerySet[Audit]:
         subject = row.template_id or actor.tenant_id
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=subject, action="set_retention")
+        return access.visible_audit(actor).filter(subject_id=subject, action="set_retention")
 
-    @display(description="Work of", ordering="template__title")
+    @display(description="Template", ordering="template__title")
     def words(self, rule: RetentionRule) -> str:
-        return str(rule.template or "All that have no rule of their own")
+        return str(rule.template or "All templates without a rule of their own")

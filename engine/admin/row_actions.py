@@ -1,4 +1,4 @@
-"""Acts of a row's page that are no form: each a plain POST to its own address, calling one service."""
+"""Buttons on the page of a row: each is a plain POST to its own URL and calls one service."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,16 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
 from engine.admin.permissions import actor_of
-from engine.errors import NotFound, WorkflowError
+from engine.errors import Invalid, NotFound, WorkflowError
 from workflowplatform.accounts.actor import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a button reports where one button can end in several ways; `code` tells them apart."""
+
+    code: str
+    words: str
 
 
 def always(actor: Actor, row: Any) -> bool:
@@ -23,29 +31,29 @@ def always(actor: Actor, row: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """One act: its words, the service call that returns the sentence to show (or a page of its own), and when it is offered."""
+    """One action: its label, the call that does it and returns the message (or a page) to show, and when it is offered."""
 
     name: str
     words: str
-    run: Callable[[HttpRequest, Any], str | HttpResponse]
+    run: Callable[[HttpRequest, Any], str | Result | HttpResponse]
     level: int
     offered: Callable[[Actor, Any], bool] = always
     danger: bool = False
     primary: bool = False
-    """Whether this is what one comes for."""
+    """Whether this is the main action of the page."""
     asks: str = ""
-    """The question of a text field that goes along; its answer is `request.POST["answer"]`."""
+    """The label of a required text field; its value is `request.POST["answer"]`."""
     more: tuple["Question", ...] = ()
-    """Further questions, answered or not; their answers stand in `request.POST` by name."""
+    """Further, optional fields; their values are in `request.POST` by name."""
     preview: str | Callable[[Actor, Any], str] = ""
-    """What will happen, in a sentence above the questions; said of this very row where it is a function."""
+    """What will happen, shown above the fields; a function describes it for this row."""
     mark: Callable[[Any], str] | None = None
-    """What the row was when the page was drawn; it comes back as `request.POST["mark"]`, so that a second press can be told."""
+    """The state of the row when the page was drawn, sent back as `request.POST["mark"]` to detect a second press."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A text field beside a button."""
+    """An optional text field of a button."""
 
     name: str
     words: str
@@ -57,6 +65,7 @@ class Question:
 class OfferedButton:
     """A button as the page draws it."""
 
+    name: str
     words: str
     url: str
     danger: bool
@@ -68,14 +77,14 @@ class OfferedButton:
 
 
 class ButtonRow:
-    """The buttons of one ModelAdmin: their addresses, and which of them a row offers to whom."""
+    """The buttons of one ModelAdmin: their URLs, and which of them a row offers to an actor."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
         self.prefix = f"{page.opts.app_label}_{page.opts.model_name}"
 
     def urls(self) -> list[URLPattern]:
-        """Return one address a button."""
+        """Return one URL per button."""
         return [
             path(
                 f"<path:object_id>/{button.name}/",
@@ -86,10 +95,11 @@ class ButtonRow:
         ]
 
     def offered(self, request: HttpRequest, row: Any) -> list[OfferedButton]:
-        """Return what this person may press on this row."""
+        """Return the buttons that this person may press on this row."""
         actor = actor_of(request)
         return [
             OfferedButton(
+                button.name,
                 button.words,
                 self._url(button, row),
                 button.danger,
@@ -121,9 +131,16 @@ class ButtonRow:
         except NotFound as gone:
             raise Http404 from gone
         except WorkflowError as refusal:
-            messages.error(request, refusal.message)
+            messages.error(request, refusal.message, extra_tags=code_of(refusal))
         else:
             if isinstance(shown, HttpResponse):
                 return shown
-            messages.success(request, shown)
+            done = f"{self.page.opts.model_name}.{button.name}"
+            said = Result(done, shown) if isinstance(shown, str) else Result(f"{done}.{shown.code}", shown.words)
+            messages.success(request, said.words, extra_tags=said.code)
         return redirect(self.page.after_button(request, row))
+
+
+def code_of(refusal: WorkflowError) -> str:
+    """Return the code that a page shows for a refusal: that of the first field where fields are named."""
+    return refusal.first_code if isinstance(refusal, Invalid) else refusal.code

@@ -1,4 +1,4 @@
-"""Schedules: when templates start by the clock, what comes next and why, and to hold or end one."""
+"""Schedules: when templates start, which runs come next and why, and pausing or ending a schedule."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -34,37 +34,33 @@ from workflowplatform.accounts.levels import TO_OPERATE
 
 STATUS_LABELS = {"active": "success", "paused": "warning", "cancelled": "", "done": ""}
 OVERLAP_WORDS = {
-    "skip": "skip it",
-    "queue_one": "let one wait",
-    "queue_all": "let all wait",
-    "cancel_other": "cancel the one before",
-    "allow": "start it all the same",
+    "skip": "skip the new run",
+    "queue_one": "queue one run",
+    "queue_all": "queue all runs",
+    "cancel_other": "cancel the previous run",
+    "allow": "start anyway",
 }
-CATCH_UP_WORDS = {"none": "nothing", "last": "the last one", "all": "every one"}
+CATCH_UP_WORDS = {"none": "start none of them", "last": "start the last one", "all": "start all of them"}
 
 
 def pause(request: HttpRequest, schedule: Schedule) -> str:
-    """Hold a schedule."""
     schedules.pause_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
-    return "The schedule is held; nothing starts by it until you resume it."
+    return "The schedule is paused. It starts nothing until you resume it."
 
 
 def resume(request: HttpRequest, schedule: Schedule) -> str:
-    """Let a schedule go on."""
     schedules.resume_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
-    return "The schedule goes on. What was missed follows its own rule."
+    return "The schedule is active again. Its rule decides about missed runs."
 
 
 def end(request: HttpRequest, schedule: Schedule) -> str:
-    """End a schedule for good."""
     schedules.cancel_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
-    return "The schedule has ended. What it started stays."
+    return "The schedule was ended. Instances that it started are not affected."
 
 
 def run(request: HttpRequest, schedule: Schedule) -> str:
-    """Start now what the schedule would start."""
-    begun = run_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
-    return f"{begun} is started. The next run comes at its own time."
+    started = run_schedule(actor=actor_of(request), schedule_id=schedule.pk, reason=reason_in(request))
+    return f"{started} was started. The next run takes place as planned."
 
 
 def is_(status: str) -> Any:
@@ -73,40 +69,36 @@ def is_(status: str) -> Any:
 
 
 def is_live(actor: Actor, schedule: Schedule) -> bool:
-    """Offer it while the schedule has not ended."""
     return schedule.status in ("active", "paused")
 
 
-def missed(actor: Actor, schedule: Schedule) -> str:
-    """Say what becomes of the runs that were missed."""
-    return f"It goes on. Of what was missed it starts {CATCH_UP_WORDS[schedule.catch_up]}."
+def resume_preview(actor: Actor, schedule: Schedule) -> str:
+    return f"It becomes active again. Missed runs: {CATCH_UP_WORDS[schedule.catch_up]}."
 
 
 def _moment(text: str) -> datetime:
-    """Read a moment that names its zone."""
+    """Read a time with a time zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        message = "Write a moment with its zone, such as 2030-01-07T09:00:00+01:00."
+        message = "Enter a time with its time zone, such as 2030-01-07T09:00:00+01:00."
         raise Invalid(message, [FieldError("once_at", "invalid", message)])
     return moment
 
 
 class ScheduleForm(ServiceForm):
-    """Make a schedule."""
-
     template = forms.ModelChoiceField(queryset=Template.objects.none(), widget=UnfoldAdminSelectWidget())
     cron = forms.CharField(
         required=False,
-        label="At these times",
-        help_text="A cron expression: minute, hour, day, month, weekday. `0 9 * * 1` is every Monday at nine.",
+        label="Repeats at (cron)",
+        help_text="Minute, hour, day, month, weekday: `0 9 * * 1` is every Monday at 09:00.",
         widget=UnfoldAdminTextInputWidget(),
     )
     once_at = forms.CharField(
         required=False,
-        label="Or once, at",
+        label="Or once at",
         help_text="Such as 2030-01-07T09:00:00+01:00.",
         widget=UnfoldAdminTextInputWidget(),
     )
@@ -116,18 +108,16 @@ class ScheduleForm(ServiceForm):
     )
     overlap = forms.ChoiceField(
         choices=[(word, OVERLAP_WORDS[word]) for word in OVERLAPS],
-        label="When the one before still runs",
+        label="If the previous run is not over",
         widget=UnfoldAdminSelectWidget(),
     )
     catch_up = forms.ChoiceField(
         choices=[(word, CATCH_UP_WORDS[word]) for word in CATCH_UPS],
         initial="last",
-        label="Of what was missed, start",
+        label="After missed runs",
         widget=UnfoldAdminSelectWidget(),
     )
-    input = forms.CharField(
-        required=False, label="Start it with (JSON)", widget=UnfoldAdminTextareaWidget(attrs={"rows": 4})
-    )
+    input = forms.CharField(required=False, label="Input (JSON)", widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -136,7 +126,7 @@ class ScheduleForm(ServiceForm):
             (calendar.name, str(calendar))
             for calendar in tenant_settings.list_calendars(actor=self.actor).order_by("name")
         ]
-        self.fields["calendar"].choices = [("", "on every day"), *kept]  # type: ignore[attr-defined]
+        self.fields["calendar"].choices = [("", "every day"), *kept]  # type: ignore[attr-defined]
 
     def act(self, typed: dict[str, Any]) -> Schedule:
         given = {
@@ -155,8 +145,8 @@ class ScheduleForm(ServiceForm):
         )
 
 
-def _told(actor: Actor, fires: Iterable[ScheduleFire]) -> list[tuple[ScheduleFire, Any]]:
-    """Bring each slot together with the instance that it started, where that can still be seen."""
+def _with_instances(actor: Actor, fires: Iterable[ScheduleFire]) -> list[tuple[ScheduleFire, Any]]:
+    """Pair each past run with the instance that it started, if the actor sees it."""
     slots = list(fires)
     started = access.visible_instances(actor).filter(pk__in=[slot.instance_id for slot in slots if slot.instance_id])
     named = {instance.pk: instance for instance in started}
@@ -165,23 +155,22 @@ def _told(actor: Actor, fires: Iterable[ScheduleFire]) -> list[tuple[ScheduleFir
 
 @admin.register(Schedule)
 class ScheduleAdmin(TenantAdmin):
-    nothing = "Nothing starts by the clock. A template can say when, or you make a schedule here."
+    empty_text = "A schedule starts a template at set times. Templates can define their own, or add one here."
     visible = staticmethod(access.visible_schedules)
     list_display = ("words", "state_label", "moments", "next_run", "owner")
     next_run = moment_column("next_at", "Next run")
     list_filter = ("status", "template")
     ordering = ("-id",)
-    change_form_template = "admin/schedule_page.html"
     buttons = (
         Button(
             "end",
-            "End it",
+            "End",
             end,
             TO_OPERATE,
             is_live,
             danger=True,
             more=(REASON,),
-            preview="It never starts anything again. What it started stays. This cannot be undone.",
+            preview="It never starts anything again. Instances that it started are not affected. This cannot be undone.",
         ),
         Button(
             "pause",
@@ -190,9 +179,9 @@ class ScheduleAdmin(TenantAdmin):
             TO_OPERATE,
             is_("active"),
             more=(REASON,),
-            preview="Nothing starts by it until it is resumed; what is missed follows its own rule.",
+            preview="It starts nothing until it is resumed; its rule then decides about missed runs.",
         ),
-        Button("resume", "Resume", resume, TO_OPERATE, is_("paused"), more=(REASON,), preview=missed),
+        Button("resume", "Resume", resume, TO_OPERATE, is_("paused"), more=(REASON,), preview=resume_preview),
         Button(
             "run",
             "Run now",
@@ -200,7 +189,7 @@ class ScheduleAdmin(TenantAdmin):
             TO_OPERATE,
             is_live,
             more=(REASON,),
-            preview="One instance starts now, in your name and with the input of the schedule. Its next run stays.",
+            preview="One instance starts now, in your name and with the schedule's input. The next run stays as planned.",
         ),
     )
 
@@ -214,10 +203,10 @@ class ScheduleAdmin(TenantAdmin):
         return []
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.template_id, action__contains="schedule")
+        return access.visible_audit(actor).filter(subject_id=row.template_id, action__contains="schedule")
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Tell a schedule: when, what comes next and why, and what became of the slots before."""
+        """Return when the schedule runs, the next runs with their reasons, and the past ones."""
         if row is None:
             return {"title": "New schedule"}
         live = row.status in ("active", "paused")
@@ -232,19 +221,19 @@ class ScheduleAdmin(TenantAdmin):
             "wf_overlap": OVERLAP_WORDS[row.overlap],
             "wf_catch_up": CATCH_UP_WORDS[row.catch_up],
             "wf_slots": slots,
+            "wf_problem": schedules.clock_problem(row) if live else "",
             "wf_year": timezone.now().year,
-            "wf_fires": _told(actor_of(request), fires),
+            "wf_fires": _with_instances(actor_of(request), fires),
             "wf_input": value_words(row.input) if row.input else "",
         }
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
-        """Show at once when it will run."""
-        messages.success(request, "The schedule is made. Below stands when it runs.")
+        messages.success(request, "Schedule created. Its next runs are below.", extra_tags="schedule.created")
         return redirect(self.after_button(request, obj))
 
     @display(description="Schedule", header=True, ordering="template__title")
     def words(self, schedule: Schedule) -> list[str]:
-        return [str(schedule.template), "as its template says" if schedule.declared else "made by hand"]
+        return [str(schedule.template), "defined by its template" if schedule.declared else "added here"]
 
     @display(description="Status", label=STATUS_LABELS, ordering="status")
     def state_label(self, schedule: Schedule) -> str:
@@ -256,6 +245,6 @@ class ScheduleAdmin(TenantAdmin):
             return ["once", moment_words(schedule.once_at)]
         return [cron_words(schedule.cron) or schedule.cron, f"{schedule.time_zone} time"]
 
-    @display(description="Acts for", ordering="owner_name")
+    @display(description="Runs as", ordering="owner_name")
     def owner(self, schedule: Schedule) -> str:
         return schedule.owner_name.capitalize()

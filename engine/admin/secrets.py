@@ -1,4 +1,4 @@
-"""What a tenant's workflows need: secrets, whose values only go in."""
+"""Secrets of a tenant: values can be written, never read back."""
 
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from engine import access
 from engine.admin.base import TenantAdmin
 from engine.admin.columns import moment_column
 from engine.admin.permissions import actor_of
@@ -23,7 +24,7 @@ from workflowplatform.accounts.levels import TO_AUTHOR
 
 
 class NamedSettingForm(ServiceForm):
-    """Write something that has a name: a new one under a name that is free, or one that is there, whose name stays."""
+    """Create something under a free name, or change an existing one, whose name is fixed."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -31,31 +32,32 @@ class NamedSettingForm(ServiceForm):
             self.fields["name"].initial, self.fields["name"].disabled = self.instance.name, True
 
     def clean_name(self) -> str:
-        """Refuse to write over what somebody made: services write anew what has the name already."""
+        """Refuse a name that is taken: the service would overwrite what has it."""
         name: str = self.cleaned_data["name"]
         there = type(self.instance).objects.filter(tenant_id=self.actor.tenant_id, name=name)
         if not self.instance.name and there.exists():
             kind = self.instance._meta.verbose_name
-            raise forms.ValidationError(f"There is a {kind} of this name already. Open it in the list to change it.")
+            message = f"There is already a {kind} with this name. Open it in the list to change it."
+            raise forms.ValidationError(message, code="taken")
         return name
 
 
 class SecretForm(NamedSettingForm):
-    """Write a secret, new or anew."""
+    """Create or change a secret."""
 
     name = forms.CharField(max_length=63, help_text="Calls use it as secret.NAME.", widget=UnfoldAdminTextInputWidget())
     value = forms.CharField(
         max_length=10_000,
         strip=False,
         required=False,
-        help_text=f"At least {SHORTEST} characters. It is kept encrypted and never shown again.",
+        help_text=f"At least {SHORTEST} characters. Stored encrypted and never shown again.",
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
     )
     origins = forms.CharField(
         required=False,
         label="May be sent to",
-        help_text="One address a line, such as https://api.example.com. If empty, calls may send it anywhere. "
-        "To add one, type the value again; to take one away, leave the value empty.",
+        help_text="One origin per line, such as https://api.example.com. If empty, calls may send it anywhere. "
+        "To add an origin, enter the value again; to remove one, leave the value empty.",
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
 
@@ -69,43 +71,42 @@ class SecretForm(NamedSettingForm):
         return tenant_settings.put_secret(actor=self.actor, name=typed["name"], value=value, origins=origins)
 
 
-def forget(request: HttpRequest, secret: Secret) -> str:
-    """Forget a secret."""
+def delete(request: HttpRequest, secret: Secret) -> str:
     tenant_settings.delete_secret(actor=actor_of(request), name=secret.name)
-    return f"The secret {secret.name} is forgotten; calls that use it fail from now on."
+    return f"Secret {secret.name} was deleted. Calls that use it now fail."
 
 
 class TenantSetting(TenantAdmin):
-    """A page of something the tenant sets up; its history stands in the tenant's own chain, among that of others."""
+    """A page of a tenant's settings; its history is part of the tenant's audit chain."""
 
     kind: ClassVar[str]
-    """How its acts end: a secret and a calendar may have the same name."""
+    """How its audit actions end: a secret and a calendar may have the same name."""
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        acts = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=actor.tenant_id, new__name=row.name)
+        acts = access.visible_audit(actor).filter(subject_id=actor.tenant_id, new__name=row.name)
         return acts.filter(action__endswith=f"_{self.kind}")
 
 
 @admin.register(Secret)
 class SecretAdmin(TenantSetting):
     kind = "secret"
-    nothing = "No secret yet. A call names one instead of a password, and nobody reads it again."
+    empty_text = "Calls use secrets for passwords and keys. A value can be replaced but never read."
     form = SecretForm
     list_display = ("name", "sent_to", "who", "changed")
-    changed = moment_column("changed_at", "Written")
+    changed = moment_column("changed_at", "Changed")
     search_fields = ("name",)
     ordering = ("name",)
     buttons = (
         Button(
-            "forget",
-            "Forget it",
-            forget,
+            "delete-secret",
+            "Delete",
+            delete,
             TO_AUTHOR,
             danger=True,
-            preview="Its value is gone for good. One that a version in force or a running instance needs is not forgotten.",
+            preview="Its value is lost for good. A secret that an active version or a running instance needs is not deleted.",
         ),
     )
 
@@ -117,9 +118,8 @@ class SecretAdmin(TenantSetting):
 
     @display(description="May be sent to")
     def sent_to(self, secret: Secret) -> str:
-        """Name its origins; one without any may go wherever calls go."""
         return ", ".join(secret.origins) or "⚠ anywhere"
 
-    @display(description="Written by", ordering="changed_by_name")
+    @display(description="Changed by", ordering="changed_by_name")
     def who(self, secret: Secret) -> str:
         return secret.changed_by_name.capitalize()

@@ -1,4 +1,4 @@
-"""Forms that hand what was typed to one service; what it refuses comes back at its field, and what was typed stays."""
+"""Forms that pass their values to one service and show its refusals at the fields; entries are kept."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from engine.errors import Invalid, NotFound, WorkflowError
 from workflowplatform.accounts.actor import Actor
 
 
-class ServiceForm(forms.ModelForm):
-    """Call a service once the fields are readable. The rules are the service's; this only translates.
+class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """Call a service with the cleaned fields. The rules are in the service; the form only translates.
 
-    The call stands in the last stage of cleaning because that is where a refusal still becomes a field's error.
-    Subclasses declare plain fields (`Meta.fields` stays empty, so that nothing is written past the service) and `act`.
+    The call is made in the last stage of cleaning, because a refusal can still become a field error there.
+    Subclasses declare plain fields and `act`; `Meta.fields` stays empty, so that nothing is written without the service.
     """
 
     request: HttpRequest
@@ -43,19 +43,19 @@ class ServiceForm(forms.ModelForm):
         except Invalid as refusal:
             self.refuse(refusal)
         except WorkflowError as refusal:
-            self.add_error(None, refusal.message)
+            self.add_error(None, forms.ValidationError(refusal.message, code=refusal.code))
 
     def refuse(self, refusal: Invalid) -> None:
-        """Put each of a service's field errors where the person looks."""
+        """Show each field error of a service at its field."""
         for error in refusal.errors:
             field, _, inside = error.path.partition(".")
             words = f"{inside}: {error.message}" if inside else error.message
-            self.add_error(field if field in self.fields else None, words)
+            self.add_error(field if field in self.fields else None, forms.ValidationError(words, code=error.code))
         if not refusal.errors:
-            self.add_error(None, refusal.message)
+            self.add_error(None, forms.ValidationError(refusal.message, code=refusal.code))
 
     def save(self, commit: bool = True) -> Any:
         return self.done
 
     def save_m2m(self) -> None:
-        """Save nothing: the service already did."""
+        """Do nothing: the service already saved."""

@@ -1,4 +1,4 @@
-"""Authoring: templates, their versions as YAML, findings at their line, and a version's way through life."""
+"""Templates and their versions: YAML with findings at their lines, and the lifecycle of a version."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.urls import reverse
 from unfold.decorators import display
 
 from engine import access
-from engine.admin.authoring.editor_api import desk_urls
+from engine.admin.authoring.editor_api import editor_urls
 from engine.admin.authoring.editor_form import VersionForm
 from engine.admin.authoring.pages import frame, missing_words, page_url, page_urls
 from engine.admin.authoring.previews import forms_page
@@ -31,6 +31,8 @@ from engine.services.templates.diagrams import inline_version
 from engine.services.templates.editor import readiness_of
 from workflowplatform.accounts.actor import Actor
 
+ELSEWHERE = ("activate", "duplicate")
+"""Buttons on other pages of a version: a draft is activated where its changes are shown."""
 STATUS_LABELS = {"active": "success", "unavailable": "danger", "paused": "warning", "draft": "info", "archived": ""}
 
 
@@ -42,7 +44,6 @@ class VersionAdmin(TenantAdmin):
     changed = moment_column("updated_at", "Changed")
     list_filter = ("status", "template")
     search_fields = ("template__name", "template__title")
-    change_form_template = "admin/version_change_form.html"
     buttons = BUTTONS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[TemplateVersion]:
@@ -55,25 +56,26 @@ class VersionAdmin(TenantAdmin):
     def get_urls(self) -> list[Any]:
         trying = (("try", try_page, ["GET", "POST"]), ("forms", forms_page, ["GET"]))
         return [
-            *desk_urls(self.admin_site),
+            *editor_urls(self.admin_site),
             *(page_url(self, name, made, methods) for name, made, methods in trying),
             *page_urls(self),
             *super().get_urls(),
         ]
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Give the editor's page its findings, its picture, the tests' results and the other pages of the version."""
+        """Return findings, diagram, test results and the other pages of the version for the editor."""
         if row is None:
             return {"title": "New template", "wf_editable": True}
         if row.unavailable:
-            messages.warning(request, f"This release cannot run version {row.number}: {row.unavailable}")
+            words = f"This release cannot run version {row.number}: {row.unavailable}"
+            messages.warning(request, words, extra_tags="unavailable")
         actor = actor_of(request)
         ready = readiness_of(actor=actor, name=row.template.name, number=row.number)
         findings = shown(ready.findings)
         return {
             **frame(self, request, row, "change", changes=len(ready.differences)),
             "subtitle": None,
-            "wf_buttons": [button for button in ButtonRow(self).offered(request, row) if not _is_elsewhere(button.url)],
+            "wf_buttons": [button for button in ButtonRow(self).offered(request, row) if button.name not in ELSEWHERE],
             "wf_editable": is_draft(actor, row) and self.has_change_permission(request, row),
             "wf_lines": lines_of_source(row.source, findings),
             "wf_step_lines": {name: place.line for name, place in step_places(row.source).items()},
@@ -85,14 +87,14 @@ class VersionAdmin(TenantAdmin):
         }
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
-        return self._told(request, obj)
+        return self._saved(request, obj)
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        return self._told(request, obj)
+        return self._saved(request, obj)
 
-    def _told(self, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
-        """Say that it is saved; stay on the page, or go on to what was asked for."""
-        messages.success(request, "Draft saved.")
+    def _saved(self, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
+        """Report the save; stay on the page, or open the page that was asked for."""
+        messages.success(request, "Draft saved.", extra_tags="draft.saved")
         wanted = next((name for name in ("changes", "try") if f"_{name}" in request.POST), "change")
         return redirect(f"admin:engine_templateversion_{wanted}", quote(version.pk))
 
@@ -106,25 +108,20 @@ class VersionAdmin(TenantAdmin):
         return super().after_button(request, shown)
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=row.template_id)
+        return access.visible_audit(actor).filter(subject_id=row.template_id)
 
     @display(description="Status", label=STATUS_LABELS, ordering="status")
     def state(self, version: TemplateVersion) -> str:
-        return status_word(version)
+        return version_status_word(version)
 
 
-def _is_elsewhere(url: str) -> bool:
-    """Tell which buttons stand on a page of their own: a draft is activated where its changes are read."""
-    return url.endswith(("/activate/", "/duplicate/"))
-
-
-def status_word(version: TemplateVersion) -> str:
-    """Say where a version stands: one in force that this release cannot run is unavailable."""
+def version_status_word(version: TemplateVersion) -> str:
+    """Return the status of a version; an active one that this release cannot run is unavailable."""
     return "unavailable" if version.status == VersionStatus.ACTIVE and version.unavailable else version.status
 
 
 def version_to_show(template: Template) -> TemplateVersion:
-    """Choose the version that an author means by a template: the newest draft, else the one in force, else the last."""
+    """Choose the version to open for a template: the newest draft, else the active one, else the last."""
     versions = sorted(template.versions.all(), key=lambda version: -version.number)
     order = (VersionStatus.DRAFT, VersionStatus.ACTIVE, VersionStatus.PAUSED, VersionStatus.ARCHIVED)
     return min(versions, key=lambda version: (order.index(VersionStatus(version.status)), -version.number))
@@ -133,12 +130,11 @@ def version_to_show(template: Template) -> TemplateVersion:
 @admin.register(Template)
 class TemplateAdmin(TenantAdmin):
     visible = staticmethod(access.visible_templates)
-    list_display = ("words", "in_force", "draft", "changed")
+    list_display = ("words", "active", "draft", "changed")
     search_fields = ("name", "title", "description")
-    change_list_template = "admin/template_list.html"
     show_add_link = False
-    """The list has buttons with words: write, take from the gallery, import."""
-    nothing = "No template yet. Write one, begin from the gallery, or import a file."
+    """The list has its own buttons: new, gallery, import."""
+    empty_text = "Write one, start from the gallery, or import a file."
     ordering = ("title",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Template]:
@@ -147,13 +143,11 @@ class TemplateAdmin(TenantAdmin):
         return rows.prefetch_related(Prefetch("versions", queryset=light))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Begin a template with its first version."""
         return redirect("admin:engine_templateversion_add")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show a template in its versions."""
         template = self.get_object(request, object_id)
         if template is None:
             raise Http404
@@ -163,12 +157,12 @@ class TemplateAdmin(TenantAdmin):
     def words(self, template: Template) -> list[str]:
         return [str(template), template.name]
 
-    @display(description="In force", label={**STATUS_LABELS, "nothing": ""})
-    def in_force(self, template: Template) -> tuple[str, str]:
+    @display(description="Active", label={**STATUS_LABELS, "nothing": ""})
+    def active(self, template: Template) -> tuple[str, str]:
         for version in template.versions.all():
             if version.status in (VersionStatus.ACTIVE, VersionStatus.PAUSED):
-                return status_word(version), f"version {version.number} {status_word(version)}"
-        return "nothing", "nothing yet"
+                return version_status_word(version), f"version {version.number} {version_status_word(version)}"
+        return "nothing", "none"
 
     @display(description="Draft")
     def draft(self, template: Template) -> str:

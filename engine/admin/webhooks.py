@@ -1,6 +1,5 @@
-"""Webhooks and what they were told: who gets what, whether it arrives, and to hold, try and replay."""
+"""Webhooks and their deliveries: what is sent where, whether it arrives, and pausing, testing and resending."""
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -28,6 +27,7 @@ from engine.services.webhooks import subscriptions as webhooks
 from engine.services.webhooks.events import EVENTS
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_MANAGE_WEBHOOKS, TO_OPERATE
+from workflowplatform.database.stored_json import json_in, object_in
 
 STATUS_LABELS = {"active": "success", "paused": "warning", "disabled": "danger"}
 DELIVERY_LABELS = {"pending": "info", "delivered": "success", "failed": "danger"}
@@ -35,37 +35,32 @@ SHOWN = 25
 
 
 def pause(request: HttpRequest, webhook: Webhook) -> str:
-    """Hold a webhook."""
     webhooks.pause_webhook(actor=actor_of(request), webhook_id=webhook.pk)
-    return "The webhook is held. What happens meanwhile is told when you resume it."
+    return "The webhook is paused. Everything that happens meanwhile is sent when you resume it."
 
 
 def resume(request: HttpRequest, webhook: Webhook) -> str:
-    """Let a webhook go on."""
     webhooks.resume_webhook(actor=actor_of(request), webhook_id=webhook.pk)
-    return "The webhook goes on where it stopped, in your name."
+    return "The webhook is active again and continues where it stopped. It now sends what you may see."
 
 
 def ping(request: HttpRequest, webhook: Webhook) -> str:
-    """Try the address."""
     webhooks.ping_webhook(actor=actor_of(request), webhook_id=webhook.pk)
-    return "A message that tells nothing is on its way. Look below in a few seconds."
+    return "A test message is being sent. Its result appears below in a few seconds."
 
 
 def replay_failed(request: HttpRequest, webhook: Webhook) -> str:
-    """Send what failed again."""
     count = deliveries.replay_failed(actor=actor_of(request), webhook_id=webhook.pk)
-    return "One delivery is sent again." if count == 1 else f"{count} deliveries are sent again."
+    return "1 delivery is being sent again." if count == 1 else f"{count} deliveries are being sent again."
 
 
-def forget(request: HttpRequest, webhook: Webhook) -> str:
-    """Delete a webhook."""
+def delete(request: HttpRequest, webhook: Webhook) -> str:
     webhooks.delete_webhook(actor=actor_of(request), webhook_id=webhook.pk)
-    return f"The webhook “{webhook}” and its deliveries are gone."
+    return f"Webhook “{webhook}” and its deliveries were deleted."
 
 
 def rotate(request: HttpRequest, webhook: Webhook) -> HttpResponse:
-    """Make a new secret and show it here and now."""
+    """Create a new secret and show it on the answer's page."""
     keep_for = days_in(request.POST.get("keep_for", ""))
     changed, secret = webhooks.rotate_secret(
         actor=actor_of(request),
@@ -78,84 +73,80 @@ def rotate(request: HttpRequest, webhook: Webhook) -> HttpResponse:
 
 
 def days_in(typed: str) -> timedelta:
-    """Read a number of days; nothing typed is the usual time."""
+    """Read a number of days; an empty field means the default."""
     if not typed.strip():
         return webhooks.OLD_SECRET_FOR
     try:
         return timedelta(days=int(typed))
     except (ValueError, OverflowError):
-        message = "Type for how many days the old secret is to sign too, such as 1."
+        message = "Enter a number of days for the old secret, such as 1."
         raise Invalid(message, [FieldError("keep_for", "invalid", message)]) from None
 
 
 def secret_page(request: HttpRequest, webhook: Webhook, secret: str, *, rotated: bool) -> HttpResponse:
-    """Show a secret this once, on a page of its own: a message would leave it in a cookie."""
-    title = "New secret" if rotated else "Webhook made"
+    """Show a secret once, on a page of its own: a message would store it in a cookie."""
+    title = "New secret" if rotated else "Webhook created"
     context = {"title": title, "webhook": webhook, "plain": secret, "rotated": rotated}
     context |= {"wf_both": webhooks.has_two_secrets(webhook), "opts": Webhook._meta}
-    answer = TemplateResponse(request, "admin/webhook_shown.html", {**admin.site.each_context(request), **context})
+    answer = TemplateResponse(
+        request, "admin/engine/webhook/secret.html", {**admin.site.each_context(request), **context}
+    )
     answer["Cache-Control"] = "no-store"
     return answer
 
 
 def after_rotating(actor: Actor, webhook: Webhook) -> str:
-    """Say what a new secret means for the other side."""
-    both = f"The present one signs too for {webhooks.OLD_SECRET_FOR.days} day, or as long as you say below."
-    before = " The one before it, which still signs, stops at once." if webhooks.has_two_secrets(webhook) else ""
-    return f"A new secret is made and shown once. {both}{before} Give the new one to the other side in time."
+    """Describe what a new secret means for the receiver."""
+    both = f"Messages are also signed with the current secret for {webhooks.OLD_SECRET_FOR.days} day, or as set below."
+    before = " The secret before it, which is still used, ends at once." if webhooks.has_two_secrets(webhook) else ""
+    return f"A new secret is created and shown once. {both}{before} Give the new one to the receiver in time."
 
 
 def replay(request: HttpRequest, delivery: WebhookDelivery) -> str:
-    """Send one delivery again."""
     deliveries.replay_delivery(actor=actor_of(request), delivery_id=delivery.pk)
-    return "It is sent again: the same id, the same body."
+    return "The delivery is being sent again with the same id and the same body."
 
 
 def is_active(actor: Actor, webhook: Webhook) -> bool:
-    """Offer it while the webhook sends."""
     return webhook.status == "active"
 
 
 def is_held(actor: Actor, webhook: Webhook) -> bool:
-    """Offer it while the webhook sends nothing."""
     return webhook.status != "active"
 
 
 def is_over(actor: Actor, delivery: WebhookDelivery) -> bool:
-    """Offer it when a delivery is no longer on its way."""
     return delivery.status != "pending"
 
 
 def event_words(event: str) -> str:
-    """Say an event as people do: `task.opened` is “Task opened”."""
+    """Return an event in words: `task.opened` is “Task opened”."""
     return event.replace(".", " ").capitalize()
 
 
 def last_try(delivery: WebhookDelivery) -> DeliveryAttempt | None:
-    """Return what was tried last, of tries that were read along."""
+    """Return the last attempt, from the prefetched log."""
     tries = list(delivery.log.all())
     return tries[-1] if tries else None
 
 
 class WebhookForm(ServiceForm):
-    """Make a webhook."""
-
-    title = forms.CharField(max_length=200, label="What it is for", widget=UnfoldAdminTextInputWidget())
+    title = forms.CharField(max_length=200, label="Purpose", widget=UnfoldAdminTextInputWidget())
     url = forms.CharField(
         max_length=2000,
-        label="Address",
+        label="URL",
         help_text="Such as https://example.com/hooks.",
         widget=UnfoldAdminTextInputWidget(),
     )
     events = forms.MultipleChoiceField(
         choices=[(event, event_words(event)) for event in EVENTS],
-        label="Tell it about",
+        label="Events",
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     templates = forms.CharField(
         required=False,
-        label="Only of these templates",
-        help_text="Names with commas between them; none means all.",
+        label="Only for these templates",
+        help_text="Names separated by commas. Empty: all templates.",
         widget=UnfoldAdminTextInputWidget(),
     )
 
@@ -169,38 +160,33 @@ class WebhookForm(ServiceForm):
 
 @admin.register(Webhook)
 class WebhookAdmin(TenantAdmin):
-    nothing = "Nobody outside is told of anything. A webhook tells another program what happens here."
+    empty_text = "A webhook tells another program what happens here."
     visible = staticmethod(access.visible_webhooks)
     list_display = ("words", "state_label", "about", "health", "owner")
     list_filter = ("status",)
     search_fields = ("title", "url")
     ordering = ("-id",)
-    change_form_template = "admin/webhook_page.html"
     buttons = (
         Button(
             "delete-webhook",
             "Delete",
-            forget,
+            delete,
             TO_MANAGE_WEBHOOKS,
             danger=True,
-            preview="Nothing is told to this address any more, and its deliveries are forgotten. Pause it to hold it.",
+            preview="Nothing is sent to this URL any more, and its deliveries are deleted. To stop for a while, pause it.",
         ),
-        Button("replay", "Send failed ones again", replay_failed, TO_OPERATE),
+        Button("replay", "Resend failed deliveries", replay_failed, TO_OPERATE),
         Button(
             "rotate",
             "New secret",
             rotate,
             TO_MANAGE_WEBHOOKS,
-            asks="Reason for a new secret",
-            more=(
-                Question(
-                    "keep_for", "Days for which the old one signs too", "1 where you type nothing; 0 ends it now."
-                ),
-            ),
+            asks="Reason for the new secret",
+            more=(Question("keep_for", "Days until the old secret ends", "Empty: 1 day. 0: it ends now."),),
             preview=after_rotating,
             mark=webhooks.secret_mark,
         ),
-        Button("ping", "Try it", ping, TO_MANAGE_WEBHOOKS, is_active),
+        Button("ping", "Send a test", ping, TO_MANAGE_WEBHOOKS, is_active),
         Button("pause", "Pause", pause, TO_MANAGE_WEBHOOKS, is_active),
         Button("resume", "Resume", resume, TO_MANAGE_WEBHOOKS, is_held),
     )
@@ -215,7 +201,6 @@ class WebhookAdmin(TenantAdmin):
         return []
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
-        """Show the secret here and now."""
         return secret_page(request, obj, obj.plain, rotated=False)
 
     def after_button(self, request: HttpRequest, row: Any) -> str:
@@ -223,10 +208,10 @@ class WebhookAdmin(TenantAdmin):
         return reverse("admin:engine_webhook_changelist") if gone else super().after_button(request, row)
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        return Audit.objects.filter(tenant_id=actor.tenant_id, subject_kind="tenant", new__webhook=str(row.pk))
+        return access.visible_audit(actor).filter(subject_kind="tenant", new__webhook=str(row.pk))
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Tell a webhook: whom it tells what, how it fares, and what it was told last."""
+        """Return what a webhook sends to whom, how well that works, and its recent deliveries."""
         if row is None:
             return {"title": "New webhook"}
         told = access.visible_deliveries(actor_of(request)).filter(webhook=row).defer("body").prefetch_related("log")
@@ -248,59 +233,57 @@ class WebhookAdmin(TenantAdmin):
     def state_label(self, webhook: Webhook) -> str:
         return webhook.status
 
-    @display(description="Tells about")
+    @display(description="Events")
     def about(self, webhook: Webhook) -> str:
         first = ", ".join(event_words(event) for event in webhook.events[:2])
         more = f" and {len(webhook.events) - 2} more" if len(webhook.events) > 2 else ""
         return f"{first}{more}" + (f" of {', '.join(webhook.templates)}" if webhook.templates else "")
 
-    @display(description="How it fares")
+    @display(description="Health")
     def health(self, webhook: Webhook) -> str:
         if webhook.failures:
             since = moment_words(webhook.failing_since) if webhook.failing_since else ""
-            return f"{webhook.failures} failed in a row, since {since}"
-        return f"arrived {moment_words(webhook.delivered_at)}" if webhook.delivered_at else "nothing was sent yet"
+            return f"{webhook.failures} failures in a row since {since}"
+        return f"last delivered {moment_words(webhook.delivered_at)}" if webhook.delivered_at else "nothing sent yet"
 
-    @display(description="Tells what they see", ordering="owner_name")
+    @display(description="Sends what they see", ordering="owner_name")
     def owner(self, webhook: Webhook) -> str:
         return webhook.owner_name.capitalize()
 
 
 @admin.register(WebhookDelivery)
 class DeliveryAdmin(TenantAdmin):
-    nothing = "No webhook has told anything yet. What they send stands here, with every try."
+    empty_text = "Everything that webhooks send is listed here, with every attempt."
     visible = staticmethod(access.visible_deliveries)
     list_display = ("what", "to_whom", "state_label", "tries", "made", "next_try")
     list_filter = ("status", "webhook")
     list_select_related = ("webhook",)
     ordering = ("-id",)
-    change_form_template = "admin/delivery_page.html"
     made = moment_column("created_at", "Happened")
-    buttons = (Button("replay", "Send it again", replay, TO_OPERATE, is_over),)
+    buttons = (Button("replay", "Send again", replay, TO_OPERATE, is_over),)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
-        return Audit.objects.filter(
-            tenant_id=actor.tenant_id,
+        return access.visible_audit(actor).filter(
             subject_kind="tenant",
             action="replay_deliveries",
             new__webhook=str(row.webhook_id),
         )
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Tell a delivery: what was sent, and what came of each try."""
+        """Return what was sent, and the result of each attempt."""
         if row is None:
             return {}
-        told = json.loads(row.body)
-        facts = [(name.replace("_", " "), value) for name, value in told["data"].items() if value is not None]
+        told = object_in(json_in(row.body), "data")
+        facts = object_in(told.get("data", told), "content").items()
         seen = access.visible_instances(actor_of(request)).filter(pk=row.instance_id) if row.instance_id else None
         return {
             "title": f"{event_words(row.event)}, to {row.webhook}",
             "subtitle": None,
             "wf_delivery": row,
-            "wf_facts": facts,
+            "wf_facts": [(name.replace("_", " "), value) for name, value in facts if value is not None],
             "wf_instance": seen.first() if seen is not None else None,
             "wf_log": row.log.all(),
         }
@@ -317,11 +300,11 @@ class DeliveryAdmin(TenantAdmin):
     def to_whom(self, delivery: WebhookDelivery) -> str:
         return str(delivery.webhook)
 
-    @display(description="Tries", ordering="attempts")
+    @display(description="Attempts", ordering="attempts")
     def tries(self, delivery: WebhookDelivery) -> int:
         return delivery.attempts
 
-    @display(description="Next try", ordering="due_at")
+    @display(description="Next attempt", ordering="due_at")
     def next_try(self, delivery: WebhookDelivery) -> str:
         if delivery.status != "pending":
             return "–"

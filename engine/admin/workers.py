@@ -1,4 +1,4 @@
-"""Workers and queues, for who runs the house: who works, what waits, and whether anything is stuck."""
+"""Workers and queues, for operators of the platform: what runs, what waits, and whether anything is stuck."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from engine.dispatch.rq_status import look_at_workers
 from engine.services.health import look, queue_facts
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
 
-WORDS = {"idle": "waits for work", "busy": "at work", "started": "has begun", "suspended": "suspended"}
+WORDS = {"started": "starting"}
 
 
 def workers_page(request: HttpRequest) -> HttpResponse:
-    """Show what RQ and the database know of the work; it concerns all tenants, so level 6 alone sees it."""
+    """Show the state of RQ and of the queue in the database. It covers all tenants, so only level 6 sees it."""
     if actor_of(request).level < TO_CROSS_TENANTS:
         raise PermissionDenied
     seen = look_at_workers()
@@ -28,4 +28,4 @@ def workers_page(request: HttpRequest) -> HttpResponse:
         "wf_health": look(),
         "wf_facts": queue_facts(),
     }
-    return TemplateResponse(request, "admin/workers.html", context)
+    return TemplateResponse(request, "admin/engine/signal/workers.html", context)

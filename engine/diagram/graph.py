@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from engine.diagram.labels import condition_words, handler_words, trigger_words
-from engine.diagram.step_names import LOOKS, kind_of, label_of, name_of
+from engine.diagram.step_names import kind_of, label_of, look_of, name_of
 
 Step = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A way from one node to another. A quiet one is dashed: it passes something by, or runs beside the main line."""
+    """A way from one node to another. A quiet one is dashed: it skips something, or runs in parallel to the main line."""
 
     source: str
     target: str
@@ -145,7 +145,7 @@ class _Drawing:
         return self.line(step["finally"], ends) if "finally" in step else ends
 
     def _jumps(self, step: Step, ends: list[Loose]) -> list[Loose]:
-        """Draw where a step of a list jumps to; return what goes on at the one that follows it."""
+        """Draw where a step of a list jumps to; return the ends that continue at the next step."""
         if not self.lines or step["id"] not in self.lines[-1].entries:
             return ends  # a net draws its own edges
         for way in step.get("next", ()):
@@ -157,7 +157,7 @@ class _Drawing:
 
     def node(self, step: Step, loose: Iterable[Loose]) -> str:
         """Draw a step's own node and tie to it what is loose."""
-        look = LOOKS[kind_of(step)]
+        look = look_of(step)
         name = self.add(Node(step["path"], look.name, look.icon, name_of(step), step["path"]))
         self.tie(loose, name)
         return name
@@ -180,7 +180,7 @@ class _Drawing:
         return ends + scope.left
 
     def leave(self, name: str | None, loose: Loose) -> None:
-        """Carry an end to where the scope that it leaves goes on."""
+        """Carry an end to where the flow continues after the scope that it leaves."""
         for scope in reversed(self.scopes):
             if name in (None, scope.id):
                 scope.left.append(loose)
@@ -193,7 +193,7 @@ class _Drawing:
         return ends if handler.get("interrupting") or "error" in handler else []
 
     def _asides(self, step: Step) -> list[Loose]:
-        """Draw what happens when time runs out, on errors, on handlers and reminders; return what goes on after the step."""
+        """Draw timeout, error handlers, other handlers and reminders of a step; return the ends that continue after it."""
         anchor = step["path"]
         ends: list[Loose] = []
         if "on_timeout" in step:
@@ -300,7 +300,7 @@ def _group(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
 
 
 def _put_in(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
-    """Draw another workflow, or a kind of the house, as one node; the steps that it put in follow it."""
+    """Draw an embedded workflow or a project's own step kind as one node, followed by the steps that it adds."""
     name, inside = drawing.node(step, loose), step[kind_of(step)]
     steps = inside.get("steps") if isinstance(inside, Mapping) else None
     return drawing.scoped(step["id"], lambda: drawing.line(steps or (), [Loose(name)]))

@@ -1,4 +1,4 @@
-"""Say in few words what stands on an edge or at a beginning: conditions, handlers, triggers, durations."""
+"""Write the short labels of edges and start nodes: conditions, handlers, triggers, durations."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ PARTS = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+
 
 
 def trigger_words(canonical: Mapping[str, Any]) -> str:
-    """Say how a case begins."""
+    """Return how a case begins."""
     if canonical.get("trigger") == "event":
         return label_of(str(canonical.get("event", {}).get("name", "event")).replace(".", " "))
     return _("By the clock") if canonical.get("trigger") == "scheduled" else _("Start")
@@ -44,7 +44,7 @@ def shortened(text: str) -> str:
 
 
 def handler_words(handler: Mapping[str, Any]) -> str:
-    """Say what a handler or reminder listens to."""
+    """Return what a handler or reminder listens to."""
     if "signal" in handler:
         name = handler["signal"]["name"] if isinstance(handler["signal"], Mapping) else handler["signal"]
         return shortened(label_of(str(name)))

@@ -1,4 +1,4 @@
-"""Give a flow its geometry: where each node stands and how each edge runs. Made once a version, then stored.
+"""Give a flow its geometry: where each node is and how each edge runs. Made once per version, then stored.
 
 elkjs does the work (layered, downwards, the author's order kept); the same flow always gets the same geometry.
 """
@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "engine.diagram.elk_process")
 TEXT, SMALL = 13.0, 12.0
 FURTHEST = 1_000_000.0
-"""No place of a picture is further away, whoever laid it out."""
+"""No point of a picture is further away, whether the server or a browser laid it out."""
 ROOM = 20.0
-"""By how much a node may grow beyond its place: two neighbours stand 22 apart."""
+"""By how much a node may grow beyond its place: two neighbours are 22 apart."""
 HEIGHTS: Mapping[str, float] = {"joint": 8, "flow": 30, "start": 34, "end": 34, "bad": 34, "listen": 34}
 OPTIONS = {
     "elk.algorithm": "layered",
@@ -65,7 +65,7 @@ def lay_out(flow: Flow) -> Geometry:
 
 
 class Layout:
-    """A layout of several flows that runs beside its owner, in a process of its own."""
+    """A layout of several flows that runs in its own process, in parallel to its owner."""
 
     def __init__(self, flows: Sequence[Flow]) -> None:
         self.flows = flows
@@ -79,7 +79,7 @@ class Layout:
             )
 
     def is_over(self) -> bool:
-        """Tell whether it has ended; one that takes too long is ended here."""
+        """Return whether it has ended; one that takes too long is ended here."""
         if self._child.poll() is None and time.monotonic() > self._deadline:
             self._child.kill()
         return self._child.poll() is not None
@@ -121,7 +121,7 @@ def _child(node: Node) -> dict[str, Any]:
 
 
 def size_of(node: Node) -> tuple[float, float]:
-    """Tell how much room a node needs."""
+    """Return how much room a node needs."""
     height = HEIGHTS.get(node.look, 38)
     if node.look == "joint":
         return 44, height
@@ -137,7 +137,7 @@ def _way(number: int, edge: Edge) -> dict[str, Any]:
 
 
 def geometry_of(flow: Flow, graph: dict[str, Any]) -> Geometry:
-    """Take from elkjs' answer where everything stands; what things are is the flow's to say."""
+    """Take positions from elkjs' answer, and everything else from the flow."""
     places = {child["id"]: child for child in graph["children"]}
     nodes = [
         asdict(node) | {key: round(places[node.id][key], 1) for key in ("x", "y", "width", "height")}
@@ -155,9 +155,9 @@ def geometry_of(flow: Flow, graph: dict[str, Any]) -> Geometry:
 
 
 def reworded(geometry: Geometry, flow: Flow) -> Geometry:
-    """Say a geometry in the words of its flow as it is read now, in another language than the one it was laid out in.
+    """Replace the texts of a geometry with those of its flow, which may be in another language than at layout time.
 
-    Where everything stands does not change, but for nodes that grow a little into the room around them.
+    Positions do not change, except that nodes grow a little into the room around them.
     """
     laid_out = [(edge["source"], edge["target"]) for edge in geometry["edges"]]
     if laid_out != [(edge.source, edge.target) for edge in flow.edges]:
@@ -193,11 +193,11 @@ def _refuse_odd_numbers(geometry: Geometry) -> None:
         for value in point
     ]
     if not all(isinstance(value, (int, float)) and abs(value) < FURTHEST for value in found):
-        raise ValueError("a place lies outside of every picture")
+        raise ValueError("a position is outside of every picture")
 
 
 def _run(way: dict[str, Any]) -> dict[str, Any]:
-    """Read how an edge runs, and where its word stands."""
+    """Read how an edge runs, and where its label is."""
     section = way["sections"][0]
     points = [section["startPoint"], *section.get("bendPoints", ()), section["endPoint"]]
     run: dict[str, Any] = {"points": [[round(point["x"], 1), round(point["y"], 1)] for point in points]}

@@ -41,7 +41,7 @@ def _lines(steps: list[dict[str, Any]], depth: int) -> Iterator[tuple[int, str]]
 
 
 def _ways(step: Mapping[str, Any]) -> str:
-    """Say where a step jumps to, by the ids that the author wrote."""
+    """Return where a step jumps to, by the ids that the author wrote."""
     return "".join(f" → {label_of(way['to'])}" for way in step.get("next", ()))
 
 

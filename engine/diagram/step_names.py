@@ -51,6 +51,17 @@ LOOKS: Mapping[str, Look] = {
 }
 
 
+BAD_ENDS = re.compile(r"(?i)^(reject|declin|refus|den(y|ied)|withdr|cancel|abort|not[_ ]|no[_ ])")
+REJECTED = Look("bad", "x", gettext_lazy("Rejected"))
+
+
+def look_of(step: Mapping[str, Any]) -> Look:
+    """Return how a step looks: as its kind, but an end that turns a request down looks like one."""
+    kind = kind_of(step)
+    outcome = step[kind].get("outcome") if kind == "complete" and isinstance(step[kind], Mapping) else None
+    return REJECTED if isinstance(outcome, str) and BAD_ENDS.match(outcome) else LOOKS[kind]
+
+
 def kind_of(step: Mapping[str, Any]) -> str:
     """Name a canonical step's kind."""
     return next(key for key in step if key in LOOKS)
@@ -79,7 +90,7 @@ def label_of(key: str, schema: Mapping[str, Any] | None = None) -> str:
     if isinstance(title, str) and title:
         return title
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).replace("_", " ").replace("-", " ").split()
-    if words == ["it"]:  # the department, unless it stands among other words
+    if words == ["it"]:  # the department, unless it is one of several words
         return "IT"
     said = " ".join(word.upper() if word.lower() in ABBREVIATIONS else word for word in words)
     return said[:1].upper() + said[1:] if said else key

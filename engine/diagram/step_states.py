@@ -1,4 +1,4 @@
-"""Say what became of each step, by its path, for pictures and outlines."""
+"""Return what became of each step, by its path, for pictures and outlines."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol

@@ -1,6 +1,6 @@
 """Draw a geometry as SVG: one shape and colour per look, and over it what became of each step.
 
-The picture stands by itself (colours as attributes, a style sheet for dark screens inside); within a page the classes `wfd-…`
+The picture is self-contained (colours as attributes, a style sheet for dark screens inside); within a page the classes `wfd-…`
 take the page's own colours instead (static/css/diagram.css). Whatever an author wrote is text here, never markup.
 """
 
@@ -20,7 +20,7 @@ from engine.diagram.text_width import text_width
 CORNER = 8.0
 FONT = "Inter Variable, Inter, system-ui, sans-serif"
 IN_PAGE = 0.88
-"""How large a picture stands in a page, where its titles should be as large as the text around it."""
+"""The scale of a picture in a page, where its titles should be as large as the text around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _taken(geometry: Geometry, states: Mapping[str, str]) -> set[int]:
 
 
 def _is_inside(edge: Mapping[str, Any]) -> bool:
-    """Tell whether a way leads into its own step's branches."""
+    """Return whether a way leads into its own step's branches."""
     return str(edge["target"]).startswith(edge["source"] + "/")
 
 
@@ -129,7 +129,7 @@ def _edge(edge: Mapping[str, Any], taken: bool) -> str:
 
 
 def _path(points: list[list[float]]) -> str:
-    """Write a line with rounded corners, ending a little before its target, where the arrow stands."""
+    """Write a line with rounded corners, ending a little before its target, where the arrow is."""
     (x, y), *rest = points
     said = [f"M{x:g} {y:g}"]
     for place, (at_x, at_y) in enumerate(rest):

@@ -1,4 +1,4 @@
-"""Tell how wide a text will be in a picture, without a browser: Inter at weight 600, by groups of letters."""
+"""Estimate how wide a text will be in a picture, without a browser: Inter at weight 600, by groups of characters."""
 
 NARROW = frozenset("iIjl.,:;'|!()[]{} ")
 MIDDLE = frozenset('frt-"/\\*1')

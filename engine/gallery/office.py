@@ -1,7 +1,7 @@
 """A pretend office: the functions that the gallery's workflows call.
 
-A host project registers its own, with the order book and the personal files that it has. These answer from what stands
-here, at once and always the same, so that the gallery can be tried without anything around it.
+A host project registers its own functions, which use its own order book and personnel files. These return fixed data from
+this file, so the gallery can be tried without any other system.
 """
 
 from typing import Any
@@ -11,9 +11,9 @@ from engine.extensions.functions import BusinessError, workflow_function
 ORDERS = {"A-1001": 240.0, "A-1002": 1000.0, "A-1003": 2490.0}
 """The order book: prices by order number."""
 DAYS_LEFT = {"ada": 12, "adam": 25, "gwen": 8, "uri": 5}
-"""The personal files: days of vacation left by person."""
+"""The personnel files: days of vacation left, by person."""
 ASKS_FIRST = frozenset({"gwen"})
-"""People whose vacation somebody looks at, whatever is left."""
+"""People whose vacation is always reviewed, however many days are left."""
 
 
 @workflow_function("find_order")
@@ -26,7 +26,7 @@ def find_order(*, order: str) -> dict[str, Any]:
 
 @workflow_function("fetch_vacation")
 def fetch_vacation(*, employee: str) -> dict[str, Any]:
-    """Look up how many days somebody has left, or fail with `not_found`."""
+    """Look up how many days an employee has left, or fail with `not_found`."""
     if employee not in DAYS_LEFT:
         raise BusinessError("not_found", f"There is no employee {employee}.")
     return {"left": DAYS_LEFT[employee], "special": employee in ASKS_FIRST}
@@ -46,5 +46,5 @@ def keep(**record: Any) -> dict[str, Any]:
 
 @workflow_function("notify")
 def notify(**message: Any) -> dict[str, Any]:
-    """Tell somebody something."""
+    """Send a notification."""
     return {"told": True, **message}

@@ -1,4 +1,4 @@
-"""Read authors' files, and tell findings the way compilers do."""
+"""Read authors' files, and print findings the way compilers do."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ class Document:
     above: int = 0
 
     def checked(self, facts: TenantFacts | None = None, *, allow_not_yet: bool = False) -> Normalized:
-        """Check the document; findings stand at their lines of the whole file."""
+        """Check the document; findings give their line in the whole file."""
         return normalize(self.source, facts, allow_not_yet, kinds=registered_step_kinds(), above=self.above)
 
 

@@ -17,7 +17,7 @@ from engine.kernel.simulator.expectations import describe
 from engine.kernel.simulator.instance import Instance
 from engine.kernel.simulator.player import Play
 from engine.management.documents import Document, Unreadable, read_file
-from engine.services.templates.stored_tests import lending_of, play_tests
+from engine.services.templates.stored_tests import play_tests, simulation_setup
 
 Definitions = Mapping[str, Definition]
 
@@ -94,7 +94,7 @@ def _compiled(document: Document) -> Read:
 
 
 def _normalized(document: Document, within: tuple[str, ...]) -> Normalized:
-    """Read a document with what it embeds: from the same file, or from NAME.yaml beside it."""
+    """Read a document with what it embeds: from the same file, or from NAME.yaml next to it."""
     find = partial(_to_embed, document.file, within)
     kinds = registered_step_kinds()
     return normalize(document.source, allow_not_yet=True, workflows=find, kinds=kinds, above=document.above)
@@ -126,7 +126,7 @@ def _tried(read: Read, around: Definitions) -> Tried:
 
 
 def definitions_around(read: Iterable[Read]) -> dict[str, Definition]:
-    """Give what the workflows of a set start: each other, and what lies beside them as NAME.yaml."""
+    """Find the workflows that a set starts: each other, and those in NAME.yaml next to them."""
     found: dict[str, Definition] = {}
     waiting = list(read)
     while waiting:
@@ -151,13 +151,13 @@ def _beside(file: str, name: str) -> list[Read]:
 
 def play_case(definition: Definition, around: Definitions, test: Mapping[str, Any]) -> Play:
     """Play one case as the body of a test says."""
-    play = Play({**around, definition.name: definition}, definition.name, test, lending_of())
+    play = Play({**around, definition.name: definition}, definition.name, test, simulation_setup())
     play.run()
     return play
 
 
 def case_json(play: Play) -> dict[str, Any]:
-    """Give a played case to programs: how it stands, and its trace."""
+    """Return a played case for programs: its status and its trace."""
     if play.main is None:
         refused = play.refused
         return (
@@ -176,7 +176,7 @@ def _run_json(run: StepRun) -> dict[str, Any]:
 
 
 def case_lines(play: Play) -> Iterator[str]:
-    """Tell a played case to a person: what happened when, and how it stands now."""
+    """Describe a played case to a person: what happened when, and its status now."""
     if play.main is None:
         yield f"refused: {play.refused.code}, {play.refused}" if play.refused else "nothing was played"
     else:

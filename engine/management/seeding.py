@@ -7,7 +7,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from engine.errors import WorkflowError
-from engine.services.people.accounts import choose_tenant, person_named
+from engine.services.people.accounts import person_of_any_tenant
+from engine.services.people.tenants_and_roles import choose_tenant
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Tenant
 
@@ -53,5 +54,5 @@ def acting_in(name: str | None, tenant: Tenant | None = None) -> Actor | None:
     """Return the person named by `--as`, at work in this tenant; nobody named is the operator."""
     if name is None:
         return None
-    actor = actor_of(person_named(name))
+    actor = actor_of(person_of_any_tenant(name))
     return actor if tenant is None or tenant.pk == actor.tenant_id else choose_tenant(actor=actor, tenant=tenant)

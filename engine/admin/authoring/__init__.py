@@ -1,1 +1,1 @@
-"""The author's desk: the editor and what it asks, trying a draft, its forms, its changes, its versions, and new ones."""
+"""Pages for authors: the editor and its API, trial runs, forms, changes, versions, and new templates."""

@@ -1,4 +1,4 @@
-"""What the editor asks while somebody types, as JSON: each address translates to one service and saves nothing."""
+"""The JSON API of the editor: each URL calls one service and saves nothing."""
 
 import json
 from collections.abc import Callable
@@ -23,8 +23,7 @@ Asked = dict[str, Any]
 STATUS = ((NotFound, 404), (Refused, 403), (WorkflowError, 400))
 
 
-def desk_urls(site: Any) -> list[URLPattern]:
-    """Return the addresses of the desk, beside those of versions."""
+def editor_urls(site: Any) -> list[URLPattern]:
     posted = {"look": look, "picture": picture, "tests": tests}
     return [
         path("words/", site.admin_view(require_GET(words)), name="engine_templateversion_words"),
@@ -36,12 +35,12 @@ def desk_urls(site: Any) -> list[URLPattern]:
 
 
 def words(request: HttpRequest) -> JsonResponse:
-    """Give what may stand where."""
+    """Return the words that the editor can complete."""
     return _answered(lambda: authoring.words_to_complete(actor=actor_of(request)))
 
 
 def look(actor: Actor, asked: Asked) -> Asked:
-    """Check what is typed; say also whether somebody else saved meanwhile."""
+    """Check the text, and report whether another person saved the draft meanwhile."""
     seen = authoring.look_at_source(actor=actor, source=_source(asked))
     findings = [finding.as_json() for finding in seen.findings]
     return {
@@ -54,12 +53,12 @@ def look(actor: Actor, asked: Asked) -> Asked:
 
 
 def picture(actor: Actor, asked: Asked) -> Asked:
-    """Draw what the browser laid out."""
+    """Draw the diagram that the browser laid out."""
     return {"svg": authoring.draw_source(actor=actor, source=_source(asked), laid_out=asked.get("graph"))}
 
 
 def tests(actor: Actor, asked: Asked) -> Asked:
-    """Play the tests in what is typed."""
+    """Run the tests in the text."""
     found = authoring.test_source(actor=actor, source=_source(asked))
     return {
         "tests": [
@@ -75,7 +74,7 @@ def tests(actor: Actor, asked: Asked) -> Asked:
 
 
 def _newer(actor: Actor, asked: Asked) -> str:
-    """Say who saved this draft since it was opened; empty: nobody."""
+    """Report who saved this draft since it was opened; empty: no one."""
     try:
         version = access.visible_versions(actor).filter(pk=UUID(str(asked.get("version")))).first()
     except ValueError:
@@ -95,9 +94,9 @@ def _asked(answer: Callable[[Actor, Asked], Asked]) -> Callable[[HttpRequest], J
         try:
             asked = json.loads(request.body)
         except (ValueError, RecursionError, RequestDataTooBig):
-            return JsonResponse({"message": "This could not be read; it may be too long."}, status=400)
+            return JsonResponse({"message": "The request could not be read; it may be too long."}, status=400)
         if not isinstance(asked, dict):
-            return JsonResponse({"message": "An object is wanted here."}, status=400)
+            return JsonResponse({"message": "The request must be a JSON object."}, status=400)
         return _answered(lambda: answer(actor_of(request), asked))
 
     return view

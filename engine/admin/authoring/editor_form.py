@@ -1,4 +1,4 @@
-"""The form around the editor: what was typed goes to the service, and nothing typed is ever lost on the way."""
+"""The form around the editor: it passes the text to the service, and never loses what was typed."""
 
 from typing import Any, cast
 
@@ -18,14 +18,14 @@ title: My workflow
 steps:
   - id: review
     task:
-      title: Have a look
+      title: Review
       roles: [finance]
       outcomes: [approve, reject]
 """
 
 
 class SourceInput(forms.Textarea):
-    """A plain text field in the editor's type; where scripts run, the editor sits on it."""
+    """A plain text field; with scripts, the editor replaces it."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -34,8 +34,6 @@ class SourceInput(forms.Textarea):
 
 
 class VersionForm(ServiceForm):
-    """Save a draft."""
-
     source = forms.CharField(strip=False, widget=SourceInput())
     revision = forms.IntegerField(required=False, widget=forms.HiddenInput())
     saved_meanwhile: str = ""
@@ -52,7 +50,7 @@ class VersionForm(ServiceForm):
             self.initial.update(source=self.instance.source, revision=self.instance.revision)
 
     def clean_source(self) -> str:
-        """Write lines as authors' files have them; browsers send carriage returns."""
+        """Use the line ends of files: browsers send carriage returns."""
         source: str = self.cleaned_data["source"]
         return source.replace("\r\n", "\n")
 
@@ -69,7 +67,7 @@ class VersionForm(ServiceForm):
             raise
 
     def _show_saved(self, conflict: Conflict, now: TemplateVersion) -> None:
-        """Set the other author's text beside what was typed; saving once more is then a decision."""
+        """Show the other author's text next to what was typed; saving again is then a decision."""
         if "revision" in conflict.facts:
             self.saved_meanwhile = now.source
             self.compared = tuple(compared(now.source, self.cleaned_data["source"]))

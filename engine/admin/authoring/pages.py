@@ -1,4 +1,4 @@
-"""The pages of a version beside its text: what would change, all versions, files to take away; and how new templates begin."""
+"""More pages of a version (changes, versions, downloads), and the pages that create templates (gallery, import)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +38,6 @@ class Tab:
 
 
 def tabs_of(version: TemplateVersion, here: str, **counts: int) -> list[Tab]:
-    """List a version's pages."""
     return [
         Tab(words, reverse(f"{NAME}{name}", args=[quote(version.pk)]), name == here, counts.get(name))
         for name, words in TABS
@@ -46,7 +45,7 @@ def tabs_of(version: TemplateVersion, here: str, **counts: int) -> list[Tab]:
 
 
 def page_urls(page: Any) -> list[URLPattern]:
-    """Return the addresses of these pages for the ModelAdmin of versions."""
+    """Return the URLs of these pages for the ModelAdmin of versions."""
     own = {"changes": changes, "versions": versions, "export": export}
     view = page.admin_site.admin_view
     return [
@@ -57,7 +56,6 @@ def page_urls(page: Any) -> list[URLPattern]:
 
 
 def page_url(page: Any, name: str, made: Any, methods: list[str]) -> URLPattern:
-    """Return the address of one page of a version."""
     view = page.admin_site.admin_view(require_http_methods(methods)(of_version(page, made)))
     return path(f"<path:object_id>/{name}/", view, name=f"{PREFIX}_{name}")
 
@@ -66,7 +64,7 @@ PREFIX = "engine_templateversion"
 
 
 def of_version(page: Any, made: Any) -> Any:
-    """Look a version up before anything else is asked: another tenant's answers like one that is not there."""
+    """Look the version up first: one of another tenant gives the same answer as a missing one."""
 
     def view(request: HttpRequest, object_id: str) -> HttpResponse:
         version = page.get_object(request, unquote(object_id))
@@ -84,7 +82,7 @@ def of_version(page: Any, made: Any) -> Any:
 
 
 def frame(page: Any, request: HttpRequest, version: TemplateVersion, here: str, **counts: int) -> dict[str, Any]:
-    """Give what stands above every page of a version: its name, where it stands, its pages."""
+    """Return what every page of a version shows at the top: its title, status and tabs."""
     others = access.visible_versions(actor_of(request)).filter(template=version.template_id)
     return {
         **page.admin_site.each_context(request),
@@ -99,7 +97,7 @@ def frame(page: Any, request: HttpRequest, version: TemplateVersion, here: str, 
 
 
 def changes(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
-    """Show what a draft changes and what keeps it from being put in force."""
+    """Show what a draft changes and what prevents its activation."""
     actor = actor_of(request)
     ready = authoring.readiness_of(actor=actor, name=version.template.name, number=version.number)
     context = frame(page, request, version, "changes", changes=len(ready.differences)) | {
@@ -112,15 +110,15 @@ def changes(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpRe
 
 
 def missing_words(errors: int, red: int) -> str:
-    """Say what must be mended first; empty: nothing."""
+    """Describe what must be fixed before activation; empty: nothing."""
     parts = [
         f"{number} {word}{'s' if number > 1 else ''}" for number, word in ((errors, "error"), (red, "test")) if number
     ]
-    return f"Mend {' and '.join(parts)} to activate." if parts else ""
+    return f"Fix {' and '.join(parts)} before you activate." if parts else ""
 
 
 def versions(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
-    """List all versions with who did what when, and how many instances run on each."""
+    """List all versions with their history, and how many instances run on each."""
     rows = access.visible_versions(actor_of(request)).filter(template=version.template_id).order_by("-number")
     live = access.visible_instances(actor_of(request)).filter(template=version.template_id).live()
     counts: dict[Any, int] = {}
@@ -131,7 +129,7 @@ def versions(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpR
 
 
 def export(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
-    """Hand a version out as a file."""
+    """Download a version as a file."""
     form = request.GET.get("format", "yaml")
     try:
         made = exports.export_version(
@@ -140,7 +138,7 @@ def export(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpRes
     except NotFound as gone:
         raise Http404 from gone
     except WorkflowError as refusal:
-        messages.error(request, refusal.message)
+        messages.error(request, refusal.message, extra_tags=refusal.code)
         return redirect(f"{NAME}versions", quote(version.pk))
     answer = HttpResponse(made.text, content_type=made.content_type)
     answer["Content-Disposition"] = f'attachment; filename="{made.name}"'
@@ -149,8 +147,6 @@ def export(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpRes
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A workflow of the gallery."""
-
     name: str
     title: str
     description: str
@@ -159,7 +155,6 @@ class Card:
 
 
 def cards() -> list[Card]:
-    """Read the gallery for its page."""
     found = [(name, read_documents(source)[0].plain()) for name, source in gallery().items()]
     return [
         Card(
@@ -174,48 +169,47 @@ def cards() -> list[Card]:
 
 
 def from_gallery(page: Any) -> Any:
-    """Make the page where a template begins from the gallery."""
 
     def view(request: HttpRequest) -> HttpResponse:
         if not page.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST":
-            return _begun(request, page, request.POST.get("name", ""))
+            return _copied(request, page, request.POST.get("name", ""))
         context = {**page.admin_site.each_context(request), "title": "Gallery", "wf_cards": cards()}
         return TemplateResponse(request, "admin/authoring/gallery.html", context)
 
     return view
 
 
-def _begun(request: HttpRequest, page: Any, name: str) -> HttpResponse:
+def _copied(request: HttpRequest, page: Any, name: str) -> HttpResponse:
     try:
         version = creation.begin_from_gallery(actor=actor_of(request), name=name)
     except NotFound as gone:
         raise Http404 from gone
-    messages.success(request, f"{version.template} begins as the gallery has it. Change what is different with you.")
+    words = f"{version.template} is copied from the gallery. Adapt it to your needs."
+    messages.success(request, words, extra_tags="template.copied")
     return redirect(f"{NAME}change", quote(version.pk))
 
 
 def from_file(page: Any) -> Any:
-    """Make the page where templates come in from a file or pasted text."""
 
     def view(request: HttpRequest) -> HttpResponse:
         if not page.has_add_permission(request):
             raise PermissionDenied
-        text, refusal, findings = request.POST.get("text", ""), "", ()
+        text, refusal, code, findings = request.POST.get("text", ""), "", "", ()
         if request.method == "POST":
             try:
                 text = _uploaded(request) or text
                 together = "activate" in request.POST
                 made = creation.import_documents(actor=actor_of(request), text=text, activate=together)
             except UnicodeDecodeError:
-                refusal = "This file is no text in UTF-8. Nothing was imported."
+                refusal, code = "This file is not UTF-8 text. Nothing was imported.", "encoding"
             except WorkflowError as problem:
-                refusal, findings = problem.message, getattr(problem, "findings", ())
+                refusal, code, findings = problem.message, problem.code, getattr(problem, "findings", ())
             else:
                 return _imported(request, made)
         context = {**page.admin_site.each_context(request), "title": "Import"}
-        context |= {"wf_text": text, "wf_refusal": refusal, "wf_findings": findings}
+        context |= {"wf_text": text, "wf_refusal": refusal, "wf_refusal_code": code, "wf_findings": findings}
         return TemplateResponse(request, "admin/authoring/import.html", context, status=400 if refusal else 200)
 
     return view
@@ -229,8 +223,8 @@ def _uploaded(request: HttpRequest) -> str:
 def _imported(request: HttpRequest, made: list[TemplateVersion]) -> HttpResponse:
     words = ", ".join(f"version {version.number} of {version.template}" for version in made)
     drafts = any(version.status == VersionStatus.DRAFT for version in made)
-    how = ("as a draft" if len(made) == 1 else "as drafts") if drafts else "and put in force"
-    messages.success(request, f"Imported {how}: {words}.")
+    how = ("as a draft" if len(made) == 1 else "as drafts") if drafts else "and activated"
+    messages.success(request, f"Imported {how}: {words}.", extra_tags="template.imported")
     if len(made) == 1:
         return redirect(f"{NAME}change", quote(made[0].pk))
     return redirect("admin:engine_template_changelist")

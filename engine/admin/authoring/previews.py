@@ -1,4 +1,4 @@
-"""The forms of a version as people will see them: the start form and each task's."""
+"""The forms of a version as people see them: the start form and the form of each task."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,8 @@ from engine.admin.authoring.pages import frame
 from engine.diagram.step_names import LOOKS, label_of, name_of
 from engine.kernel.language.step_lists import all_steps
 from engine.models import TemplateVersion
-from engine.presentation.forms.form import SchemaForm, TaskForm, comment_rule
+from engine.presentation.forms.form import SchemaForm
+from engine.presentation.forms.task_form import TaskForm, comment_rule
 
 
 def steps_of(version: TemplateVersion) -> list[tuple[str, dict[str, Any]]]:
@@ -19,7 +20,6 @@ def steps_of(version: TemplateVersion) -> list[tuple[str, dict[str, Any]]]:
 
 
 def forms_page(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
-    """Show the start form and each task's form as people will see them."""
     canonical = version.canonical or {}
     context = frame(page, request, version, "forms") | {
         "wf_readable": version.canonical is not None,

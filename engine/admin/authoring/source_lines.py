@@ -1,4 +1,4 @@
-"""Lay a source out line by line with its findings, set two texts side by side, say what keeps a draft from activation."""
+"""A source line by line with its findings, and the comparison of two texts."""
 
 import difflib
 import re
@@ -9,12 +9,12 @@ from typing import Any
 from engine.kernel.findings import Finding
 
 AROUND = 2
-"""How many lines that are the same stand around those that differ."""
+"""How many equal lines are shown around those that differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One line of a source and what was found in it."""
+    """One line of a source with its findings."""
 
     number: int
     text: str
@@ -23,7 +23,7 @@ class SourceLine:
 
 
 def lines_of_source(source: str, findings: list[dict[str, Any]]) -> list[SourceLine]:
-    """Lay a source out line by line, each finding under its line."""
+    """Return a source line by line, each with its findings."""
     by_line: dict[int, list[dict[str, Any]]] = {}
     for finding in findings:
         by_line.setdefault(finding["line"], []).append(finding)
@@ -39,7 +39,7 @@ def _worst(findings: list[dict[str, Any]]) -> str:
 
 
 def shown(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Give findings to a page: what an author wrote stands in quotation marks, not in backticks."""
+    """Prepare findings for a page: quotation marks instead of backticks."""
     return [
         finding.as_json() | {"message": _quoted(finding.message), "hint": _quoted(finding.hint)} for finding in findings
     ]
@@ -58,7 +58,7 @@ class ComparedLine:
 
 
 def compared(theirs: str, yours: str) -> list[ComparedLine]:
-    """Set what another author saved against what was typed: the lines that differ, and a few around them."""
+    """Compare the text that another author saved with what was typed: differing lines, with a few around them."""
     whose = {"-": "theirs", "+": "yours", " ": "both"}
     found = difflib.unified_diff(theirs.splitlines(), yours.splitlines(), lineterm="", n=AROUND)
     return [ComparedLine(whose[line[0]], line[1:]) for line in found if line[:3] not in ("---", "+++", "@@ ")]

@@ -1,7 +1,6 @@
-"""Try a version by hand: start it, answer its tasks by their real forms, let its timers ring, and keep the run as a test.
+"""Try a version by hand: start it, answer its tasks in their real forms, move the clock, and keep the run as a test.
 
-The page carries the trial with it (engine.services.templates.trial_runs): every button sends what was done so far and one act
-more.
+The page carries the trial (engine.services.templates.trial_runs): every button sends all actions so far and one more.
 """
 
 import json
@@ -30,7 +29,8 @@ from engine.kernel.forms import check_values
 from engine.kernel.signals import Json
 from engine.kernel.timing.periods import parse_moment, spell_moment
 from engine.models import TemplateVersion
-from engine.presentation.forms.form import SchemaForm, TaskForm, comment_rule
+from engine.presentation.forms.form import SchemaForm
+from engine.presentation.forms.task_form import TaskForm, comment_rule
 from engine.presentation.forms.values import facts_of
 from engine.services.templates import trial_runs
 from engine.services.templates.diagrams import geometry_of
@@ -38,11 +38,15 @@ from engine.services.templates.trial_runs import Trial, TriedTask, try_version
 
 Test = dict[str, Json]
 CLOCK = "trial_clock"
-"""The field that says when a trial begins."""
+"""The field with the start time of a trial."""
 
 
 class Unfit(Exception):
-    """What was typed cannot become an act; without words it only asks for a row more or less."""
+    """The entry cannot become an action; without words, it only adds or removes a row of the form."""
+
+    def __init__(self, code: str = "", words: str = "") -> None:
+        super().__init__(words)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,10 @@ class Turn:
     start: SchemaForm
     answered: Asked | None = None
     problem: str = ""
+    code: str = ""
+
+    def refuse(self, code: str, words: str) -> None:
+        self.code, self.problem = code, words
 
     def play(self, test: Test) -> Trial:
         actor = actor_of(self.request)
@@ -74,7 +82,7 @@ class Turn:
 
 
 def try_page(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
-    """Show a trial, after one act more where one was sent."""
+    """Show a trial, after applying the action that was sent."""
     canonical = version.canonical or {}
     sent = request.POST if request.POST.get("act") == "start" else None
     turn = Turn(request, version, _read_test(request), SchemaForm(canonical.get("input"), sent))
@@ -87,12 +95,13 @@ def try_page(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpR
             turn.test = _next(turn)
         trial = turn.play(turn.test) if turn.test else None
     except (Unprocessable, Invalid, Conflict) as refusal:
-        turn.problem, trial = refusal.message, None
+        turn.refuse(refusal.code, refusal.message)
+        trial = None
     return TemplateResponse(request, "admin/authoring/try.html", _context(page, turn, trial))
 
 
 def _read_test(request: HttpRequest) -> Test:
-    """Read the trial that the page carries; whatever is no trial is none."""
+    """Read the trial that the page carries; anything invalid gives an empty one."""
     try:
         found = json.loads(request.POST.get("test", "") or "{}")
     except (ValueError, RecursionError):
@@ -103,7 +112,7 @@ def _read_test(request: HttpRequest) -> Test:
 
 
 def _next(turn: Turn) -> Test:
-    """Make the trial one act longer; one that is refused is left out again and said."""
+    """Add one action to the trial; a refused one is reported and left out."""
     act = ACTS.get(turn.typed("act"))
     if act is None:
         return turn.test
@@ -113,18 +122,18 @@ def _next(turn: Turn) -> Test:
             return {}
         trial = turn.play(wanted)
     except Unfit as problem:
-        turn.problem = str(problem)
+        turn.refuse(problem.code, str(problem))
         return turn.test
     if trial.problem:
-        turn.problem = trial.problem
-        _tell_fields(turn, trial)
+        turn.refuse("refused", trial.problem)
+        _show_errors(turn, trial)
         return turn.test
     turn.answered = None
     return wanted
 
 
-def _tell_fields(turn: Turn, trial: Trial) -> None:
-    """Put what the interpreter would not take at its fields."""
+def _show_errors(turn: Turn, trial: Trial) -> None:
+    """Show at the fields what the interpreter refused."""
     if turn.answered is None and not turn.start.is_bound:
         return
     schema = turn.answered.tried.task.form if turn.answered else (turn.version.canonical or {}).get("input")
@@ -132,7 +141,7 @@ def _tell_fields(turn: Turn, trial: Trial) -> None:
     _filled, problems = check_values(dict(schema or {}) or None, form.values())
     if problems:
         form.take_errors(problems)
-        turn.problem = f"Not taken: {', '.join(place.label for place in form.wrong_places())}."
+        turn.refuse("invalid", f"Check these fields: {', '.join(place.label for place in form.wrong_places())}.")
 
 
 def _start(turn: Turn) -> Test:
@@ -140,17 +149,17 @@ def _start(turn: Turn) -> Test:
         turn.start = turn.start.begun_again()
         raise Unfit
     if not turn.start.is_valid():
-        raise Unfit("The start form needs your attention.")
+        raise Unfit("invalid", "Check the start form.")
     return {"at": _clock(turn), "start": turn.start.values(), "do": []}
 
 
 def _clock(turn: Turn) -> str:
-    """Say when the trial begins: as typed, else now. It travels with the trial, so that a kept run stays what it was."""
+    """Return the start time: as typed, else now. It is part of the trial, so that a kept run does not change."""
     text = turn.typed(CLOCK)
     try:
         return spell_moment(parse_moment(f"{text}Z" if text else _now()))
     except ValueError as problem:
-        raise Unfit("The clock begins at a day and a time, such as 2030-01-07T09:00.") from problem
+        raise Unfit("clock", "Enter a date and a time, such as 2030-01-07T09:00.") from problem
 
 
 def _now() -> str:
@@ -166,7 +175,7 @@ def _complete(turn: Turn) -> Test:
         turn.answered = Asked(asked.tried, form, asked.here)
         raise Unfit
     if not asked.form.is_valid():
-        raise Unfit("The answer needs your attention.")
+        raise Unfit("invalid", "Check the answer.")
     given: Test = {**asked.form.values(), "outcome": turn.typed("outcome")}
     if asked.form.comment():
         given["comment"] = asked.form.comment()
@@ -183,7 +192,7 @@ def _asked_task(turn: Turn) -> Asked:
     for place, tried in enumerate(trial.tasks):
         if (tried.name, tried.within) == (turn.typed("task"), turn.typed("within")):
             return _ask(tried, place, turn.request.POST)
-    raise Unfit("That task is no longer open.")
+    raise Unfit("task_over", "This task is no longer open.")
 
 
 def _ask(tried: TriedTask, place: int, sent: Any = None) -> Asked:
@@ -199,15 +208,15 @@ def _advance(turn: Turn) -> Test:
 
 
 def _signal(turn: Turn) -> Test:
-    payload = _json(turn.typed("with"), "What the signal brings") if turn.typed("with") else None
+    payload = _json(turn.typed("with"), "The payload") if turn.typed("with") else None
     act: Test = {"signal": turn.typed("name")} | ({"with": payload} if payload is not None else {})
     return _with_act(turn, act | ({"key": turn.typed("key")} if turn.typed("key") else {}))
 
 
 def _stub(turn: Turn) -> Test:
-    answer = _json(turn.typed("answer"), "The answer")
+    answer = _json(turn.typed("answer"), "The response")
     if not isinstance(answer, dict):
-        raise Unfit('The answer is an object such as {"status": 200, "body": {}}.')
+        raise Unfit("stub", 'Enter an object such as {"status": 200, "body": {}}.')
     return {**turn.test, "calls": {**(turn.test.get("calls") or {}), turn.typed("step"): answer}}
 
 
@@ -228,7 +237,7 @@ def _json(text: str, what: str) -> Json:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise Unfit(f"{what} is no JSON.") from problem
+        raise Unfit("json", f"{what} is not valid JSON.") from problem
 
 
 ACTS: Mapping[str, Callable[[Turn], Test]] = {
@@ -255,9 +264,10 @@ def _keep(turn: Turn) -> HttpResponse | None:
             revision=int(revision) if revision.isdigit() and len(revision) < 10 else None,
         )
     except (Invalid, Conflict) as refusal:
-        turn.problem = refusal.message
+        turn.refuse(refusal.code, refusal.message)
         return None
-    messages.success(turn.request, f"Kept as the test “{turn.typed('title')}”. It guards every later version.")
+    words = f"Saved as the test “{turn.typed('title')}”. It is run for every later version."
+    messages.success(turn.request, words, extra_tags="test.kept")
     return redirect(f"{NAME}change", quote(saved.pk))
 
 
@@ -271,6 +281,7 @@ def _context(page: Any, turn: Turn, trial: Trial | None) -> dict[str, Any]:
         "wf_trial": trial,
         "wf_test": json.dumps(turn.test, ensure_ascii=False),
         "wf_problem": turn.problem or (trial.problem if trial else ""),
+        "wf_problem_code": turn.code or "refused",
         "wf_start": turn.start,
         "wf_clock": CLOCK,
         "wf_begins": turn.typed(CLOCK) or _now().removesuffix("Z"),
@@ -300,7 +311,7 @@ def _names(version: TemplateVersion) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TracedStep:
-    """One run of a step, as the page tells it."""
+    """One run of a step, as the page shows it."""
 
     at: Any
     name: str
@@ -310,13 +321,13 @@ class TracedStep:
 
 
 STATUS_WORDS = {
-    "pending": "not yet", "running": "open", "success": "done", "failed": "failed", "skipped": "passed by",
-    "retrying": "tried again", "timed_out": "too late", "cancelled": "withdrawn", "compensated": "undone",
+    "pending": "not yet", "running": "open", "success": "done", "failed": "failed", "skipped": "skipped",
+    "retrying": "retrying", "timed_out": "timed out", "cancelled": "withdrawn", "compensated": "undone",
 }  # fmt: skip
 
 
 def _lines(version: TemplateVersion, trial: Trial) -> list[TracedStep]:
-    """Tell the trace, one line a run, the newest first; a run's last entry has the word."""
+    """Return the trace, one line per run with its last status, newest first."""
     names = _names(version)
     runs: dict[tuple[int, int], tuple[Any, StepRun]] = {}
     for run in trial.trace:
@@ -343,7 +354,7 @@ def _why(run: StepRun) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallStub:
-    """A call of the template, how often it was made in the trial, and what it is answered."""
+    """A call of the template, how often the trial made it, and the response it gets."""
 
     step: str
     name: str

@@ -1,4 +1,4 @@
-"""What a version's page can do beside saving: each a button that calls one service."""
+"""The buttons of a version's page: each calls one service."""
 
 from typing import Any
 
@@ -16,54 +16,46 @@ from workflowplatform.accounts.levels import TO_AUTHOR
 
 
 def activate(request: HttpRequest, version: TemplateVersion) -> str:
-    """Put a draft in force."""
     templates.activate_version(actor=actor_of(request), name=version.template.name, number=version.number)
     return f"Version {version.number} is active."
 
 
 def pause(request: HttpRequest, version: TemplateVersion) -> str:
-    """Let nothing new start."""
     templates.pause_version(actor=actor_of(request), name=version.template.name, number=version.number)
-    return f"Version {version.number} is paused: nothing new starts, what runs goes on."
+    return f"Version {version.number} is paused: no new instances start; running ones continue."
 
 
 def resume(request: HttpRequest, version: TemplateVersion) -> str:
-    """Let instances start again."""
     templates.resume_version(actor=actor_of(request), name=version.template.name, number=version.number)
     return f"Version {version.number} is active again."
 
 
 def archive(request: HttpRequest, version: TemplateVersion) -> str:
-    """Take a version out of force."""
     templates.archive_version(actor=actor_of(request), name=version.template.name, number=version.number)
-    return f"Version {version.number} is archived; its instances stay on it."
+    return f"Version {version.number} was archived; its instances stay on it."
 
 
 def delete(request: HttpRequest, version: TemplateVersion) -> str:
-    """Throw a draft away."""
     templates.delete_draft(actor=actor_of(request), name=version.template.name, number=version.number)
-    return f"The draft of version {version.number} is deleted."
+    return f"The draft of version {version.number} was deleted."
 
 
 def begin(request: HttpRequest, version: TemplateVersion) -> str:
-    """Begin the next version."""
     fresh = templates.new_draft(actor=actor_of(request), name=version.template.name, number=version.number)
     lead_to(request, fresh)
-    return f"Version {fresh.number} begins as a copy of version {version.number}."
+    return f"Version {fresh.number} was created as a copy of version {version.number}."
 
 
 def duplicate(request: HttpRequest, version: TemplateVersion) -> str:
-    """Begin another template from this version."""
     fresh = creation.duplicate_version(actor=actor_of(request), name=version.template.name, number=version.number)
     lead_to(request, fresh)
-    return f"{fresh.template} begins as a copy of {version}. Give it a name of its own before you activate it."
+    return f"{fresh.template} was created as a copy of {version}. Give it its own name before you activate it."
 
 
 def roll_back(request: HttpRequest, version: TemplateVersion) -> str:
-    """Put what an earlier version said in force again, as a new version."""
     fresh = creation.roll_back(actor=actor_of(request), name=version.template.name, number=version.number)
     lead_to(request, fresh)
-    return f"Version {fresh.number} is active: it says what version {version.number} said."
+    return f"Version {fresh.number} is active. It is a copy of version {version.number}."
 
 
 def lead_to(request: HttpRequest, version: TemplateVersion) -> None:
@@ -72,58 +64,52 @@ def lead_to(request: HttpRequest, version: TemplateVersion) -> None:
 
 
 def can_move_to(status: VersionStatus) -> Any:
-    """Offer a button where the status table has that move."""
+    """Offer a button if the status table allows the move."""
     return lambda actor, version: status in VERSION_MOVES[VersionStatus(version.status)]
 
 
 def is_paused(actor: Actor, version: TemplateVersion) -> bool:
-    """Offer it for paused versions."""
     return version.status == VersionStatus.PAUSED
 
 
 def is_draft(actor: Actor, version: TemplateVersion) -> bool:
-    """Offer it for drafts."""
     return version.status == VersionStatus.DRAFT
 
 
 def is_no_draft(actor: Actor, version: TemplateVersion) -> bool:
-    """Offer it for versions that are frozen."""
     return version.status != VersionStatus.DRAFT
 
 
 def is_archived(actor: Actor, version: TemplateVersion) -> bool:
-    """Offer it for versions that were in force once."""
+    """Offer it for versions that were active once."""
     return version.status == VersionStatus.ARCHIVED and version.activated_at is not None
 
 
 def running_on(actor: Actor, version: TemplateVersion) -> str:
-    """Say what becomes of the instances on a version when it leaves force."""
+    """Count the instances that stay on a version, in words."""
     count = access.visible_instances(actor).filter(version=version).live().count()
     if not count:
-        return "Nothing runs on it."
+        return "No instances run on it."
     return (
-        f"{count} instances run on it and go on to their end."
+        f"{count} instances run on it and continue to their end."
         if count > 1
-        else "1 instance runs on it and goes on to its end."
+        else "1 instance runs on it and continues to its end."
     )
 
 
 def after_archiving(actor: Actor, version: TemplateVersion) -> str:
-    """Tell what archiving does before it is done."""
-    stops = "nothing starts by this template until another version is active, and its schedules end."
-    return f"Version {version.number} leaves force: {stops} {running_on(actor, version)}"
+    stops = "This template cannot be started until another version is active, and its schedules end."
+    return f"Version {version.number} will no longer be active. {stops} {running_on(actor, version)}"
 
 
 def after_pausing(actor: Actor, version: TemplateVersion) -> str:
-    """Tell what pausing does before it is done."""
-    return f"Nothing new starts, and schedules wait until it is resumed. {running_on(actor, version)}"
+    return f"No new instances start, and schedules wait until it is resumed. {running_on(actor, version)}"
 
 
 def after_rolling_back(actor: Actor, version: TemplateVersion) -> str:
-    """Tell what rolling back does before it is done."""
     now = access.visible_versions(actor).filter(template=version.template_id).active().first()
-    then = f"A new version that says what version {version.number} said is in force at once."
-    return f"{then} Version {now.number} is archived. {running_on(actor, now)}" if now else then
+    then = f"A copy of version {version.number} becomes active at once, as a new version."
+    return f"{then} Version {now.number} will be archived. {running_on(actor, now)}" if now else then
 
 
 BUTTONS = (
@@ -147,7 +133,7 @@ BUTTONS = (
         TO_AUTHOR,
         is_draft,
         danger=True,
-        preview="Its text is gone for good; what is in force stays as it is.",
+        preview="Its text is lost for good. The active version does not change.",
     ),
     Button("activate", "Activate", activate, TO_AUTHOR, is_draft),
     Button("duplicate", "Duplicate", duplicate, TO_AUTHOR),

@@ -13,11 +13,11 @@ from workflowplatform.accounts.models import Tenant
 
 
 class Command(BaseCommand):
-    help = "Print the public key that verifies roots and exports; accept plain rows once after a rolling upgrade."
+    help = "Print the public key that verifies roots and exports; accept rows without a key once, after the upgrade to 0.2.0."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("what", nargs="?", choices=("show", "accept_plain"), default="show")
-        parser.add_argument("--reason", default="", help="`accept_plain`: why; it stands in the tenants' audit")
+        parser.add_argument("--reason", default="", help="`accept_plain`: why; written to the tenants' audit")
 
     def handle(self, *args: Any, **options: Any) -> None:
         getattr(self, f"_{options['what']}")(options["reason"])
@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
     def _accept_plain(self, reason: str) -> None:
         if not reason:
-            raise CommandError("Say why: --reason TEXT.")
+            raise CommandError("Give a reason: --reason TEXT.")
         with transaction.atomic():
             found = accept_plain_rows()
             for tenant in Tenant.objects.filter(pk__in={row[0] for row in found}):

@@ -96,7 +96,9 @@ def _chosen(letters: list[DeadLetter], options: dict[str, Any]) -> list[DeadLett
         return letters
     by_id = {letter.pk: letter for letter in letters}
     if not options["ids"] or (missing := [one for one in options["ids"] if one not in by_id]):
-        raise CommandError(f"There is no dead letter {missing[0]}." if options["ids"] else "Say which: ID… or --all.")
+        raise CommandError(
+            f"There is no dead letter {missing[0]}." if options["ids"] else "Name dead letters: ID… or --all."
+        )
     return [by_id[one] for one in options["ids"]]
 
 

@@ -1,4 +1,4 @@
-"""Fill an empty house: two tenants, people, templates and instances, so that every page has something to show."""
+"""Fill an empty platform with tenants, people, templates and instances, so that every page has something to show."""
 
 from typing import Any
 

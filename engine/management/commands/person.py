@@ -9,8 +9,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from engine.errors import WorkflowError
 from engine.management.seeding import SeedingCommand, acting_in, add_acts, add_create
-from engine.services.people.accounts import create_person, create_token, person_named, tenant_named
-from engine.services.people.erasure import erase_person, export_person, files_of_person, find_mentions, refuse_needed
+from engine.services.people.accounts import create_person, person_of_any_tenant
+from engine.services.people.erasure import erase_person, refuse_needed
+from engine.services.people.person_export import export_person, files_of_person, find_mentions
+from engine.services.people.tenants_and_roles import tenant_named
+from engine.services.people.tokens import create_token
 from workflowplatform.accounts.models import Kind, User
 
 
@@ -37,14 +40,16 @@ class Command(SeedingCommand):
         erase.add_argument("name")
         erase.add_argument("--reason", default="", help="why; it stays in the audit, so name nobody")
         erase.add_argument(
-            "--dry-run", action="store_true", help="only say what stands against it, and what mentions them"
+            "--dry-run",
+            action="store_true",
+            help="only check whether the person can be erased, and list what mentions them",
         )
 
     def handle(self, *args: Any, **options: Any) -> str | None:
         if options["act"] == "create":
             return super().handle(*args, **options)
         try:
-            person = person_named(options["name"])
+            person = person_of_any_tenant(options["name"])
             getattr(self, f"_{options['act']}")(person, options)
         except WorkflowError as refusal:
             raise CommandError(refusal.message) from refusal
@@ -56,7 +61,7 @@ class Command(SeedingCommand):
         facts = {key: options[key] for key in ("name", "level", "roles", "password", "email", "full_name", "kind")}
         person = create_person(actor=actor, tenant=tenant, **facts)
         self.say(f"{person.display_name} created in {tenant.name} with level {person.level}.")
-        # The operator's token, whoever `--as` names: nobody else may make one for another person.
+        # The operator makes the token, even with `--as`: nobody else may make one for another person.
         return create_token(actor=None, person=person, name="command line")[1] if options["token"] else None
 
     def _export(self, person: User, options: dict[str, Any]) -> None:
@@ -77,7 +82,7 @@ class Command(SeedingCommand):
         if options["dry_run"]:
             refuse_needed(person)
             self._list(list(find_mentions(person)))
-            self.stdout.write("Nothing stands against erasing this person.")
+            self.stdout.write("This person can be erased.")
             return
         done = erase_person(person=person, reason=options["reason"])
         self._list(list(done.mentions))

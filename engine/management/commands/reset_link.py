@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandParser
 
+from engine.conf import conf
 from engine.management.seeding import SeedingCommand
-from engine.services.people.accounts import make_reset_link, person_named
+from engine.services.people.accounts import make_reset_link, person_of_any_tenant
 
 
 class Command(SeedingCommand):
@@ -16,6 +16,6 @@ class Command(SeedingCommand):
         parser.add_argument("person")
 
     def seed(self, **options: Any) -> str:
-        if not settings.WORKFLOW_PUBLIC_URL:
+        if not conf.public_url:
             self.say("WORKFLOW_PUBLIC_URL is not set: put the address of this server before the link.")
-        return make_reset_link(person=person_named(options["person"]))
+        return make_reset_link(person=person_of_any_tenant(options["person"]))

@@ -22,6 +22,7 @@ HOUSE = {
     "slots": "slots of schedules",
     "bulk_acts": "acts over many rows",
     "runs": "runs of retention",
+    "start_drafts": "drafts of start forms",
     "rates": "rates",
     "files": "files",
 }
@@ -57,7 +58,7 @@ class Command(BaseCommand):
 
     def _required(self, tenant: Tenant | None) -> Tenant:
         if tenant is None:
-            raise CommandError("Say which tenant: --tenant NAME.")
+            raise CommandError("Name a tenant: --tenant NAME.")
         return tenant
 
     def _set(self, tenant: Tenant | None, options: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from engine.management.seeding import SeedingCommand, acting_in, add_create
-from engine.services.people.accounts import create_role, tenant_named
+from engine.services.people.tenants_and_roles import create_role, tenant_named
 
 
 class Command(SeedingCommand):

@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from engine.management.seeding import SeedingCommand
-from engine.services.people.accounts import create_token, person_named
+from engine.services.people.accounts import person_of_any_tenant
+from engine.services.people.tokens import create_token
 
 
 class Command(SeedingCommand):
@@ -18,6 +19,6 @@ class Command(SeedingCommand):
 
     def seed(self, **options: Any) -> str:
         _, plain = create_token(
-            actor=None, person=person_named(options["person"]), name=options["name"], scopes=options["scope"]
+            actor=None, person=person_of_any_tenant(options["person"]), name=options["name"], scopes=options["scope"]
         )
         return plain

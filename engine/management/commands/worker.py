@@ -4,9 +4,11 @@ import mmap
 import os
 import signal
 import socket
+import struct
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from prometheus_client import start_http_server
 
-from engine.dispatch.dead_letters import stand_in
-from engine.dispatch.rq import make_worker
+from engine.conf import conf
+from engine.dispatch.dead_letters import replace_dead_worker
+from engine.dispatch.rq import make_worker, warm_up
 from engine.dispatch.worker_board import Board, desk
 from engine.metrics import registry
 from engine.services.templates.startup_validation import Unfit, start_up
@@ -27,14 +30,16 @@ from workflowplatform.servers.processes import STOPS, die_with
 log = structlog.get_logger(__name__)
 
 BACK_OFF_SECONDS = 0.25
-"""A worker that lived for less is followed after a pause: what keeps workers from starting must not spin."""
+"""After a worker that lived for less the next reserve pauses: what keeps workers from starting must not spin."""
 WATCH_SECONDS = 0.25
 """How often workers are looked at: what they have in hand, and their memory."""
 MEGABYTE = 1024**2
+ORDER = struct.Struct("=i?")
+"""What the reserve is told: its place, and whether the worker before it died."""
 SWITCH_SECONDS = 0.0005
 """How long a thread keeps the interpreter while others want it: a call that computes must not slow the drain down tenfold."""
-METRICS = -1
-"""The place of the process that serves figures."""
+METRICS, RESERVE = -1, -2
+"""The places of the process that serves figures, and of the one that waits for a worker to end."""
 
 
 class Command(BaseCommand):
@@ -68,6 +73,9 @@ def _address(text: str) -> tuple[str, int]:
 class Supervisor:
     """Keep a number of workers alive: fork them from one warm parent, replace the dead, stop all on request.
 
+    One process more waits in reserve, connected and warm. It takes the place of a worker that ended at once, so that what is due
+    does not wait until another process has started.
+
     A worker that eats too much memory, or has the same work in hand for too long, is killed: what it had in hand is counted and
     found like anything else that workers die of.
     """
@@ -80,6 +88,7 @@ class Supervisor:
         self.born: dict[int, float] = {}
         self.boards = [Board() for _ in range(processes)]
         self.stopping = False
+        self._reserve_pipe: int | None = None
 
     def run(self) -> None:
         """Work until asked to stop."""
@@ -89,6 +98,7 @@ class Supervisor:
             self._fork(place)
         if self.metrics:
             self._fork(METRICS)
+        self._fork_reserve()
         signal.signal(signal.SIGALRM, self._watch)
         signal.setitimer(signal.ITIMER_REAL, WATCH_SECONDS, WATCH_SECONDS)
         while self.children:
@@ -100,14 +110,14 @@ class Supervisor:
             os.kill(pid, signal.SIGTERM)
 
     def _watch(self, signum: int, frame: Any) -> None:
-        """Kill workers that are beyond help; a handler of a timer, so that waiting for the dead goes on."""
+        """Kill workers that hang or use too much memory. A timer calls this while the parent waits for workers to end."""
         for pid, place in tuple(self.children.items()):
-            if place == METRICS:
+            if place < 0:
                 continue
             seconds, megabytes = self.boards[place].seconds, resident(pid) // MEGABYTE
-            if seconds > settings.WORKFLOW_WORKER_SECONDS:
+            if seconds > conf.worker_seconds:
                 self._kill(pid, "a worker had the same work in hand for too long and was killed", seconds=int(seconds))
-            elif settings.WORKFLOW_WORKER_MEMORY and megabytes > settings.WORKFLOW_WORKER_MEMORY:
+            elif conf.worker_memory and megabytes > conf.worker_memory:
                 self._kill(pid, "a worker used more memory than it may and was killed", megabytes=megabytes)
 
     def _kill(self, pid: int, why: str, **facts: int) -> None:
@@ -117,8 +127,33 @@ class Supervisor:
             return
         log.error(why, pid=pid, **facts)
 
-    def _fork(self, place: int, *, cautious: bool = False) -> None:
-        """Start one worker, unless all are to stop; a stop that comes meanwhile waits until its place is known."""
+    def _follow(self, place: int, *, after_death: bool, pause: float = 0.0) -> None:
+        """Give a place to the process in reserve and start another reserve; fork where there is no reserve."""
+        if place >= 0 and self._reserve_pipe is not None:
+            pid = next(pid for pid, held in self.children.items() if held == RESERVE)
+            self.children[pid], self.born[pid] = place, time.monotonic()
+            with suppress(BrokenPipeError):  # it has just died in its turn: the place is free again when that is seen
+                os.write(self._reserve_pipe, ORDER.pack(place, after_death))
+            self._close_reserve_pipe()
+        elif place != RESERVE:
+            self._fork(place, after_death=after_death)
+        self._fork_reserve(pause)
+
+    def _fork_reserve(self, pause: float = 0.0) -> None:
+        """Start a process that waits for a place; the next one that ends leaves its own to it."""
+        if self._reserve_pipe is not None or self.stopping:
+            return
+        orders, self._reserve_pipe = os.pipe()
+        self._fork(RESERVE, orders=orders, pause=pause)
+        os.close(orders)
+
+    def _close_reserve_pipe(self) -> None:
+        if self._reserve_pipe is not None:
+            os.close(self._reserve_pipe)
+        self._reserve_pipe = None
+
+    def _fork(self, place: int, *, after_death: bool = False, orders: int = -1, pause: float = 0.0) -> None:
+        """Start one process, unless all are to stop; a stop that comes meanwhile waits until its place is known."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         parent = os.getpid()
         if self.stopping:
@@ -134,25 +169,29 @@ class Supervisor:
         die_with(parent, signal.SIGTERM)()
         if self.metrics and place == METRICS:
             serve_metrics(*self.metrics)
-        work(f"{self.name}.{place}.{os.getpid()}", self.boards[place], cautious=cautious)
+        if place == RESERVE:
+            self._close_reserve_pipe()  # the parent's end: a reserve whose parent is gone reads nothing and ends
+            place, after_death = wait_for_place(orders, pause)
+        work(f"{self.name}.{place}.{os.getpid()}", self.boards[place], after_death=after_death)
 
     def _replace_one(self) -> None:
-        """Wait for a worker to end; put another in its place unless all are to stop.
+        """Wait for a worker to end; replace it unless all are to stop.
 
-        One that did not leave by itself, killed or by an exit of somebody's code, may have died of what it had in hand: the next
-        is cautious. One that left by itself is followed at once.
+        A worker that was killed, or that an exit in a function ended, may have died of the work it had in hand: its replacement
+        counts that attempt.
         """
         try:
             pid, status = os.wait()
         except (InterruptedError, ChildProcessError):
             return
-        place = self.children.pop(pid, 0)
+        place = self.children.pop(pid, RESERVE)
         if self.stopping:
             return
         lived = time.monotonic() - self.born.pop(pid, 0.0)
-        if status and lived < BACK_OFF_SECONDS:
-            time.sleep(BACK_OFF_SECONDS)
-        self._fork(place, cautious=bool(status))
+        if place == RESERVE:
+            self._close_reserve_pipe()
+        pause = BACK_OFF_SECONDS if status and lived < BACK_OFF_SECONDS else 0.0
+        self._follow(place, after_death=bool(status), pause=pause)
 
 
 def resident(pid: int) -> int:
@@ -176,7 +215,20 @@ def serve_metrics(host: str, port: int) -> None:
         os._exit(1)
 
 
-def work(name: str, board: Board, *, cautious: bool) -> None:
+def wait_for_place(orders: int, pause: float) -> tuple[int, bool]:
+    """Get ready to work, then wait until a place is free; end with the supervisor."""
+    try:
+        time.sleep(pause)
+        warm_up()
+        order = os.read(orders, ORDER.size)
+        if len(order) == ORDER.size:
+            return ORDER.unpack(order)
+    except BaseException:  # noqa: BLE001  as in `work`
+        sys.excepthook(*sys.exc_info())
+    os._exit(1)
+
+
+def work(name: str, board: Board, *, after_death: bool) -> None:
     """Be one worker, and never return into the parent's code."""
     code = 0
     try:
@@ -186,8 +238,8 @@ def work(name: str, board: Board, *, cautious: bool) -> None:
         desk.board = board
         worker = make_worker(name)
         worker.be_replaceable()
-        if cautious:
-            stand_in(board)
+        if after_death:
+            replace_dead_worker(board)
         board.clear()
         worker.work(logging_level="WARNING")
     except BaseException:  # noqa: BLE001  the process ends here whatever happened; the supervisor starts another

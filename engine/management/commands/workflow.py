@@ -33,9 +33,9 @@ from engine.management.dry_runs import (
 )
 from engine.management.seeding import SeedingCommand, acting_in
 from engine.models import TemplateVersion
-from engine.services.people.accounts import tenant_named
-from engine.services.templates.stored_tests import lending_of, play_tests, workflows_around
-from engine.services.templates.versions import activate_versions, facts_beside, save_draft, tenant_facts
+from engine.services.people.tenants_and_roles import tenant_named
+from engine.services.templates.stored_tests import play_tests, simulation_setup, workflows_around
+from engine.services.templates.versions import activate_versions, facts_together_with, save_draft, tenant_facts
 from workflowplatform.accounts.actor import Actor, operator_actor
 
 FOUND = 1
@@ -131,7 +131,7 @@ class Command(SeedingCommand):
     # import
 
     def bring_in(self, **options: Any) -> str | None:
-        """Save each document as the next version of its template, findings or not, and put it in force when asked."""
+        """Save each document as the next version of its template, with or without findings; activate it when asked."""
         actor = _actor(options)
         try:
             documents = read_file(options["file"])
@@ -148,10 +148,10 @@ class Command(SeedingCommand):
         return None
 
     def _save(self, actor: Actor, document: Document, names: frozenset[str]) -> TemplateVersion:
-        version = save_draft(actor=actor, source=document.source, beside=names)
+        version = save_draft(actor=actor, source=document.source, together_with=names)
         if version.findings:
             self.found = True
-            for finding in document.checked(facts_beside(actor, names)).findings:
+            for finding in document.checked(facts_together_with(actor, names)).findings:
                 self.say(finding_line(document.file, finding))
         return version
 
@@ -206,9 +206,9 @@ def _add_diagram(acts: "_SubParsersAction[Any]") -> None:
 
 
 def _add_validate(acts: "_SubParsersAction[Any]") -> None:
-    validate = acts.add_parser("validate", help="tell what is wrong with files; needs no database")
+    validate = acts.add_parser("validate", help="check files for errors; needs no database")
     validate.add_argument("files", nargs="+", metavar="FILE")
-    validate.add_argument("--tenant", help="look also whether this tenant has the roles, people and workflows named")
+    validate.add_argument("--tenant", help="also check whether this tenant has the roles, people and workflows named")
     _add_json(validate)
 
 
@@ -220,7 +220,7 @@ def _add_test(acts: "_SubParsersAction[Any]") -> None:
 
 
 def _add_simulate(acts: "_SubParsersAction[Any]") -> None:
-    simulate = acts.add_parser("simulate", help="play one case of a file and tell what happens; needs no database")
+    simulate = acts.add_parser("simulate", help="play one case of a file and print what happens; needs no database")
     simulate.add_argument("file", metavar="FILE")
     simulate.add_argument("--start", metavar="JSON", default="{}", help="what it is started with")
     simulate.add_argument("--answers", metavar="JSON", default="{}", help="answers to tasks: {step: {outcome: …}}")
@@ -234,7 +234,7 @@ def _add_simulate(acts: "_SubParsersAction[Any]") -> None:
 def _add_import(acts: "_SubParsersAction[Any]") -> None:
     bring_in = acts.add_parser("import", help="save a file's documents as drafts")
     bring_in.add_argument("file", metavar="FILE")
-    bring_in.add_argument("--activate", action="store_true", help="put them in force at once")
+    bring_in.add_argument("--activate", action="store_true", help="activate them at once")
     _add_tenant(bring_in)
     _add_json(bring_in)
 
@@ -244,7 +244,7 @@ def _add_export(acts: "_SubParsersAction[Any]") -> None:
     export.add_argument("name", metavar="NAME")
     export.add_argument("--format", choices=tuple(FORMATS), default="yaml")
     export.add_argument(
-        "--number", type=int, metavar="N", help="which version (default: the one in force, or the newest)"
+        "--number", type=int, metavar="N", help="which version (default: the active one, or the newest)"
     )
     _add_tenant(export)
     _add_json(export)
@@ -283,7 +283,7 @@ def _try_version(actor: Actor, version: TemplateVersion) -> Tried:
         return Tried(label, version.template.name, findings=tuple(Finding(**found) for found in version.findings))
     around = workflows_around(actor.tenant_id, version.canonical)
     definition = compile_definition(version.canonical)
-    return Tried(label, definition.name, tuple(play_tests(definition, around, lending_of(actor.tenant_id))))
+    return Tried(label, definition.name, tuple(play_tests(definition, around, simulation_setup(actor.tenant_id))))
 
 
 def _case(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""Tell stories: start each case that is not there and do what people did about it, each deed once.
+"""Play the demo's stories: start each case that is missing and do what people did in it, each deed once.
 
-A story whose telling was interrupted is taken up where it stands: what is done is seen in its tasks, and what people did
-otherwise in the meantime is left as it is.
+An interrupted story is resumed: its tasks show which deeds are done. What people changed in the meantime stays.
 """
 
 import time
@@ -28,14 +27,14 @@ ActorNamed = Callable[[str], Actor]
 
 @dataclass(slots=True)
 class Running:
-    """A story being told: its instance and what is still to be done."""
+    """A story being played: its instance and the deeds that are left."""
 
     instance: Instance
     deeds: list[Deed]
 
 
 def tell(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) -> None:
-    """Tell stories to their end, or refuse; `finish` also makes the calls they wait for."""
+    """Play stories to their end, or raise `Conflict`; `finish` also makes the calls that they wait for."""
     running = [_begin(story, actor) for story in stories]
     stop_at = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -57,7 +56,7 @@ def _unfinished(running: Iterable[Running]) -> Conflict:
 
 
 def _begin(story: Story, actor: ActorNamed) -> Running:
-    """Start a story, or take it up where it stands."""
+    """Start a story, or resume it."""
     starter = actor(story.person)
     mine = Instance.objects.filter(tenant_id=starter.tenant_id, template__name=story.template)
     there = mine.filter(reference=story.reference).first()
@@ -82,7 +81,7 @@ def _left(story: Story, instance: Instance) -> list[Deed]:
 
 
 def _do_next(one: Running, actor: ActorNamed) -> bool:
-    """Do what can be done now; answer whether anything could."""
+    """Do what can be done now; return whether anything could."""
     before = len(one.deeds)
     while one.deeds and DEEDS[one.deeds[0].verb](actor(one.deeds[0].person), one.instance, one.deeds[0]):
         one.deeds.pop(0)
@@ -126,4 +125,4 @@ DEEDS: Mapping[str, Callable[[Actor, Instance, Deed], bool]] = {
     "cancel": _cancel,
     "suspend": _suspend,
 }
-"""How each deed is done; it answers false when its moment has not come."""
+"""How each deed is done; returns False while it cannot be done yet."""

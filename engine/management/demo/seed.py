@@ -1,27 +1,32 @@
-"""Furnish an empty house: tenants, people, templates and cases, all through the services that everybody uses.
+"""Fill an empty platform with tenants, people, templates and cases, through the same services that everyone uses.
 
-One furnisher works at a time (an advisory lock), in transactions that are each whole: whoever is interrupted is
-followed by one who makes what is missing, down to the last deed. The last case, started when all else is done, is the
-mark that all is there; after it nothing is ever made again, whatever people change or take away.
+An advisory lock lets one process work at a time. Each transaction is complete in itself: after an interruption the next run
+creates what is missing, down to the last deed. The last case marks the demo as complete: once it exists nothing is created
+again, whatever people change or delete.
 """
 
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from secrets import token_urlsafe
 from typing import Any
 
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from engine.audit.cursor import horizon
+from engine.audit.cursor import settled_position
+from engine.db.advisory_locks import TRY_LOCK, lock_name
 from engine.errors import Conflict
 from engine.gallery import gallery
 from engine.management.demo.player import tell
 from engine.management.demo.stories import acme_stories, globex_stories, last_acme_stories, mark_story
-from engine.models import Instance, Template, Webhook
-from engine.services.people.accounts import create_person, create_role, create_tenant
+from engine.models import Instance, Schedule, Template, Webhook
+from engine.services.people.accounts import create_person
+from engine.services.people.tenants_and_roles import create_role, create_tenant
+from engine.services.schedules.lifecycle import create_schedule
 from engine.services.templates.versions import activate_version, save_draft
+from engine.services.tenants.settings import list_calendars, list_secrets, put_calendar, put_secret
 from engine.services.webhooks.deliveries import collect
 from engine.services.webhooks.subscriptions import create_webhook, list_webhooks, pause_webhook
 from workflowplatform.accounts.actor import Actor, actor_of
@@ -29,35 +34,41 @@ from workflowplatform.accounts.models import Role, Tenant, User
 from workflowplatform.database.tenancy import acting_for
 from workflowplatform.servers.demo_people import PEOPLE
 
-LOCK = 0x776F726B
-"""Any number that nobody else locks."""
+LOCK = lock_name("demo")
 ASK_AGAIN = 0.1
 
-TENANTS = {"acme": "Acme", "globex": "Globex", "house": "House"}
+TENANTS = {"acme": "Acme", "globex": "Globex", "platform": "Platform"}
 MORE_ROLES = {"accounting": "Accounting", "sales": "Sales", "engineering": "Engineering"}
-"""What the gallery offers work to, beside the roles that every tenant has from the start."""
+"""Roles to which the gallery offers work, besides those that every tenant has from the start."""
 ROLES = {
     "ada": ("finance", "support", "accounting", "engineering"),
     "adam": ("hr", "management", "sales"),
+    "mira": ("finance", "accounting", "hr"),
+    "jonas": ("support", "engineering", "management", "sales"),
     "sam": ("management",),
     "stan": ("finance", "hr", "support"),
 }
 GLOBEX_TEMPLATES = ("expense-approval", "leave-request", "equipment-repair")
 BEFORE = {"expense-approval": ("due: P2D", "due: P5D")}
 AFTER = {"travel-request": ("roles: [management]", "roles: [board]")}
-"""What once was different, and what an author is trying: the words that change, by template."""
+"""What an archived version said, and what an author is trying in a draft: words to replace, by template."""
 LEDGER: Mapping[str, Any] = {
     "title": "Ledger of the finance team",
     "url": "https://ledger.acme.example/hooks",
     "events": ["instance.started", "instance.incident", "task.completed"],
 }
-"""A webhook that is paused, for its address cannot exist: what it would tell can be looked at, and nothing fails."""
+"""A paused webhook: its address cannot exist. What it would send can be looked at, and nothing fails."""
+OFFICE = {
+    "timezone": "Europe/Berlin",
+    "hours": {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")},
+}
+CHECK = {"device": "Fire extinguishers", "problem": "The monthly check.", "place": "All floors"}
 HASHERS = 2
 """Passwords hashed side by side: hashing is most of the work, and it leaves Python free."""
 
 
 def furnish() -> bool:
-    """Make the demo; answer False when it was there already."""
+    """Create the demo; return False when it is there already."""
     with _alone():
         if _is_furnished():
             return False
@@ -68,11 +79,12 @@ def furnish() -> bool:
 
 def _furnish_with(people: "People") -> None:
     _make_templates(people.actor("gwen"), gallery())
+    _make_settings(people.actor("gwen"), people.actor("ada"))
     tell(acme_stories(), people.actor)
     _make_templates(people.actor("sam"), {name: gallery()[name] for name in GLOBEX_TEMPLATES})
     tell(globex_stories(), people.actor)
     people.wait_for_all()
-    since = horizon().xid
+    since = settled_position().xid
     tell(last_acme_stories(), people.actor, finish=False)
     _make_webhook(people.actor("gwen"), since)
     tell([mark_story()], people.actor, finish=False)
@@ -80,25 +92,25 @@ def _furnish_with(people: "People") -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one furnisher in at a time, by the lock of a transaction that does nothing else; death of the process unlocks.
+    """Let one process in at a time, by the lock of a transaction that does nothing else; it is freed when the process dies.
 
-    Behind a pooler only a transaction has a session for itself. It asks again and again instead of waiting inside the database,
-    where a wait for a lock is bounded.
+    Behind a pooler only a transaction has a session for itself. It polls instead of waiting inside the database, where a wait
+    for a lock is bounded.
     """
-    doorkeeper = connection.copy()
+    lock_holder = connection.copy()
     try:
-        doorkeeper.set_autocommit(False)
-        while not _is_let_in(doorkeeper):
+        lock_holder.set_autocommit(False)
+        while not _is_let_in(lock_holder):
             time.sleep(ASK_AGAIN)
         yield
     finally:
-        doorkeeper.close()
+        lock_holder.close()
 
 
-def _is_let_in(doorkeeper: BaseDatabaseWrapper) -> bool:
-    with doorkeeper.cursor() as cursor:
+def _is_let_in(lock_holder: BaseDatabaseWrapper) -> bool:
+    with lock_holder.cursor() as cursor:
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
+        cursor.execute(TRY_LOCK, [LOCK])
         return bool(cursor.fetchone()[0])
 
 
@@ -138,12 +150,12 @@ class People:
 
 
 def _names_taken() -> set[str]:
-    """Return the demo names that exist; one that belongs to somebody else's tenant cannot be had."""
+    """Return the demo names that exist; refuse if one of them belongs to another tenant."""
     homes = {name: tenant for name, tenant, *_ in PEOPLE}
     taken = dict(User.objects.filter(username__in=homes).values_list("username", "tenant__name"))
     for name, tenant in taken.items():
         if tenant != homes[name]:
-            raise Conflict(f"The demo needs the name {name}, and that is somebody in {tenant}.", code="name")
+            raise Conflict(f"The demo needs the name {name}, but a person in {tenant} has it.", code="name")
     return set(taken)
 
 
@@ -159,7 +171,7 @@ def _make_roles(tenant: Tenant) -> None:
 
 
 def _make_person_there(tenant: Tenant, name: str, level: int) -> None:
-    """Say for which tenant that thread works: it knows nothing of what this one was told."""
+    """Set the tenant in the pool's thread, which does not inherit it from the thread that started it."""
     with acting_for(tenant.pk):
         _make_person(tenant, name, level)
 
@@ -182,7 +194,7 @@ def _make_person(tenant: Tenant, name: str, level: int) -> None:
 
 @transaction.atomic
 def _make_templates(actor: Actor, sources: Mapping[str, str]) -> None:
-    """Put the templates in force that the author's tenant does not have yet."""
+    """Create and activate the templates that the author's tenant does not have yet."""
     there = set(Template.objects.filter(tenant_id=actor.tenant_id).values_list("name", flat=True))
     for name, source in sources.items():
         if name not in there:
@@ -190,7 +202,7 @@ def _make_templates(actor: Actor, sources: Mapping[str, str]) -> None:
 
 
 def _make_versions(actor: Actor, name: str, source: str) -> None:
-    """Put a template in force; some have an archived version before it, or a draft after it that is not clean."""
+    """Activate a template; some have an archived version before it, or a draft with findings after it."""
     for text in (*_changed(source, BEFORE.get(name)), source):
         version = save_draft(actor=actor, source=text)
         activate_version(actor=actor, name=name, number=version.number)
@@ -199,8 +211,21 @@ def _make_versions(actor: Actor, name: str, source: str) -> None:
 
 
 @transaction.atomic
+def _make_settings(author: Actor, operator: Actor) -> None:
+    """Write a calendar and a secret, and let the clock start a check of the equipment once a month."""
+    if not list_calendars(actor=author).exists():
+        put_calendar(actor=author, name="office", content=OFFICE, title="Office hours")
+    if not list_secrets(actor=author).exists():
+        put_secret(actor=author, name="bank_key", value=token_urlsafe(24), origins=["https://bank.acme.example"])
+    if not Schedule.objects.filter(tenant_id=author.tenant_id).exists():
+        create_schedule(
+            actor=operator, template="equipment-repair", cron="0 8 1 * *", timezone="Europe/Berlin", input=CHECK
+        )
+
+
+@transaction.atomic
 def _make_webhook(author: Actor, since: int) -> None:
-    """Leave what happened last to be told to an address that nobody has: no worker ever sees the webhook but paused."""
+    """Create a webhook with the last events to send, and pause it in the same transaction, so that no worker ever sends them."""
     if list_webhooks(actor=author).exists():
         return
     webhook, _ = create_webhook(actor=author, **LEDGER)

@@ -61,7 +61,7 @@ def _moment(**ahead: float) -> str:
 
 
 def acme_stories() -> list[Story]:
-    """Tell what is going on at Acme."""
+    """Return the cases of Acme."""
     groups = (_expenses, _purchases, _trips, _returns, _payments, _disputes, _contracts, _joining, _leaving, _leave, _documents,
               _accesses, _repairs, _outages, _texts, _receipts, _customers, _engineering, _votes)  # fmt: skip
     return [story for group in groups for story in group()]
@@ -107,7 +107,7 @@ def _purchases() -> list[Story]:
         _purchase("0409", "uri", (6, "office chairs", 389.0), "Sitzgut AG", 5, chairs),
         _purchase("0415", "gwen", (3, "servers", 2900.0), "Nordwind IT GmbH", 14),
         _purchase("0418", "uri", (14, "laptops", 1302.86), "Nordwind IT GmbH", 0, agreed, claimed("ada", "finance")),
-        _purchase("0421", "uri", (1, "trade fair stand", 7900.0), "Messebau Kern", 3, agreed),
+        _purchase("0421", "uri", (1, "trade fair booth", 7900.0), "Messebau Kern", 3, agreed),
     ]
 
 
@@ -271,10 +271,10 @@ def _repair(number: str, device: str, problem: str, *deeds: Deed, **more: Any) -
 
 
 def _repairs() -> list[Story]:
-    mended = done("ada", "look", "mended", found="A loose cable.", cost=0)
+    repaired = done("ada", "look", "repaired", found="A loose cable.", cost=0)
     replace = done("ada", "look", "replace", found="The board is broken.", cost=1180)
     return [
-        _repair("0070", "Screen at desk 14", "It flickers all the time.", mended, done("uri", "confirm", "works")),
+        _repair("0070", "Screen at desk 14", "It flickers all the time.", repaired, done("uri", "confirm", "works")),
         _repair("0074", "Laptop NB-0311", "It does not start any more.", replace),
         _repair("0077", "Printer on floor 2", "It eats every second page.", cannot_work=True),
     ]
@@ -287,8 +287,10 @@ def _outage(number: str, person: str, system: str, impact: str, minutes: float, 
 
 def _outages() -> list[Story]:
     return [
-        _outage("0008", "uri", "The door opener", "normal", 300, done("ada", "mend", "false_alarm", "It was locked.")),
-        _outage("0009", "uri", "Video calls", "high", 200, done("ada", "mend", "mended", cause="supplier")),
+        _outage(
+            "0008", "uri", "The badge reader", "normal", 300, done("ada", "fix", "false_alarm", "It was switched off.")
+        ),
+        _outage("0009", "uri", "Video calls", "high", 200, done("ada", "fix", "fixed", cause="supplier")),
         _outage("0012", "adam", "The web shop", "critical", 20),
     ]
 
@@ -320,7 +322,9 @@ def _receipts() -> list[Story]:
     return [
         _receipt("INV-7731", "Stadtwerke", 180.4, "Misc", done("ada", "approve", "approve"), done("ada", "transfer")),
         _receipt("INV-7738", "Pixelwerk", 2340, "Software License Costs", approved),
-        _receipt("INV-7745", "Messebau Kern", 4100, "Misc", done("adam", "approve", "reject", "Which stand is this?")),
+        _receipt(
+            "INV-7745", "Messebau Kern", 4100, "Misc", done("adam", "approve", "reject", "Which trade fair is this?")
+        ),
         _receipt("INV-7750", "Bahn", 312, "Travel Expenses"),
     ]
 
@@ -371,7 +375,7 @@ def _votes() -> list[Story]:
 
 
 def last_acme_stories() -> list[Story]:
-    """Tell what goes wrong outside: one address that is refused (an incident), one that never answers (tried again)."""
+    """Return what goes wrong outside: one address that is refused (an incident), one that never answers (tried again)."""
     complain = done("ada", "answer", "complain", wanted_credit=5200)
     released = done("ada", "approve", "release", approved_total=88120.4, accounts_checked=True)
     portal = "https://portal.nordwind.example/disputes"
@@ -387,7 +391,7 @@ def mark_story() -> Story:
 
 
 def globex_stories() -> list[Story]:
-    """Tell what is going on at Globex, which Acme never sees."""
+    """Return the cases of Globex, which Acme never sees."""
     return [
         Story(
             f"EXP-{datetime.now(UTC).year}-0007",

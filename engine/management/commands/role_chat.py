@@ -1,0 +1,29 @@
+"""Answer `manage.py role_chat ROLE slack|teams --tenant T [--address ADDRESS]`."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from engine.errors import WorkflowError
+from engine.models.notification import CHATS
+from engine.services.notifications.role_chats import set_role_chat
+from engine.services.people.tenants_and_roles import tenant_named
+from workflowplatform.accounts.actor import operator_actor
+
+
+class Command(BaseCommand):
+    help = "Tell a role of its new tasks in Slack or Teams; without --address, no more."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("role")
+        parser.add_argument("chat", choices=CHATS)
+        parser.add_argument("--tenant", required=True)
+        parser.add_argument("--address", default="", help="an incoming webhook; it is kept encrypted")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            actor = operator_actor(tenant_named(options["tenant"]).pk)
+            chat = set_role_chat(actor=actor, role=options["role"], chat=options["chat"], address=options["address"])
+        except WorkflowError as refusal:
+            raise CommandError(refusal.message) from refusal
+        self.stdout.write("The role is told there from now on." if chat else "The role is told there no more.")
