@@ -15,9 +15,9 @@ except CannotStart as refusal:
 
 from engine.services.templates.startup_validation import Unfit, require_fit_to_serve  # the apps are loaded by now
 from engine.streaming.asgi import Streams
-from workflowplatform.http.sync_asgi_handler import OneThread
+from workflowplatform.http.sync_asgi_handler import SyncASGIHandler
 
-application = Streams(OneThread())
+application = Streams(SyncASGIHandler())
 
 try:
     require_fit_to_serve()

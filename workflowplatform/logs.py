@@ -1,6 +1,6 @@
 """Write logs as a fixed message with the facts apart: JSON lines in production, words at a person's terminal.
 
-Facts are ids, counts and names of errors; payloads and secrets never stand in a log. What libraries and exceptions say of a call
+Facts are ids, counts and names of errors; payloads and secrets are never logged. What libraries and exceptions say of a call
 is not ours to choose: while a call with secrets is under way, `hide_in_logs` hides them in every line that its thread writes.
 """
 

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from workflowplatform.admin_site.theme import UNFOLD  # noqa: F401  read by django-unfold
+from workflowplatform.environment import flag, number, whole, words
 from workflowplatform.logs import logging_settings
 from workflowplatform.servers.database_url import from_url
 from workflowplatform.servers.errors import CannotStart
@@ -21,17 +22,6 @@ from workflowplatform.version import VERSION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("WORKFLOW_DATA", BASE_DIR / "var"))
-
-
-def flag(name: str, default: bool = False) -> bool:
-    """Read a yes/no variable."""
-    return os.environ.get(name, str(int(default))).strip().lower() in {"1", "true", "yes", "on"}
-
-
-def words(name: str, default: str = "") -> list[str]:
-    """Read a comma-separated variable."""
-    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
-
 
 _found = {} if {"DATABASE_URL", "REDIS_URL"} <= os.environ.keys() else find_running(DATA_DIR)
 DATABASE_URL = os.environ.get("DATABASE_URL") or _found.get("DATABASE_URL", "")
@@ -60,7 +50,6 @@ INSTALLED_APPS = [
     "django_rq",
     "axes",
     "csp",
-    "django_htmx",
     "workflowplatform",
     "workflowplatform.accounts",
     "engine",
@@ -73,7 +62,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "workflowplatform.http.cache_control.NoStoreMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "workflowplatform.http.content_policy.ContentPolicyMiddleware",
+    "workflowplatform.http.programs.ProgramMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -81,7 +71,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
     "workflowplatform.accounts.middleware.ActorMiddleware",
     "engine.services.tenants.cross_tenant_middleware.LookingMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -122,7 +111,7 @@ AUTHENTICATION_BACKENDS = [
     "workflowplatform.accounts.backends.PeopleBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-"""Nobody is asked after our own: it raises where it does not let somebody in."""
+"""`PeopleBackend` decides: it raises where it refuses a sign-in. Django's own stays for sessions that it opened before."""
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -170,13 +159,12 @@ STORAGES = {
 }
 
 WORKFLOW_PUBLIC_URL = origin_of(os.environ.get("WORKFLOW_PUBLIC_URL", ""))
-"""Where people reach the product, such as https://workflow.example.com: mails link to it."""
 EMAIL_URL_HOST = os.environ.get("EMAIL_HOST", "")
 EMAIL_BACKEND = (
     "django.core.mail.backends.smtp.EmailBackend" if EMAIL_URL_HOST else "workflowplatform.accounts.mails.UnsentBackend"
 )
 EMAIL_HOST = EMAIL_URL_HOST or "localhost"
-EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "25"))
+EMAIL_PORT = whole("EMAIL_PORT", 25)
 EMAIL_HOST_USER = os.environ.get("EMAIL_HOST_USER", "")
 EMAIL_HOST_PASSWORD = os.environ.get("EMAIL_HOST_PASSWORD", "")
 EMAIL_USE_TLS = flag("EMAIL_USE_TLS")
@@ -191,8 +179,10 @@ SECURE_SSL_REDIRECT = _secure and flag("SECURE_SSL_REDIRECT", True)
 SECURE_REDIRECT_EXEMPT = [r"^metrics$"]
 """A Prometheus on this machine asks over plain HTTP."""
 SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure
-SECURE_HSTS_PRELOAD = _secure
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure and flag("SECURE_HSTS_INCLUDE_SUBDOMAINS")
+SECURE_HSTS_PRELOAD = _secure and flag("SECURE_HSTS_PRELOAD")
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+"""Both promise something for every host of the domain, and preloading for years: the operator decides, Django need not ask."""
 WORKFLOW_PROXIES = checked_proxies(words("WORKFLOW_PROXIES"))
 """The networks of the proxies in front, such as 10.0.0.0/24, or `unix`: what others forward is not believed."""
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("WORKFLOW_BEHIND_PROXY") else None
@@ -214,9 +204,12 @@ REST_FRAMEWORK = {
         "engine.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated", "engine.api.permissions.WithinScope"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "engine.api.authentication.WithinScope",
+    ],
     "DEFAULT_THROTTLE_CLASSES": ["engine.api.throttles.PerMinute"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["engine.api.renderers.AnswerRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "EXCEPTION_HANDLER": "engine.api.errors.answer_error",
     "UNAUTHENTICATED_USER": None,
@@ -239,90 +232,71 @@ SPECTACULAR_SETTINGS = {
 RQ_QUEUES = {"default": {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}}
 RQ = {"WORKER_CLASS": "engine.dispatch.rq.DrainWorker", "COMMIT_MODE": "auto"}
 
+# What each of these is for and which values it takes: engine/conf.py.
 WORKFLOW_DISPATCHER = os.environ.get("WORKFLOW_DISPATCHER", "rq")
 WORKFLOW_HTTP_ALLOW = words("WORKFLOW_HTTP_ALLOW")
 WORKFLOW_FUNCTIONS = words("WORKFLOW_FUNCTIONS", "engine.extensions.functions,engine.gallery.office")
-"""Modules whose import registers python functions that `call: {python: …}` may name."""
-WORKFLOW_TOKEN_DAYS = int(os.environ.get("WORKFLOW_TOKEN_DAYS", "90"))
-WORKFLOW_TOKEN_MOST_DAYS = int(os.environ.get("WORKFLOW_TOKEN_MOST_DAYS", "365"))
-"""How long a token lives where nobody says, and at most; 0: until it is revoked."""
-WORKFLOW_TOKENS_PER_PERSON = int(os.environ.get("WORKFLOW_TOKENS_PER_PERSON", "50"))
-WORKFLOW_TOKEN_REQUESTS = int(os.environ.get("WORKFLOW_TOKEN_REQUESTS", "30000"))
-WORKFLOW_TENANT_REQUESTS = int(os.environ.get("WORKFLOW_TENANT_REQUESTS", "60000"))
-"""How many REST requests a minute one token and one tenant may make; 0: any number."""
-WORKFLOW_HOSTS = int(os.environ.get("WORKFLOW_HOSTS", "1"))
-WORKFLOW_SHARED_FILES = flag("WORKFLOW_SHARED_FILES")
-"""On how many hosts web and workers run, and whether WORKFLOW_DATA/attachments is one folder for all of them."""
-WORKFLOW_LARGEST_UPLOAD = int(os.environ.get("WORKFLOW_LARGEST_UPLOAD", str(128 * 1024**2)))
-"""How many bytes a form with files may have in all."""
-# A webhook is disabled when so many tries in a row failed, over at least so many hours.
-WORKFLOW_WEBHOOK_FAILURES = int(os.environ.get("WORKFLOW_WEBHOOK_FAILURES", "20"))
-WORKFLOW_WEBHOOK_PATIENCE_HOURS = float(os.environ.get("WORKFLOW_WEBHOOK_PATIENCE_HOURS", "24"))
-WORKFLOW_WEBHOOK_KEEP_DAYS = int(os.environ.get("WORKFLOW_WEBHOOK_KEEP_DAYS", "30"))
-"""How long the log of a delivery is kept once it has arrived or failed."""
+WORKFLOW_STARTUP_VALIDATION = os.environ.get("WORKFLOW_STARTUP_VALIDATION", "warn")
+WORKFLOW_HEALTH_DETAILS = flag("WORKFLOW_HEALTH_DETAILS")
 
-WORKFLOW_STREAMS = int(os.environ.get("WORKFLOW_STREAMS", "2000"))
-WORKFLOW_STREAMS_PER_PERSON = int(os.environ.get("WORKFLOW_STREAMS_PER_PERSON", "20"))
-"""How many streams may be open in one web process, and of them one person's."""
-WORKFLOW_STREAM_CHECK_SECONDS = float(os.environ.get("WORKFLOW_STREAM_CHECK_SECONDS", "10"))
-"""How long a stream outlives the session, token, level or role that opened it."""
-WORKFLOW_POISON_ATTEMPTS = int(os.environ.get("WORKFLOW_POISON_ATTEMPTS", "5"))
-"""How often a signal may fail, or take its worker with it, before it becomes a dead letter."""
-WORKFLOW_WORKER_MEMORY = int(os.environ.get("WORKFLOW_WORKER_MEMORY", "2048"))
-WORKFLOW_WORKER_SECONDS = float(os.environ.get("WORKFLOW_WORKER_SECONDS", "120"))
-"""How many megabytes a worker may use (0: any), and for how long it may have the same work in hand, before it is killed."""
-WORKFLOW_DRAIN_BATCH = int(os.environ.get("WORKFLOW_DRAIN_BATCH", "50"))
-WORKFLOW_WAKE_SECONDS = float(os.environ.get("WORKFLOW_WAKE_SECONDS", "5"))
-WORKFLOW_LATE_SECONDS = float(os.environ.get("WORKFLOW_LATE_SECONDS", "30"))
-"""Work that has been due for so long while no worker looks makes the health say that the platform is down."""
-WORKFLOW_SLICE_STEPS = int(os.environ.get("WORKFLOW_SLICE_STEPS", "500"))
-WORKFLOW_SLICE_SECONDS = float(os.environ.get("WORKFLOW_SLICE_SECONDS", "0.05"))
-"""A slice that takes longer stops early and goes on by an InternalContinue."""
-WORKFLOW_TRANSACTION_BIRTHS = int(os.environ.get("WORKFLOW_TRANSACTION_BIRTHS", "200"))
-WORKFLOW_TRANSACTION_STEPS = int(os.environ.get("WORKFLOW_TRANSACTION_STEPS", "2000"))
-WORKFLOW_TRANSACTION_SECONDS = float(os.environ.get("WORKFLOW_TRANSACTION_SECONDS", "0.5"))
-"""How many instances run from their start in one transaction, and how much follows in it; the rest is queued."""
-WORKFLOW_TURN_SECONDS = float(os.environ.get("WORKFLOW_TURN_SECONDS", "0.02"))
-"""About how long one transaction of a worker lasts for a tenant that has had much of its time lately; others come in between."""
-WORKFLOW_LONG_TURNS = int(os.environ.get("WORKFLOW_LONG_TURNS", "1"))
-"""How many workers at a time may work on tenants of which single instances take longer than such a turn."""
-WORKFLOW_STOP_SECONDS = float(os.environ.get("WORKFLOW_STOP_SECONDS", "7"))
-"""How many seconds a worker that is told to stop waits for its calls; what is left is made again after its deadline."""
-WORKFLOW_LARGEST_STATE = int(os.environ.get("WORKFLOW_LARGEST_STATE", str(8 * 1024**2)))
-"""How many characters of JSON one instance may keep. A step that would keep more is an incident; 0 for any number."""
-WORKFLOW_MOST_DESCENDANTS = int(os.environ.get("WORKFLOW_MOST_DESCENDANTS", "10000"))
-"""How many instances may come of one: its children and theirs, and what they start by themselves without ever having waited."""
-WORKFLOW_LONGEST_CHAIN = int(os.environ.get("WORKFLOW_LONGEST_CHAIN", "1000"))
-"""How many instances may start one another by `continue_with` or events without a wait in between."""
+WORKFLOW_TOKEN_DAYS = whole("WORKFLOW_TOKEN_DAYS", 90)
+WORKFLOW_TOKEN_MOST_DAYS = whole("WORKFLOW_TOKEN_MOST_DAYS", 365)
+WORKFLOW_TOKENS_PER_PERSON = whole("WORKFLOW_TOKENS_PER_PERSON", 50)
+WORKFLOW_TOKEN_REQUESTS = whole("WORKFLOW_TOKEN_REQUESTS", 30_000)
+WORKFLOW_TENANT_REQUESTS = whole("WORKFLOW_TENANT_REQUESTS", 60_000)
+WORKFLOW_REDIS_PREFIX = os.environ.get("WORKFLOW_REDIS_PREFIX", "")
+
+WORKFLOW_HOSTS = whole("WORKFLOW_HOSTS", 1)
+WORKFLOW_SHARED_FILES = flag("WORKFLOW_SHARED_FILES")
+WORKFLOW_LARGEST_UPLOAD = whole("WORKFLOW_LARGEST_UPLOAD", 128 * 1024**2)
+
+WORKFLOW_WEBHOOK_FAILURES = whole("WORKFLOW_WEBHOOK_FAILURES", 20)
+WORKFLOW_WEBHOOK_PATIENCE_HOURS = number("WORKFLOW_WEBHOOK_PATIENCE_HOURS", 24)
+WORKFLOW_WEBHOOK_KEEP_DAYS = whole("WORKFLOW_WEBHOOK_KEEP_DAYS", 30)
+
+WORKFLOW_STREAMS = whole("WORKFLOW_STREAMS", 2000)
+WORKFLOW_STREAMS_PER_PERSON = whole("WORKFLOW_STREAMS_PER_PERSON", 20)
+WORKFLOW_STREAM_CHECK_SECONDS = number("WORKFLOW_STREAM_CHECK_SECONDS", 10)
+
+WORKFLOW_POISON_ATTEMPTS = whole("WORKFLOW_POISON_ATTEMPTS", 5)
+WORKFLOW_WORKER_MEMORY = whole("WORKFLOW_WORKER_MEMORY", 2048)
+WORKFLOW_WORKER_SECONDS = number("WORKFLOW_WORKER_SECONDS", 120)
+WORKFLOW_DRAIN_BATCH = whole("WORKFLOW_DRAIN_BATCH", 50)
+WORKFLOW_WAKE_SECONDS = number("WORKFLOW_WAKE_SECONDS", 5)
+WORKFLOW_LATE_SECONDS = number("WORKFLOW_LATE_SECONDS", 30)
+WORKFLOW_STOP_SECONDS = number("WORKFLOW_STOP_SECONDS", 7)
+WORKFLOW_TURN_SECONDS = number("WORKFLOW_TURN_SECONDS", 0.02)
+WORKFLOW_LONG_TURNS = whole("WORKFLOW_LONG_TURNS", 1)
+
+WORKFLOW_SLICE_STEPS = whole("WORKFLOW_SLICE_STEPS", 500)
+WORKFLOW_SLICE_SECONDS = number("WORKFLOW_SLICE_SECONDS", 0.05)
+WORKFLOW_TRANSACTION_STARTS = whole("WORKFLOW_TRANSACTION_STARTS", 200)
+WORKFLOW_TRANSACTION_STEPS = whole("WORKFLOW_TRANSACTION_STEPS", 2000)
+WORKFLOW_TRANSACTION_SECONDS = number("WORKFLOW_TRANSACTION_SECONDS", 0.5)
+WORKFLOW_LARGEST_STATE = whole("WORKFLOW_LARGEST_STATE", 8 * 1024**2)
+WORKFLOW_MOST_DESCENDANTS = whole("WORKFLOW_MOST_DESCENDANTS", 10_000)
+WORKFLOW_LONGEST_CHAIN = whole("WORKFLOW_LONGEST_CHAIN", 1000)
+
 WORKFLOW_DIAGRAMS = flag("WORKFLOW_DIAGRAMS", True)
-"""Whether workers lay out diagrams; without it pages and REST show the outline."""
 WORKFLOW_RETENTION = flag("WORKFLOW_RETENTION", True)
-"""Whether workers run retention once a day by themselves; what somebody asks for they run anyway."""
 WORKFLOW_AUDIT_KEYS = tuple(words("WORKFLOW_AUDIT_KEY"))
-"""The first hashes rows of the audit, the others only verify; so does one made from SECRET_KEY, used where none is set."""
 WORKFLOW_AUDIT_SIGNING_KEY = os.environ.get("WORKFLOW_AUDIT_SIGNING_KEY") or str(DATA_DIR / "audit_signing_key")
-"""The file of the Ed25519 key that signs roots and exports; it is made where it is absent."""
 WORKFLOW_AUDIT_ROOTS = flag("WORKFLOW_AUDIT_ROOTS", True)
-WORKFLOW_AUDIT_ROOT_HOURS = float(os.environ.get("WORKFLOW_AUDIT_ROOT_HOURS", "24"))
+WORKFLOW_AUDIT_ROOT_HOURS = number("WORKFLOW_AUDIT_ROOT_HOURS", 24)
 WORKFLOW_AUDIT_ROOT_DIR = os.environ.get("WORKFLOW_AUDIT_ROOT_DIR") or str(DATA_DIR / "audit_roots")
-"""Whether workers sign where all chains end, how often, and the folder that keeps it."""
 WORKFLOW_AUDIT_ROOT_MAIL = words("WORKFLOW_AUDIT_ROOT_MAIL")
 WORKFLOW_AUDIT_ROOT_URL = os.environ.get("WORKFLOW_AUDIT_ROOT_URL", "")
-"""Who else is told of each root: addresses of people, and an address that takes a POST."""
+WORKFLOW_PUSH_KEY = os.environ.get("WORKFLOW_PUSH_KEY") or str(DATA_DIR / "push_key")
 WORKFLOW_METRICS_DIR = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or str(DATA_DIR / "metrics")
-"""Where the processes of this host keep their figures."""
-WORKFLOW_STARTUP_VALIDATION = os.environ.get("WORKFLOW_STARTUP_VALIDATION", "warn")
-"""What follows where an active version does not fit this release: `strict` refuses to start, `warn` marks it unavailable."""
+
 WORKFLOW_PREPARE = flag("WORKFLOW_PREPARE", True)
+WORKFLOW_HOT_PATH = flag("WORKFLOW_HOT_PATH", True)
 WORKFLOW_POOLED = flag("WORKFLOW_POOLED", not WORKFLOW_PREPARE)
-"""Behind a pooler in transaction mode a cursor kept by the server would be looked for in another session."""
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = WORKFLOW_POOLED
-WORKFLOW_POOL_SIZE = int(os.environ.get("WORKFLOW_POOL_SIZE", "0"))
-"""How many connections a web process keeps at most for its requests; 0, as in workers and commands: one a thread, its own."""
-WORKFLOW_POOL_PATIENCE = float(os.environ.get("WORKFLOW_POOL_PATIENCE", "10"))
-"""How many seconds a request waits for one of them while all are in use, before it is told that the server is too busy."""
-WORKFLOW_POOL_LINE = int(os.environ.get("WORKFLOW_POOL_LINE", "100"))
-"""How many requests may wait for them; others, and those that could not be served in that time, are refused at once."""
+"""Behind a pooler in transaction mode a cursor kept by the server would be looked for in another session."""
+WORKFLOW_POOL_SIZE = whole("WORKFLOW_POOL_SIZE", 0)
+WORKFLOW_POOL_PATIENCE = number("WORKFLOW_POOL_PATIENCE", 10)
+WORKFLOW_POOL_LINE = whole("WORKFLOW_POOL_LINE", 100)
 if WORKFLOW_POOL_SIZE:
     DATABASES["default"]["CONN_MAX_AGE"] = 0
     _options = DATABASES["default"].setdefault("OPTIONS", {})

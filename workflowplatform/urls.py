@@ -1,4 +1,4 @@
-"""Where each door stands."""
+"""The addresses of inbox, accounts, admin, REST API and metrics."""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -1,3 +1,3 @@
 """Name the release; pyproject.toml says the same, which a test compares."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

@@ -33,7 +33,7 @@ class Looks(forms.BaseForm):
 
     @property
     def is_wrong(self) -> bool:
-        """Tell whether anything needs attention."""
+        """Return whether anything needs attention."""
         return self.is_bound and bool(self.errors)
 
     def wrong_places(self) -> list[dict[str, str]]:
@@ -45,8 +45,8 @@ class SignInForm(Looks, auth_forms.AuthenticationForm):
     """Sign in by name; names are unique over all tenants."""
 
     error_messages = {
-        "invalid_login": _("Name and password do not fit together. Upper and lower case matter in the password."),
-        "inactive": _("This person has been deactivated."),
+        "invalid_login": _("Wrong name or password. Passwords are case-sensitive."),
+        "inactive": _("This account is deactivated."),
     }
 
     def __init__(self, request: HttpRequest | None = None, *args: Any, **kwargs: Any) -> None:
@@ -70,23 +70,24 @@ class SavesPassword(auth_forms.SetPasswordForm):  # type: ignore[type-arg]
     """Write the password alone: a person's row also carries their audit chain, which others may be moving on."""
 
     end_tokens = forms.BooleanField(
-        label=_("End my tokens too"),
+        label=_("End my API tokens too"),
         required=False,
-        help_text=_("Programs that act in your name stop until you make new ones."),
+        help_text=_("Programs that use them stop working until you create new ones."),
     )
 
     def save(self, commit: bool = True) -> User:
         self.user.set_password(self.cleaned_data["new_password1"])
         self.user.save(update_fields=["password"])
-        return self.user
+        person: User = self.user
+        return person
 
 
-class ChangePasswordForm(Looks, SavesPassword, auth_forms.PasswordChangeForm):  # type: ignore[type-arg]
+class ChangePasswordForm(Looks, SavesPassword, auth_forms.PasswordChangeForm):
     pass
 
 
 class SetPasswordForm(Looks, SavesPassword):
-    """Choose a new password by a link: whoever forgot the old one may have lost more than that."""
+    """Set a new password by a link; the tokens can be ended too, since more than the password may be lost."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -121,15 +122,16 @@ class SettingsForm(Looks, forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ("theme", "language", "time_zone", "single_keys")
-        labels = {"theme": _("Look"), "single_keys": _("Use single-key shortcuts")}
-        help_texts = {"single_keys": _("They never fire while you type in a field. Ctrl Enter works either way.")}
+        labels = {"theme": _("Appearance"), "single_keys": _("Use single-key shortcuts")}
+        help_texts = {"single_keys": _("They don’t work while you type in a field. Ctrl+Enter always works.")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        words: list[tuple[str, Any]] = [("auto", _("As my device")), ("light", _("Light")), ("dark", _("Dark"))]
+        words: list[tuple[str, Any]] = [("auto", _("Same as my device")), ("light", _("Light")), ("dark", _("Dark"))]
         self.fields["theme"].choices = words  # type: ignore[attr-defined]
-        self.fields["language"].choices = [("", _("As my browser asks")), *settings.LANGUAGES]  # type: ignore[attr-defined]
+        self.fields["language"].choices = [("", _("Same as my browser")), *settings.LANGUAGES]  # type: ignore[attr-defined]
 
     def save(self, commit: bool = True) -> User:
         self.instance.save(update_fields=self.Meta.fields)
-        return self.instance
+        person: User = self.instance
+        return person

@@ -1,4 +1,4 @@
-"""Name the six levels and what each may do at the least."""
+"""Name the six levels and the minimum level for each action."""
 
 from enum import IntEnum
 

@@ -1,4 +1,4 @@
-"""Mails about a person's own account: an invitation, a new password, a changed address. Plain text, one link each."""
+"""E-mails about a person's own account: an invitation, a new password, a changed address. Plain text, one link each."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -7,9 +7,8 @@ from threading import Thread
 
 from django.conf import settings
 from django.contrib.auth.tokens import PasswordResetTokenGenerator, default_token_generator
-from django.core.mail import EmailMessage, send_mail
+from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
 from django.utils.encoding import force_bytes
@@ -17,30 +16,31 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext as _
 
 from workflowplatform.accounts.models import User
+from workflowplatform.mail_texts import Link, send_page
 
 log = logging.getLogger(__name__)
 
 UNSENT = f"{__name__}.UnsentBackend"
 at_once = False
-"""Whether a mail is sent before the page that asks for it is answered; tests want that."""
+"""Whether an e-mail is sent before the page that asks for it is answered; tests want that."""
 
 
 class UnsentBackend(BaseEmailBackend):
-    """Send nothing where there is no mail server. What a mail says, links above all, never stands in a log."""
+    """Send nothing where there is no mail server. The text of an e-mail, above all its links, is never logged."""
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
-        """Say that mails were not sent, and nothing of them."""
+        """Log that e-mails were not sent, without their text."""
         log.warning("mail not sent: there is no mail server, set EMAIL_HOST", extra={"mails": len(email_messages)})
         return len(email_messages)
 
 
 def can_send() -> bool:
-    """Return whether mails leave this server."""
+    """Return whether this server sends e-mails."""
     return settings.EMAIL_BACKEND != UNSENT
 
 
 class InvitationTokens(PasswordResetTokenGenerator):
-    """Tokens that open only the invitation page; like a reset's they die with use, with a sign-in and with time."""
+    """Tokens that open only the invitation page; like those of a reset they end with use, a sign-in or time."""
 
     key_salt = "workflowplatform.accounts.invitation"
 
@@ -54,37 +54,49 @@ def uid_of(person: User) -> str:
 
 
 def invitation_link(person: User, *, base_url: str) -> str:
-    """Make the link by which an invited person chooses a password."""
+    """Return the link with which an invited person sets a password."""
     path = reverse("accounts:invitation", args=[uid_of(person), invitation_tokens.make_token(person)])
     return base_url.rstrip("/") + path
 
 
 def reset_link(person: User, *, base_url: str) -> str:
-    """Make the link by which a person chooses a new password."""
+    """Return the link with which a person sets a new password."""
     path = reverse("accounts:password_reset_confirm", args=[uid_of(person), default_token_generator.make_token(person)])
     return base_url.rstrip("/") + path
 
 
 def send_invitation(person: User, link: str) -> None:
-    """Tell a person that an account waits for them."""
-    subject = _("Your account at %(tenant)s") % {"tenant": person.tenant}
-    _send(person.email, subject, "mails/invitation.txt", {"person": person, "link": link})
+    """Tell a person that they have an account, with the link that opens it."""
+    with _language_of(person):
+        texts = {**_about(person), "link": Link(link)}
+        send_page([person.email], _("Your account at %(tenant)s"), "mails/invitation.txt", texts)
 
 
 def send_reset(person: User, *, base_url: str) -> None:
-    """Send the link by which a person chooses a new password."""
-    link = reset_link(person, base_url=base_url)
-    _send(person.email, _("A new password for Workflow"), "mails/reset.txt", {"person": person, "link": link})
+    """Send the link with which a person sets a new password."""
+    with _language_of(person):
+        texts = {"name": person.display_name, "link": Link(reset_link(person, base_url=base_url))}
+        send_page([person.email], _("Your new password for Workflow"), "mails/reset.txt", texts)
 
 
 def send_address_changed(person: User, *, old: str, by: str) -> None:
-    """Tell the old address that mails go elsewhere from now on."""
-    subject = _("Your mail address at %(tenant)s was changed") % {"tenant": person.tenant}
-    _send(old, subject, "mails/address_changed.txt", {"person": person, "by": by.capitalize()})
+    """Tell the old address that e-mails go to another one now."""
+    with _language_of(person):
+        texts = {**_about(person), "by": by.capitalize()}
+        send_page([old], _("Your e-mail address at %(tenant)s was changed"), "mails/address_changed.txt", texts)
+
+
+def _about(person: User) -> dict[str, str]:
+    return {"name": person.display_name, "username": person.username, "tenant": str(person.tenant)}
+
+
+def _language_of(person: User) -> translation.override:
+    """Write in the language that the person chose, else in the current one."""
+    return translation.override(person.language or translation.get_language())
 
 
 def soon(send: Callable[[], None], *, person: User) -> None:
-    """Send beside the request: how long a mail server takes must tell nobody whether there was a mail to send."""
+    """Send in a thread of its own: the time a request takes must not reveal whether there was an e-mail to send."""
     language = translation.get_language()
 
     def sent() -> None:
@@ -99,7 +111,3 @@ def soon(send: Callable[[], None], *, person: User) -> None:
         sent()
     else:
         Thread(target=sent, name="account mail").start()
-
-
-def _send(to: str, subject: str, page: str, context: dict[str, object]) -> None:
-    send_mail(subject, render_to_string(page, context), None, [to])

@@ -20,7 +20,7 @@ CHOSEN_TENANT = "chosen_tenant"
 
 
 def actor_of_request(request: HttpRequest) -> Actor | None:
-    """Return who acts, or None for a stranger."""
+    """Return the acting user, or None for a visitor."""
     user = request.user
     if not isinstance(user, User):
         return None
@@ -43,11 +43,11 @@ def _actor_on(request: HttpRequest) -> Actor | None:
     return actor if bool(actor) else None
 
 
-def scope_of(actor: Actor | None) -> tenancy.Scope:
+def scope_of(actor: Actor | None) -> tenancy.VisibleTenants:
     """Return whose rows an actor's statements see: those of the tenant in which they work."""
     if actor is None:
         return tenancy.NOBODY
-    return tenancy.Scope(actor.tenant_id, guest=actor.person_id if actor.crosses else None)
+    return tenancy.VisibleTenants(actor.tenant_id, guest=actor.person_id if actor.crosses else None)
 
 
 def language_of(request: HttpRequest) -> str:
@@ -75,7 +75,7 @@ class ActorMiddleware:
         with timezone.override(zone), translation.override(language_of(request)):
             response = self.get_response(request)
         if isinstance(response, StreamingHttpResponse):
-            response.streaming_content = tenancy.kept(response.streaming_content)  # type: ignore[arg-type]
+            response.streaming_content = tenancy.kept(response.streaming_content)
         return response
 
     def _zone(self, request: HttpRequest) -> zoneinfo.ZoneInfo | None:

@@ -1,4 +1,4 @@
-"""Who there is: tenants, people with a level, the roles they hold, and the tokens their programs use."""
+"""Tenants, people with a level, their roles, and the tokens of their programs."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
 
 from workflowplatform.accounts.levels import TO_SEE_TENANT, Level
+from workflowplatform.database.stored_json import TextsField
 from workflowplatform.ids import uuid7
 
 slug = RegexValidator(r"^[a-z][a-z0-9_-]*$", _("Use small letters, digits, - and _, beginning with a letter."))
@@ -39,7 +40,7 @@ class Tenant(AuditedSubject):
     name = models.CharField(max_length=63, unique=True, validators=[slug])
     title = models.CharField(max_length=200, blank=True)
     concurrent_limit = models.PositiveIntegerField(null=True, blank=True)
-    http_allow = models.JSONField(
+    http_allow = TextsField(
         null=True,
         blank=True,
         help_text=_("Origins that calls may reach, such as https://api.example.com. Empty: any public one."),
@@ -55,7 +56,7 @@ class Tenant(AuditedSubject):
 
 
 class Kind(models.TextChoices):
-    """Who acts: a person, or a program that acts in its own name."""
+    """A user: a person, or a program that acts in its own name."""
 
     PERSON = "person"
     SERVICE = "service"
@@ -75,17 +76,17 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
     """A person: one tenant, one level, any number of roles. The admin's flags are computed from the level."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="people")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="people", db_index=False)
     username = models.CharField(_("name"), max_length=100, unique=True, validators=[username])
     full_name = models.CharField(max_length=200, blank=True)
     email = models.EmailField(blank=True)
     kind = models.CharField(max_length=7, choices=Kind.choices, default=Kind.PERSON, db_default=Kind.PERSON)
     """A service account has tokens and no password, and is nobody's second pair of eyes."""
     made_by = models.CharField(max_length=100, default="", db_default="", blank=True, editable=False)
-    same_eyes = models.JSONField(
+    same_eyes = TextsField(
         default=list, db_default=Value([], output_field=models.JSONField()), blank=True, editable=False
     )
-    """Of a service account: who made it or a token of it. Of a person: the service accounts behind which they stand."""
+    """Of a service account: the people who created it or its tokens. Of a person: the service accounts they answer for."""
     level = models.PositiveSmallIntegerField(
         choices=[(int(level), f"{int(level)} {level.name.lower()}") for level in Level], default=int(Level.USER)
     )
@@ -106,6 +107,16 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
     email_changed_by = models.CharField(max_length=100, default="", db_default="", blank=True, editable=False)
     """Since when the mail address waits for its day to pass, or for a second level 5 to confirm it; empty: it does not."""
     invited_at = models.DateTimeField(null=True, blank=True, editable=False)
+    manager: "models.ForeignKey[User | None, User | None]" = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="team",
+        db_constraint=False,
+        db_index=False,
+    )
+    """The lead of this person: workflows ask for it by `manager_of`."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects: ClassVar[PeopleManager] = PeopleManager()
@@ -119,6 +130,7 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
         ordering = ("username",)
         verbose_name = _("person")
         verbose_name_plural = _("people")
+        indexes = (models.Index(fields=("manager",), condition=Q(manager__isnull=False), name="people_by_manager"),)
         constraints = (
             models.CheckConstraint(condition=Q(level__gte=1, level__lte=6), name="person_level_1_to_6"),
             models.CheckConstraint(condition=Q(username=Lower(F("username"))), name="person_name_in_small_letters"),
@@ -185,7 +197,7 @@ class Role(models.Model):
     """A name by which work is offered to several people of a tenant."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="roles")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="roles", db_index=False)
     name = models.CharField(max_length=63, validators=[slug])
     title = models.CharField(max_length=200, blank=True)
 
@@ -205,8 +217,10 @@ class Membership(models.Model):
     """A person holds a role; both of one tenant, which the database checks."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", db_constraint=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
+    user = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="memberships", db_constraint=False, db_index=False
+    )
     role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="memberships", db_constraint=False)
 
     class Meta:
@@ -217,14 +231,65 @@ class Membership(models.Model):
         return f"{self.user} · {self.role}"
 
 
-class Token(AbstractAuthToken):
+class Absence(models.Model):
+    """When a person is away, and who stands in. The deputy may do what is the person's; nothing of a task is rewritten for it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    person = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="absences", db_constraint=False, db_index=False
+    )
+    deputy = models.ForeignKey(
+        User,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="deputyships",
+        db_constraint=False,
+        db_index=False,
+    )
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField(help_text="The first moment at which the person is back.")
+    roles = TextsField(default=list, db_default=Value([], output_field=models.JSONField()), blank=True)
+    """The roles for which the deputy stands in; none: all."""
+    templates = TextsField(default=list, db_default=Value([], output_field=models.JSONField()), blank=True)
+    """The templates for which the deputy stands in; none: all."""
+    note = models.CharField(max_length=500, blank=True, default="", db_default="")
+    keeps_open = models.BooleanField(default=False, db_default=False)
+    """Whether tasks that were the person's before the absence began stay theirs alone."""
+    entered_by = models.CharField(max_length=100)
+    entered_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "wf_absences"
+        ordering = ("starts_at", "id")
+        indexes = (
+            models.Index(fields=("deputy", "ends_at"), name="absences_by_deputy"),
+            models.Index(fields=("person", "ends_at"), name="absences_by_person"),
+            models.Index(fields=("tenant", "ends_at"), name="absences_by_tenant"),
+        )
+        constraints = (
+            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="absence_ends_after_it_starts"),
+            models.CheckConstraint(condition=~Q(deputy=F("person")), name="absence_has_another_deputy"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.person} · {self.starts_at:%Y-%m-%d}"
+
+    @property
+    def last_moment(self) -> datetime:
+        """Return the end as people say it: within the last day."""
+        return self.ends_at - timedelta(seconds=1)
+
+
+class Token(AbstractAuthToken):  # type: ignore[misc]  # knox has no type hints
     """What a program signs in with: hashed, named, expiring, of one person and so of one tenant."""
 
     name = models.CharField(max_length=100, blank=True)
     scopes = models.JSONField(default=list, blank=True)
     made_by = models.CharField(max_length=100, default="", db_default="", blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True)
-    used_from = models.JSONField(
+    used_from = TextsField(
         default=list, db_default=Value([], output_field=models.JSONField()), blank=True, editable=False
     )
     """The addresses from which it was used on the day of its last use, as far as they are counted."""

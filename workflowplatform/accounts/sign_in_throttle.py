@@ -38,7 +38,7 @@ LIMITS: Mapping[str, Limit] = {
 }
 KNOWN_FOR = "30 days"
 TOLD = "told"
-"""What was told once, for as long as it is: a lock-out is one act, however often somebody tries meanwhile."""
+"""What was recorded once: a lock-out is one action, however many attempts follow while it lasts."""
 
 TAKE = """
 INSERT INTO wf_sign_in_tallies AS t (key, failures, at, until) VALUES (%(key)s, 1, clock_timestamp(), NULL)
@@ -86,7 +86,7 @@ def take_turn(kind: str, value: str) -> int:
 
 
 def seconds_to_wait(name: str, address: str) -> int:
-    """Count an attempt to sign in, and return how long whoever tries has to wait; 0: go on."""
+    """Count an attempt to sign in, and return how long the user has to wait; 0: continue."""
     if is_known(name, address):
         return 0
     return take_turn("address", address) or take_turn("name", name)
@@ -113,7 +113,7 @@ def is_news(what: str, seconds: int) -> bool:
 def _run(statement: str, values: dict[str, Any]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def _ask(statement: str, values: dict[str, Any]) -> Any:

@@ -34,7 +34,7 @@ class SignIn(views.LoginView):
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
-        """Let whoever failed too often wait, before any password is looked at."""
+        """Make users wait who failed too often, before the password is checked."""
         name = self._name()
         wait = sign_in_throttle.seconds_to_wait(name, caller_address(request)) if name else 0
         if not wait:
@@ -45,7 +45,7 @@ class SignIn(views.LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
         sign_in_throttle.succeed(self._name(), caller_address(self.request))
-        sign_in_log.note_act(person=form.get_user(), action="sign_in", address=caller_address(self.request))
+        sign_in_log.note_sign_in_act(person=form.get_user(), action="sign_in", address=caller_address(self.request))
         return answer
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -65,13 +65,13 @@ class SignIn(views.LoginView):
 
 
 class SignOut(views.LogoutView):
-    """Sign out, which stands in the person's chain."""
+    """Sign out, which the audit of the person records."""
 
-    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
+    def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         person, address = request.user, caller_address(request)
         answer = super().post(request, *args, **kwargs)
         if isinstance(person, User):
-            sign_in_log.note_act(person=person, action="sign_out", address=address)
+            sign_in_log.note_sign_in_act(person=person, action="sign_out", address=address)
         return answer
 
 
@@ -81,7 +81,7 @@ def locked_out(request: HttpRequest, credentials: Any = None, *args: Any, **kwar
 
 
 def too_many(request: HttpRequest, seconds: int) -> HttpResponse:
-    """Say how long to wait."""
+    """Describe how long to wait."""
     context = {"seconds": seconds if seconds < 60 else 0, "minutes": -(-seconds // 60), "mails": mails.can_send()}
     answer = render(request, "accounts/locked_out.html", context, status=429)
     answer["Retry-After"] = str(seconds)
@@ -102,13 +102,13 @@ class ChangePassword(views.PasswordChangeView):
 
 def note_password(request: HttpRequest, form: Any, action: str) -> None:
     """Keep that a person chose a password, and end their tokens where they wished it."""
-    sign_in_log.note_act(person=form.user, action=action, address=caller_address(request))
+    sign_in_log.note_sign_in_act(person=form.user, action=action, address=caller_address(request))
     if form.cleaned_data.get("end_tokens"):
         sign_in_log.end_all_tokens(person=User.objects.get(pk=form.user.pk), actor=actor_of(form.user, roles=()))
 
 
 class AskReset(views.PasswordResetView):
-    """Ask for a link. Whoever asks too often waits; whose address is asked for too often gets no more mails for a while."""
+    """Request a link. Too many requests have to wait; an address that was requested too often gets no e-mails for a while."""
 
     template_name = "accounts/password_reset.html"
     form_class = forms.ResetForm
@@ -148,7 +148,7 @@ class SetPassword(views.PasswordResetConfirmView):
         "page_name": "password_reset_confirm",
         "heading": gettext_lazy("Choose a new password"),
         "button": gettext_lazy("Change password"),
-        "too_old": gettext_lazy("This link was used already or is too old. Ask for a new one."),
+        "too_old": gettext_lazy("This link was already used or has expired. Request a new one."),
     }
 
     def form_valid(self, form: Any) -> HttpResponse:
@@ -176,13 +176,15 @@ class AcceptInvitation(SetPassword):
         "page_name": "invitation",
         "heading": gettext_lazy("Welcome: choose your password"),
         "button": gettext_lazy("Start"),
-        "too_old": gettext_lazy("This invitation was used already or is too old. Ask who invited you for a new one."),
+        "too_old": gettext_lazy(
+            "This invitation was already used or has expired. Ask the person who invited you for a new one."
+        ),
     }
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
         login(self.request, form.user, backend="workflowplatform.accounts.backends.PeopleBackend")
-        sign_in_log.note_act(person=form.user, action="sign_in", address=caller_address(self.request))
+        sign_in_log.note_sign_in_act(person=form.user, action="sign_in", address=caller_address(self.request))
         return answer
 
     def get_user(self, uidb64: str) -> User | None:

@@ -1,4 +1,4 @@
-"""Name the admin's frame apart from it: this is read before there are models."""
+"""The app config of the admin site; it is read before models are loaded."""
 
 from django.contrib.admin.apps import AdminConfig
 

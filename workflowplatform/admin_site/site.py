@@ -1,13 +1,13 @@
-"""The admin's frame: who comes in, what its pages may load, and which pages it takes.
+"""The admin site: who may enter, what its pages may load, and which pages are registered.
 
-Pages that keep tenants apart are taken; what other apps would bring is left out, and one of ours that forgets is an
-error at start.
+Only pages that separate tenants are registered. Those of other apps are left out; one of ours that does not separate
+tenants is an error at startup.
 """
 
 from collections.abc import Callable
 from typing import Any, cast
 
-from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from csp.constants import SELF, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.auth.views import redirect_to_login
@@ -22,18 +22,17 @@ from unfold.sites import UnfoldAdminSite
 
 OURS = ("engine", "tasks_inbox", "workflowplatform")
 LEFT_OUT = frozenset({"view_on_site"})
-"""An address of the frame that would tell about rows without asking whose they are."""
+"""A URL of Django's admin that would reveal rows without checking their tenant."""
 
-RELAXED = {"script-src": [SELF, UNSAFE_EVAL], "style-src": [SELF, UNSAFE_INLINE]}
-"""Unfold's Alpine evaluates attributes and its colours stand in a style element: here and nowhere else.
-Inline scripts stay forbidden."""
+RELAXED = {"style-src": [SELF, UNSAFE_INLINE]}
+"""Unfold writes its colours into a style element: allowed here and nowhere else. Scripts are as restricted as everywhere:
+Alpine's CSP build, in place of Unfold's Alpine, evaluates nothing."""
 
 
 class OfferedChoices(AutocompleteJsonView):
-    """Offer rows for a relation that stands on a page which this person sees; refuse to ask through anything else.
+    """Offer rows only for forward relations of pages that this person sees.
 
-    Django follows any relation of any table, backwards too, where it has no answer, and hands the term to the database
-    as it comes.
+    Django follows any relation of any table, backwards too, and passes the term to the database unchecked.
     """
 
     def process_request(self, request: HttpRequest) -> tuple[str, Any, Any, str]:
@@ -45,7 +44,7 @@ class OfferedChoices(AutocompleteJsonView):
         return term.replace("\0", ""), page, field, key
 
 
-class WorkflowAdminSite(UnfoldAdminSite):
+class WorkflowAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no type hints
     """Django's admin for levels 4 and above."""
 
     site_title = "Workflow"
@@ -57,14 +56,14 @@ class WorkflowAdminSite(UnfoldAdminSite):
         self.disable_action("delete_selected")
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Take a page that keeps tenants apart, leave out what other apps bring, refuse our own that does neither."""
+        """Register a page that separates tenants; leave out those of other apps; refuse one of ours that does not."""
         if getattr(admin_class, "keeps_tenants_apart", False):
             super().register(model_or_iterable, admin_class, **options)
         elif (getattr(admin_class, "__module__", None) or "").partition(".")[0] in OURS:
             raise ImproperlyConfigured(f"{admin_class.__name__} must derive from engine.admin.base.TenantAdmin.")
 
     def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
-        """Wrap a page: strangers sign in, people below level 4 are refused, and Unfold's scripts may run."""
+        """Wrap a page: anonymous users sign in, people below level 4 are refused, and Unfold's styles apply."""
         inner = csp_update(RELAXED)(super().admin_view(view, cacheable))
 
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -83,14 +82,14 @@ class WorkflowAdminSite(UnfoldAdminSite):
         return cast(HttpResponse, OfferedChoices.as_view(admin_site=self)(request))
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Find pages by name; Unfold breaks on a page number that is none."""
+        """Find pages by name; Unfold breaks on an invalid page number."""
         try:
             return cast(HttpResponse, super().search(request, extra_context))
         except (InvalidPage, ValueError) as error:
             raise BadRequest from error
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Send strangers to the one sign-in page."""
+        """Send anonymous users to the one sign-in page."""
         return redirect_to_login(reverse("admin:index")) if request.user.is_anonymous else redirect("admin:index")
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""How the admin looks: the inbox's colours, its own name, and the side navigation by what people come to do."""
+"""The look of the admin: the colours of the inbox, its name, and the side navigation."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ GREYS = {
 
 
 def file_at(name: str) -> Any:
-    """Name a file when it is asked for: static files have no address before the settings are read."""
+    """Return the URL of a static file on request: there is none before the settings are read."""
     return lambda request: static(name)
 
 
 def where(request: HttpRequest) -> str:
-    """Say in which tenant the person works, under the site's name."""
+    """Return the tenant in which the person works, shown under the site's name."""
     from workflowplatform.accounts.models import Tenant  # noqa: PLC0415  settings import this module before there are models
 
     actor = getattr(request, "actor", None)
@@ -35,23 +35,23 @@ def where(request: HttpRequest) -> str:
 
 
 def theme(request: HttpRequest) -> str | None:
-    """Keep to the theme a person chose; `auto` leaves it to the machine."""
+    """Return the theme that a person chose; `auto` leaves it to the system."""
     chosen = getattr(request.user, "theme", "auto")
     return None if chosen == "auto" else chosen
 
 
 def crosses_tenants(request: HttpRequest) -> bool:
-    """Tell whether tenants are listed for this person."""
+    """Return whether this person may see all tenants."""
     return bool(request.user.level >= levels.TO_CROSS_TENANTS)  # type: ignore[union-attr]
 
 
 def authors(request: HttpRequest) -> bool:
-    """Tell whether this person writes templates and what they need."""
+    """Return whether this person may write templates."""
     return bool(request.user.level >= levels.TO_AUTHOR)  # type: ignore[union-attr]
 
 
 def item(title: str, icon: str, view: str, **more: Any) -> dict[str, Any]:
-    """Make one line of the side navigation."""
+    """Return one entry of the side navigation."""
     return {"title": title, "icon": icon, "link": reverse_lazy(f"admin:{view}"), **more}
 
 
@@ -70,7 +70,7 @@ UNFOLD = {
     "STYLES": [
         file_at(name) for name in ("css/tokens.css", "engine/admin.css", "engine/operating.css", "css/diagram.css")
     ],
-    "SCRIPTS": [file_at("engine/scheme.js"), file_at("engine/reach.js")],
+    "SCRIPTS": [file_at("engine/alpine_names.js"), file_at("engine/scheme.js"), file_at("engine/reach.js")],
     "DASHBOARD_CALLBACK": "engine.admin.dashboard.overview",
     "SIDEBAR": {
         "show_search": False,

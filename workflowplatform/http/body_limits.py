@@ -1,9 +1,9 @@
 """Take no more of a body than its sender may send.
 
 Django keeps a whole body, in memory or on disk, before anything asks who sent it. So it is bounded here, by what the head of the
-request says: who calls REST without a token or a session sends none, a form with files is as large as the operator allows, all
-else as large as Django reads. What is too large is left where it is: the request goes its way with a body that refuses to be
-read, so that a stranger is told to sign in and everybody else that it was too much, each in the words of the door they came to.
+request says: a REST call without a token or a session may bring none, a form with files as much as the operator allows, all
+else as much as Django reads. A body that is too large is not read: the request proceeds with a body that refuses to be read. So
+an unknown caller is told to sign in and everyone else that the body is too large, each in the format of the API or page called.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ WITH_FILES = b"multipart/form-data"
 
 
 def most_taken(scope: Message) -> int:
-    """Say how many bytes a request may bring, by its head alone."""
+    """Return how many bytes a request may bring, by its head alone."""
     headers: dict[bytes, bytes] = dict(scope["headers"])
     known = b"authorization" in headers or settings.SESSION_COOKIE_NAME.encode() + b"=" in headers.get(b"cookie", b"")
     if not known and scope["path"].startswith(API):
@@ -43,7 +43,7 @@ class Unread(RawIOBase):
         return True
 
     def read(self, size: int = -1) -> NoReturn:
-        """Refuse as Django does, so that every door answers as it answers that."""
+        """Raise what Django raises, so that API and pages answer as they answer that."""
         raise RequestDataTooBig("The body is too large.")
 
     def seek(self, offset: int, whence: int = 0) -> int:

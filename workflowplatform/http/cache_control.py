@@ -1,4 +1,4 @@
-"""Keep answers out of caches: what a page or an answer of the API shows is for whoever asked, this once.
+"""Keep answers out of caches: what a page or an answer of the API shows is for one person at one moment.
 
 Static files are answered further out and may be kept.
 """

@@ -1,11 +1,11 @@
 """Answer a request in one thread from its first middleware to its last.
 
 Under ASGI Django runs what is synchronous in a thread, piece by piece: with middleware of both kinds a request changes threads
-half a dozen times, and each change waits for a busy interpreter. Everything of ours is synchronous (streams go another way, see
-engine.streaming), so that the way there and back is enough.
+half a dozen times, and each change waits for a busy interpreter. Everything of ours is synchronous (streams are served
+elsewhere, see engine.streaming), so one change to the thread and one back is enough.
 
-By then the whole body is here. Who sends it in pieces says no length beforehand, and whatever reads bodies would take it for an
-empty one: it is measured instead.
+By then the whole body is here. A chunked body has no Content-Length, and code that reads bodies would take it for an empty one:
+its length is measured instead.
 """
 
 import os
@@ -20,7 +20,7 @@ from django.http.response import HttpResponseBase
 from workflowplatform.http.body_limits import Incoming
 
 
-class OneThread(ASGIHandler):
+class SyncASGIHandler(ASGIHandler):
     """Django's own handler with its middleware in synchronous form."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class OneThread(ASGIHandler):
     def create_request(
         self, scope: Any, body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
-        """Say how long the body is where its sender did not."""
+        """Set CONTENT_LENGTH where the sender did not."""
         made = super().create_request(scope, body_file)
         if made[0] is not None and "CONTENT_LENGTH" not in made[0].META:
             made[0].META["CONTENT_LENGTH"] = str(body_file.seek(0, os.SEEK_END))

@@ -1,16 +1,18 @@
 """Find every text that people read, and keep the catalogues of other languages complete, without GNU gettext.
 
-Templates are turned by Django itself into calls of gettext, Python is read as a tree; the catalogue is the usual `.po`, compiled
-into the usual `.mo`. Both are committed, so that a bare machine needs no tool; a test says when they are behind.
+Django turns templates into calls of gettext; Babel reads these and Python, and writes the usual `.po` and `.mo`. Both are
+committed, so that the platform needs no tool to run: Babel is installed for development only. A test fails when they are
+out of date.
 """
 
-import ast
-import re
-import struct
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,10 +23,10 @@ LEFT_OUT = (
     "templates/admin",
     "templates/api",
     "templates/django_rq",
-    "templates/mails",
+    "templates/mails/webhook_disabled.txt",
     "templates/unfold",
 )
-"""What authors and machines read stays English."""
+"""Texts for authors and programs stay English."""
 MODULES = (
     "tasks_inbox",
     "engine/access",
@@ -39,170 +41,108 @@ MODULES = (
     "engine/presentation/narrative",
     "workflowplatform/accounts",
 )
-SINGLE = {"_", "gettext", "gettext_lazy", "gettext_noop", "for_people"}
-PLURAL = {"ngettext", "ngettext_lazy"}
+ONE, ONE_AND_MANY = None, (1, 2)
+"""Which arguments of a function are texts; None: the first."""
+FUNCTIONS = {
+    "_": ONE,
+    "gettext": ONE,
+    "gettext_lazy": ONE,
+    "gettext_noop": ONE,
+    "for_people": ONE,
+    "ngettext": ONE_AND_MANY,
+    "ngettext_lazy": ONE_AND_MANY,
+}
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Text:
-    """A text, its plural where it has one, and a file where it stands."""
-
-    one: str
-    many: str = ""
-    place: str = ""
-
-
-def texts() -> list[Text]:
-    """List every text once, in order."""
-    found: dict[str, Text] = {}
-    for text in (*_of_pages(), *_of_modules()):
-        known = found.get(text.one)
-        if known is None or (text.many and not known.many):
-            found[text.one] = text
-    return sorted(found.values())
-
-
-def _of_pages() -> Iterator[Text]:
-    for folder in PAGES:
-        for path in sorted((ROOT / folder).rglob("*.html")):
-            place = str(path.relative_to(ROOT))
-            if not place.startswith(LEFT_OUT):
-                yield from _in_calls(templatize(path.read_text(encoding="utf-8")), place)
-
-
-QUOTED = r"""u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-CALL = re.compile(rf"\b(n?gettext|_)\(\s*{QUOTED}(?:\s*,\s*{QUOTED})?", re.S)
-
-
-def _in_calls(code: str, place: str) -> Iterator[Text]:
-    """Read the calls that Django wrote; all else in there is crossed out."""
-    for _name, one, many in CALL.findall(code):
-        yield Text(ast.literal_eval(one), ast.literal_eval(many) if many else "", place)
-
-
-def _of_modules() -> Iterator[Text]:
-    for name in MODULES:
-        place = ROOT / name
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            yield from _in_file(path, str(path.relative_to(ROOT)))
-
-
-def _in_file(path: Path, place: str) -> Iterator[Text]:
-    if not place.startswith(LEFT_OUT):
-        yield from _in_module(ast.parse(path.read_text(encoding="utf-8")), place)
-
-
-def _in_module(tree: ast.AST, place: str) -> Iterator[Text]:
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        said = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
-        words = [value for value in said if isinstance(value, str)]
-        if name in SINGLE and words:
-            yield Text(words[0], "", place)
-        elif name in PLURAL and len(words) > 1:
-            yield Text(words[0], words[1], place)
-
-
-# Catalogues
-
-PART = re.compile(r'^(msgid|msgid_plural|msgstr(?:\[\d\])?) (".*")$', re.M)
-HEADER = (
-    "Language: {language}\nMIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n"
-    "Plural-Forms: nplurals=2; plural=(n != 1);\n"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A text's plural where it has one, and what is said for them in another language."""
-
-    many: str = ""
-    said: tuple[str, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        return len([word for word in self.said if word]) == 1 + bool(self.many)
-
-
-Catalogue = dict[str, Entry]
-
-
-def read_catalogue(path: Path) -> Catalogue:
-    """Read what a `.po` says: a block a text, a line a part."""
-    blocks = path.read_text(encoding="utf-8").split("\n\n") if path.exists() else []
-    found = dict(_read_block(block) for block in blocks)
-    found.pop("", None)
+def texts() -> Catalog:
+    """Return every text once, without translations."""
+    found = Catalog()
+    for source in (*_pages(), *_modules()):
+        for text in texts_in(source):
+            found.add(text)
     return found
 
 
-def _read_block(block: str) -> tuple[str, Entry]:
-    parts = {name: ast.literal_eval(text) for name, text in PART.findall(block)}
-    said = tuple(text for name, text in parts.items() if name.startswith("msgstr"))
-    return parts.get("msgid", ""), Entry(parts.get("msgid_plural", ""), said)
+def texts_in(source: str) -> Iterator[str | tuple[str, ...]]:
+    """List the texts of a module, or of a template as `page_source` returns it; a text with a plural is a pair."""
+    for _line, text, _comments, _context in extract("python", BytesIO(source.encode()), FUNCTIONS):
+        yield text
 
 
-def completed(known: Catalogue, wanted: Iterable[Text]) -> Catalogue:
-    """Add the texts that a catalogue lacks, empty; what is no longer wanted stays for its return."""
-    kept = dict(known)
-    for text in wanted:
-        if text.one not in kept or kept[text.one].many != text.many:
-            kept[text.one] = Entry(text.many)
-    return dict(sorted(kept.items()))
+def page_source(path: Path) -> str:
+    """Return a template as calls of gettext; without indents, which mean nothing there and no Python has them like this."""
+    lines = templatize(path.read_text(encoding="utf-8")).split("\n")
+    return "\n".join(line.lstrip() for line in lines)
 
 
-def written(language: str, known: Catalogue) -> str:
-    """Give the `.po`."""
-    blocks = [f'msgid ""\nmsgstr {_quoted(HEADER.format(language=language))}']
-    for one, entry in known.items():
-        lines = [f"msgid {_quoted(one)}"]
-        if entry.many:
-            said = (*entry.said, "", "")[:2]
-            lines += [f"msgid_plural {_quoted(entry.many)}"]
-            lines += [f"msgstr[{place}] {_quoted(word)}" for place, word in enumerate(said)]
-        else:
-            lines.append(f"msgstr {_quoted(entry.said[0] if entry.said else '')}")
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) + "\n"
+def _pages() -> Iterator[str]:
+    for folder in PAGES:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".html", ".txt") and _is_translated(path):
+                yield page_source(path)
 
 
-def _quoted(text: str) -> str:
-    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{plain}"'
+def _modules() -> Iterator[str]:
+    for name in MODULES:
+        place = ROOT / name
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            if _is_translated(path):
+                yield path.read_text(encoding="utf-8")
 
 
-def compiled(language: str, known: Catalogue) -> bytes:
-    """Give the `.mo`: two sorted tables of offsets, then the texts."""
-    pairs = {"": HEADER.format(language=language)}
-    for one, entry in known.items():
-        if entry.is_whole:
-            pairs[f"{one}\0{entry.many}" if entry.many else one] = "\0".join(entry.said)
-    keys = sorted(pairs, key=lambda key: key.encode())
-    words = [key.encode() for key in keys] + [pairs[key].encode() for key in keys]
-    count, begins = len(keys), [28 + 16 * len(keys)]
-    for word in words:
-        begins.append(begins[-1] + len(word) + 1)
-    table = [number for place, word in enumerate(words) for number in (len(word), begins[place])]
-    head = struct.pack("<7I", 0x950412DE, 0, count, 28, 28 + 8 * count, 0, begins[0])
-    return head + struct.pack(f"<{len(table)}I", *table) + b"".join(word + b"\0" for word in words)
+def _is_translated(path: Path) -> bool:
+    return not str(path.relative_to(ROOT)).startswith(LEFT_OUT)
 
 
-def renew(language: str, wanted: Sequence[Text]) -> list[Text]:
-    """Write a language's catalogue anew, both forms; return what is not translated."""
+def words_in(catalogue: Catalog) -> Iterator[str]:
+    """List every text of a catalogue, plurals too."""
+    for message in catalogue:
+        yield from (words for words in _forms(message.id) if words)
+
+
+def read_catalogue(language: str) -> Catalog:
+    """Read a language's `.po`."""
     path = catalogue_path(language)
-    known = completed(read_catalogue(path), wanted)
+    if not path.exists():
+        return Catalog(locale=language)
+    with path.open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def renew(language: str) -> list[str]:
+    """Write a language's `.po` and `.mo` again; return what is not translated."""
+    catalogue = completed(read_catalogue(language), texts())
+    path = catalogue_path(language)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(written(language, known), encoding="utf-8")
-    path.with_suffix(".mo").write_bytes(compiled(language, known))
-    return missing_in(known, wanted)
+    with path.open("wb") as file:
+        write_po(file, catalogue, width=0, no_location=True, sort_output=True, ignore_obsolete=True)
+    with path.with_suffix(".mo").open("wb") as file:
+        write_mo(file, catalogue)
+    return missing_in(catalogue)
 
 
-def missing_in(known: Catalogue, wanted: Iterable[Text]) -> list[Text]:
-    """List the texts that a catalogue does not have, or not in both numbers."""
-    return [text for text in wanted if not known.get(text.one, Entry()).is_whole or known[text.one].many != text.many]
+def completed(catalogue: Catalog, wanted: Catalog) -> Catalog:
+    """Return the catalogue of the wanted texts: what it lacks is empty, what is no longer used is left out."""
+    catalogue.update(wanted, no_fuzzy_matching=True, update_header_comment=False, update_creation_date=False)
+    for message in catalogue:
+        message.flags.discard("python-format")  # a test compares the places of values; the file stays short
+    return catalogue
+
+
+def missing_in(catalogue: Catalog) -> list[str]:
+    """List the texts without a complete translation."""
+    return [
+        _forms(message.id)[0]
+        for message in catalogue
+        if message.id and (message.fuzzy or not all(_forms(message.string)))
+    ]
+
+
+def _forms(text: str | Sequence[str] | None) -> list[str]:
+    """Return singular and plural of a text, or of its translation; an empty one where there is none."""
+    return [text or ""] if text is None or isinstance(text, str) else list(text)
 
 
 def catalogue_path(language: str) -> Path:
-    """Return where a language's texts are kept."""
+    """Return the path of a language's `.po`."""
     return LOCALE / language / "LC_MESSAGES" / "django.po"

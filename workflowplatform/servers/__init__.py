@@ -1,1 +1,1 @@
-"""Run PostgreSQL and Valkey as private servers beside the product, and find them again."""
+"""Run PostgreSQL and Valkey as private servers next to the product, and find them again."""

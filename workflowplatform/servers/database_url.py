@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 ENGINE = "workflowplatform.database"
-# Settings must load before any database exists; whoever then connects reads this in the error.
+# Settings must load before any database exists; an attempt to connect then shows this in its error.
 NOWHERE = "/no database is known: start bin/up or set DATABASE_URL"
 SCHEMES = frozenset({"postgres", "postgresql"})
 

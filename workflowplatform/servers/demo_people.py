@@ -7,10 +7,12 @@ PEOPLE = (
     ("gwen", "acme", 5, "god"),
     ("ada", "acme", 4, "admin"),
     ("adam", "acme", 4, "admin"),
+    ("mira", "acme", 4, "admin"),
+    ("jonas", "acme", 4, "admin"),
     ("uri", "acme", 2, "user"),
     ("sam", "globex", 5, "god"),
     ("stan", "globex", 4, "admin"),
-    ("zoe", "house", 6, "supergod"),
+    ("zoe", "platform", 6, "supergod"),
 )
 
 

@@ -9,7 +9,7 @@ import sys
 from workflowplatform.servers import paths, running
 from workflowplatform.servers.embedded import Embedded
 from workflowplatform.servers.errors import CannotStart
-from workflowplatform.servers.processes import STOPS, Household
+from workflowplatform.servers.processes import STOPS, ProcessGroup
 
 
 def main() -> int:
@@ -28,10 +28,10 @@ def main() -> int:
 def _serve(data: paths.DataFolder, *, careless: bool) -> int:
     data.prepare()
     with running.own_folder(data):
-        household = Household()
+        group = ProcessGroup()
         signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         try:
-            embedded = Embedded(household, data, careless=careless)
+            embedded = Embedded(group, data, careless=careless)
             embedded.start_missing({})
             addresses = embedded.addresses
             running.write_record(data, **addresses)
@@ -39,7 +39,7 @@ def _serve(data: paths.DataFolder, *, careless: bool) -> int:
             sys.stdout.flush()
             signal.sigwait(STOPS)
         finally:
-            household.stop_all()
+            group.stop_all()
             running.forget_record(data)
     return 0
 

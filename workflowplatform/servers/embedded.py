@@ -7,19 +7,19 @@ from pathlib import Path
 
 from workflowplatform.servers import paths
 from workflowplatform.servers.postgres import start_postgres
-from workflowplatform.servers.processes import Child, Household
+from workflowplatform.servers.processes import Child, ProcessGroup
 from workflowplatform.servers.running import ADDRESSES, OWNER_ADDRESS
 from workflowplatform.servers.supervisor import Service
 from workflowplatform.servers.valkey import start_valkey
 
 
 class Embedded:
-    """Hold the servers of one household and the addresses to reach them at."""
+    """Hold the servers of one group and the addresses to reach them at."""
 
-    def __init__(self, household: Household, data: paths.DataFolder, *, careless: bool = False) -> None:
+    def __init__(self, group: ProcessGroup, data: paths.DataFolder, *, careless: bool = False) -> None:
         """Remember for whom to start servers; careless ones may lose data in a power cut (tests)."""
         self.addresses: dict[str, str] = {}
-        self._household = household
+        self._household = group
         self._data = data
         self._careless = careless
         self._sockets: Path | None = None

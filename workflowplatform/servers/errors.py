@@ -1,4 +1,4 @@
-"""What the house says when it cannot go on: one sentence of what is wrong, and what to do."""
+"""The error of a product that cannot start or continue: one sentence that says what is wrong and what to do."""
 
 from __future__ import annotations
 

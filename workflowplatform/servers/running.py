@@ -1,7 +1,7 @@
 """Remember what runs on a data folder, so that a second terminal finds it and a second start is refused.
 
-The lock decides whether somebody runs: the kernel frees it however the owner dies. The record only says how to reach
-them.
+The lock decides whether a product runs: the kernel frees it however the owner dies. The record only says how to reach
+the servers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ADDRESSES = ("DATABASE_URL", "REDIS_URL", OWNER_ADDRESS)
 
 
 def find_running(data_dir: Path) -> dict[str, str]:
-    """Say how to reach the servers running on this folder; empty when none do."""
+    """Return how to reach the servers running on this folder; empty when none do."""
     record = read_record(DataFolder(data_dir))
     return {name: record[name] for name in ADDRESSES if name in record}
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from workflowplatform.servers.errors import CannotStart
-from workflowplatform.servers.processes import Child, Household
+from workflowplatform.servers.processes import Child, ProcessGroup
 
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
@@ -33,27 +33,27 @@ def back_off(deaths: int) -> float:
     return float(min(LONGEST_DELAY, FIRST_DELAY * 2 ** max(0, deaths - 1)))
 
 
-def supervise(household: Household, services: Sequence[Service]) -> None:
+def supervise(group: ProcessGroup, services: Sequence[Service]) -> None:
     """Look at every service for ever; only a signal's exception ends this."""
     while True:
         for service in services:
-            look_after(household, service, now=time.monotonic())
+            look_after(group, service, now=time.monotonic())
         time.sleep(LOOK_EVERY)
 
 
-def look_after(household: Household, service: Service, *, now: float) -> None:
+def look_after(group: ProcessGroup, service: Service, *, now: float) -> None:
     """Note a death, and bring back what is due."""
     if service.due_at is None and not service.child.alive():
-        _note_death(household, service, now)
+        _note_death(group, service, now)
     if service.due_at is not None and now >= service.due_at:
         _bring_back(service, now)
 
 
-def _note_death(household: Household, service: Service, now: float) -> None:
+def _note_death(group: ProcessGroup, service: Service, now: float) -> None:
     service.deaths = 1 if now - service.started_at > HEALTHY_SECONDS else service.deaths + 1
     delay = back_off(service.deaths)
     service.due_at = now + delay
-    household.forget(service.child)
+    group.forget(service.child)
     _say(f"{service.name} ended with {service.child.process.returncode}; starting it again in {delay:g} s")
 
 

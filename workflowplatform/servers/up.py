@@ -25,7 +25,7 @@ from workflowplatform.servers import external, paths, ports, running
 from workflowplatform.servers.demo_people import people_table
 from workflowplatform.servers.embedded import Embedded
 from workflowplatform.servers.errors import CannotStart
-from workflowplatform.servers.processes import STOPS, Child, Household
+from workflowplatform.servers.processes import STOPS, Child, ProcessGroup
 from workflowplatform.servers.supervisor import Service, supervise
 
 READY_SECONDS = 90.0
@@ -86,15 +86,15 @@ def _own_and_run(data: paths.DataFolder, options: argparse.Namespace) -> int:
     for number in STOPS:
         signal.signal(number, _stop)
     with running.own_folder(data):
-        household = Household()
+        group = ProcessGroup()
         try:
             external.refuse_silent_servers(os.environ)
-            _run(household, data, options, patience=3.0 if ended_badly else 0.0)
+            _run(group, data, options, patience=3.0 if ended_badly else 0.0)
         except Stopped:
             return 0
         finally:
             _ignore_signals()
-            household.stop_all()
+            group.stop_all()
             running.forget_record(data)
 
 
@@ -109,14 +109,14 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _run(household: Household, data: paths.DataFolder, options: argparse.Namespace, *, patience: float) -> NoReturn:
+def _run(group: ProcessGroup, data: paths.DataFolder, options: argparse.Namespace, *, patience: float) -> NoReturn:
     with ports.listen(options.port, patience=patience) as listener:
-        embedded = Embedded(household, data)
+        embedded = Embedded(group, data)
         services = embedded.start_missing(os.environ)
         running.write_record(data, **embedded.addresses)
         address = f"http://{ports.HOST}:{listener.getsockname()[1]}"
         given = {"WORKFLOW_PUBLIC_URL": address} | os.environ
-        product = Product(household, data, given | embedded.addresses | _own_settings(data))
+        product = Product(group, data, given | embedded.addresses | _own_settings(data))
         shutil.rmtree(data.root / "metrics", ignore_errors=True)
         product.finish("migrations", product.manage("migrate", "--no-input", "--verbosity", "0"))
         if os.environ.get("WORKFLOW_STARTUP_VALIDATION") == "strict":
@@ -128,7 +128,7 @@ def _run(household: Household, data: paths.DataFolder, options: argparse.Namespa
         _await_health(listener, services, data)
         running.write_record(data, **embedded.addresses, url=address)
         _announce(address, data, demo=not options.no_demo)
-        supervise(household, services)
+        supervise(group, services)
     raise AssertionError("supervising ends by an exception only")
 
 
@@ -141,7 +141,7 @@ def _own_settings(data: paths.DataFolder) -> dict[str, str]:
 class Product:
     """Start the product's own processes on servers that already answer."""
 
-    household: Household
+    group: ProcessGroup
     data: paths.DataFolder
     environment: dict[str, str]
 
@@ -152,10 +152,12 @@ class Product:
     def finish(self, what: str, child: Child) -> None:
         """Wait for a command that has to succeed."""
         code = child.process.wait()
-        self.household.forget(child)
+        self.group.forget(child)
         if code:
             log = self._log(child.name)
-            raise CannotStart(f"Preparing {what} failed ({_last_line(log)}): read {log}, mend it and start again.")
+            raise CannotStart(
+                f"Preparing {what} failed ({_last_line(log)}): read {log}, fix the problem and start again."
+            )
 
     def web(self, listener: socket.socket) -> Service:
         """Start the web server on a socket that already listens."""
@@ -175,7 +177,7 @@ class Product:
         return Service(name="worker", start=start, child=start())
 
     def _python(self, name: str, *words: str, handed_over: Sequence[int] = ()) -> Child:
-        return self.household.start(
+        return self.group.start(
             name,
             [sys.executable, *words],
             log=self._log(name),
@@ -185,7 +187,7 @@ class Product:
         )
 
     def _environment_of(self, name: str) -> dict[str, str]:
-        """Tell the owner's address to those who migrate only."""
+        """Give the owner's address to `migrate` only."""
         return {
             key: value for key, value in self.environment.items() if key != running.OWNER_ADDRESS or name == "migrate"
         }
@@ -200,7 +202,7 @@ def _last_line(log: Path) -> str:
 
 
 def _await_health(listener: socket.socket, services: Sequence[Service], data: paths.DataFolder) -> None:
-    """Wait until the product answers for itself, or say which part does not stand."""
+    """Wait until the product answers, or raise which process does not stay up."""
     deadline = time.monotonic() + READY_SECONDS
     while not _healthy(listener.getsockname()[1]):
         for service in services:

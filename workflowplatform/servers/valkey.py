@@ -22,13 +22,13 @@ DATABASES = 64
 
 @dataclass(frozen=True, slots=True)
 class ValkeyServer:
-    """Say how to reach one running server."""
+    """Return how to reach one running server."""
 
     url: str
     child: processes.Child
 
 
-def start_valkey(household: processes.Household, *, data: paths.DataFolder, sockets: Path) -> ValkeyServer:
+def start_valkey(group: processes.ProcessGroup, *, data: paths.DataFolder, sockets: Path) -> ValkeyServer:
     """Start it and answer once it answers."""
     program = _reachable_program(data.server_home())
     log = data.logs / "valkey.log"
@@ -43,7 +43,7 @@ def start_valkey(household: processes.Household, *, data: paths.DataFolder, sock
     }
     settings |= {"databases": str(DATABASES), "maxmemory-policy": "noeviction", "daemonize": "no"}
     command = [str(program), *(word for name, value in settings.items() for word in (f"--{name}", value))]
-    child = household.start("valkey", command, log=log, unprivileged=True, folder=sockets, environment={"LC_ALL": "C"})
+    child = group.start("valkey", command, log=log, unprivileged=True, folder=sockets, environment={"LC_ALL": "C"})
     url = f"unix://{socket}?db=0"
     _await_answer(child, url, log)
     return ValkeyServer(url=url, child=child)
@@ -89,5 +89,5 @@ def _await_answer(child: processes.Child, url: str, log: Path) -> None:
             client.close()
             return
     raise CannotStart(
-        f"Valkey does not start: its reason stands at the end of {log}; or set REDIS_URL to a server you run."
+        f"Valkey does not start: the reason is at the end of {log}; or set REDIS_URL to a server you run."
     )

@@ -18,7 +18,7 @@ from workflowplatform.database.row_security import raise_walls
 from workflowplatform.servers.database_url import from_url
 
 LOCK = 0x776F726B666C6F77
-"""The number of the lock in PostgreSQL, of this database alone: the letters of `workflow`."""
+"""The number of the lock in PostgreSQL, of this database alone: `workflow` in ASCII."""
 ASK_EVERY = 0.5
 
 
@@ -38,7 +38,7 @@ class Command(migrate.Command):
         """Hold the lock on a connection of its own.
 
         It is asked for again and again, never waited for: an index that is built concurrently waits for every open
-        statement, so that who waits inside one would wait for each other. It belongs to a transaction, which a pooler
+        statement, so two processes would wait for each other. The lock belongs to a transaction, which a pooler
         leaves alone, and that one may idle for as long as migrations take.
         """
         with psycopg.connect(**connections[alias].get_connection_params()) as line:
