@@ -1,4 +1,4 @@
-"""Stand before every page of the inbox: who is not signed in signs in, what one may not see is not there."""
+"""Guard every page of the inbox: visitors sign in first, and a row that a person may not see answers 404."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from engine.errors import NotFound, Refused
+from engine.presentation.narrative.people_names import names_shown
 from tasks_inbox.unsent_answers import keep_sent
 from workflowplatform.accounts.actor import Actor
 
@@ -26,8 +27,8 @@ class InboxRequest(HttpRequest):
     actor: Actor
 
 
-def said(request: HttpRequest, name: str) -> str:
-    """Read a line that a form brought, without what no line of text can hold."""
+def posted_line(request: HttpRequest, name: str) -> str:
+    """Return one line of text that a form sent, without characters that no text can contain."""
     return request.POST.get(name, "").replace("\0", "").strip()[:LONGEST_LINE]
 
 
@@ -37,7 +38,8 @@ def inbox_page(view: View) -> View:
     @wraps(view)
     def guarded(request: InboxRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            return view(request, *args, **kwargs)
+            with names_shown(request.actor.tenant_id):
+                return view(request, *args, **kwargs)
         except NotFound as error:
             raise Http404 from error
         except Refused as refusal:
@@ -47,7 +49,7 @@ def inbox_page(view: View) -> View:
 
 
 def signed_in(view: View) -> View:
-    """Send strangers to the door; what somebody sent after they had been signed out is kept for their return."""
+    """Ask visitors to sign in; what a person sent after their session ended is kept until they are back."""
     asks = login_required(view)
 
     @wraps(view)

@@ -9,10 +9,11 @@ from django.utils.translation import gettext as _
 
 from engine.errors import Conflict, Invalid, WorkflowError
 from engine.models import Task, TaskDraft
+from engine.presentation.narrative.people_names import name_of
 from engine.presentation.narrative.relative_times import clock_words
 
 STATUS_OF: Mapping[type[WorkflowError], int] = {Conflict: 409, Invalid: 400}
-"""HTTP status of the page that carries the refusal; what stands not here is 403."""
+"""HTTP status of the page that shows the refusal; 403 for every other kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,17 @@ class Notice:
     """Whether it offers to take another task instead."""
     code: str = ""
     """What it says, whatever the language."""
+    stops: bool = False
+    """Whether the task on the page can no longer be answered by its reader."""
+    bar: str = ""
+    """What the bar with the answers says of it, where that is not the title."""
 
 
 FEW_SECONDS = timedelta(seconds=30)
 
 
 def _claimed(error: WorkflowError, task: Task | None) -> Notice:
-    winner = error.facts.get("winner_name") or str(error.facts.get("winner", "")).capitalize() or _("Somebody")
+    winner = error.facts.get("winner_name") or name_of(str(error.facts.get("winner", ""))) or _("Someone")
     at = error.facts.get("claimed_at")
     words = {"winner": winner, "time": clock_words(at) if at else ""}
     said = _("%(winner)s claimed this task before you.")
@@ -53,8 +58,8 @@ def _closed(error: WorkflowError, task: Task | None) -> Notice:
 
 
 def over_words(task: Task) -> str:
-    """Say who or what ended a task, and when."""
-    facts = {"who": task.completed_by_name.capitalize(), "at": clock_words(task.completed_at or task.created_at)}
+    """Describe what closed a task, and when."""
+    facts = {"who": name_of(task.completed_by_name), "at": clock_words(task.completed_at or task.created_at)}
     if task.status == "completed":
         return _("%(who)s answered it at %(at)s.") % facts
     if task.status == "expired":
@@ -65,18 +70,24 @@ def over_words(task: Task) -> str:
 
 
 def _withdrawn_words(task: Task, facts: dict[str, str]) -> str:
-    """Say why a task is no longer needed: somebody ended the case, or the case went another way."""
+    """Describe why a task is no longer needed: the case was withdrawn, or it took another path."""
+    by = cancelled_by(task)
+    if by:
+        return _("No longer needed: %(who)s withdrew the request at %(at)s.") % {**facts, "who": by}
+    return _("No longer needed: the case continued without it at %(at)s.") % facts
+
+
+def cancelled_by(task: Task) -> str:
+    """Name the person who cancelled the case of a task; empty where it continued without the task."""
     by = task.events.filter(kind="cancelled").order_by("-id").values_list("actor_name", flat=True).first() or ""
-    if by not in ("", "engine") and task.instance.status == "cancelled":
-        return _("It is no longer needed: %(who)s cancelled the request at %(at)s.") % {**facts, "who": by.capitalize()}
-    return _("It is no longer needed: the case went on without it at %(at)s.") % facts
+    return name_of(by) if by not in ("", "engine") and task.instance.status == "cancelled" else ""
 
 
 def _answered(error: WorkflowError, task: Task | None) -> Notice:
-    title = _("Already sent")
+    title = _("You already answered this")
     if task and task.completed_at:
-        title = _("Already sent at %(time)s") % {"time": clock_words(task.completed_at)}
-    return Notice(title, _("Here is what you answered. Nothing was sent a second time."), "accent", "info-circle")
+        title = _("You already answered this at %(time)s") % {"time": clock_words(task.completed_at)}
+    return Notice(title, _("Here is your answer. Nothing was sent again."), "accent", "info-circle")
 
 
 def _status(error: WorkflowError, task: Task | None) -> Notice:
@@ -84,11 +95,11 @@ def _status(error: WorkflowError, task: Task | None) -> Notice:
 
 
 def _limit(error: WorkflowError, task: Task | None) -> Notice:
-    return Notice(_("No place is free"), error.message + " " + _("What you typed is kept below. Try again later."))
+    return Notice(_("The limit is reached"), error.message + " " + _("What you typed is kept below. Try again later."))
 
 
 def _enough(error: WorkflowError, task: Task | None) -> Notice:
-    return Notice(_("You hold enough of these"), error.message, icon="hand-stop")
+    return Notice(_("You have enough of these"), error.message, icon="hand-stop")
 
 
 def _four_eyes(error: WorkflowError, task: Task | None) -> Notice:
@@ -96,11 +107,11 @@ def _four_eyes(error: WorkflowError, task: Task | None) -> Notice:
 
 
 def _not_candidate(error: WorkflowError, task: Task | None) -> Notice:
-    return Notice(_("This is for others"), error.message, icon="lock", sent_nothing=True, next_task=True)
+    return Notice(_("This task is for other people"), error.message, icon="lock", sent_nothing=True, next_task=True)
 
 
 def _level(error: WorkflowError, task: Task | None) -> Notice:
-    return Notice(_("Your level does not reach this"), error.message, icon="lock")
+    return Notice(_("You don’t have permission for this"), error.message, icon="lock")
 
 
 SENTENCES: Mapping[str, Callable[[WorkflowError, Task | None], Notice]] = {
@@ -117,23 +128,23 @@ SENTENCES: Mapping[str, Callable[[WorkflowError, Task | None], Notice]] = {
 
 
 def notice_of(error: WorkflowError, task: Task | None = None) -> Notice:
-    """Say a refusal in the inbox's words; an unlisted code speaks with its own message. `task` is as it is now."""
+    """Return the notice for a refusal; an unlisted code uses its own message. `task` is as it is now."""
     known = SENTENCES.get(error.code)
-    said = known(error, task) if known else Notice(_("This was not done"), error.message)
+    said = known(error, task) if known else Notice(_("This didn’t work"), error.message)
     return replace(said, code=error.first_code if isinstance(error, Invalid) else error.code)
 
 
 def back_again() -> Notice:
-    """Greet who was signed out in the middle of an answer."""
-    text = _("What you typed before you were signed out is here again. Nothing was sent yet.")
-    return Notice(_("You are back"), text, "accent", "info-circle", code="back_again")
+    """Return the notice for a person whose session ended in the middle of an answer."""
+    text = _("What you typed before you were signed out is still here. Nothing has been sent yet.")
+    return Notice(_("Welcome back"), text, "accent", "info-circle", code="back_again")
 
 
 def changed_by(draft: TaskDraft) -> Notice:
-    """Tell that somebody else worked on the same answer."""
-    facts = {"who": draft.saved_by_name.capitalize(), "at": clock_words(draft.saved_at)}
+    """Return the notice that another person worked on the same answer."""
+    facts = {"who": name_of(draft.saved_by_name), "at": clock_words(draft.saved_at)}
     title = _("%(who)s changed this at %(at)s") % facts
-    return Notice(title, _("Compare, then send again. Nothing was sent yet."), icon="users", code="changed")
+    return Notice(title, _("Compare, then send again. Nothing has been sent yet."), icon="users", code="changed")
 
 
 def http_status_of(error: WorkflowError) -> int:

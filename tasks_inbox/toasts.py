@@ -5,5 +5,5 @@ from django.http import HttpRequest
 
 
 def toast(request: HttpRequest, code: str, text: str, *, undo: str = "", level: int = messages.SUCCESS) -> None:
-    """Say what was done. The code names it whatever the language; `undo` is the address that takes it back."""
+    """Show what was done. `code` identifies it in every language; `undo` is the address that reverts it."""
     messages.add_message(request, level, text, extra_tags=f"{code} {undo}".strip())

@@ -1,6 +1,6 @@
-"""Keep what somebody sent after they had been signed out, until they are back: nothing typed is lost.
+"""Keep an answer that was sent after the session ended until the person signs in again: nothing typed is lost.
 
-It lies in the session of the browser that sent it. The form says, signed, whose it was; nobody else gets to see it.
+It is stored in the session of the browser that sent it. The form names its person, signed; nobody else gets to see it.
 """
 
 import re
@@ -27,8 +27,14 @@ def keep_sent(request: HttpRequest) -> str:
     """Keep what was sent, and say to which page one returns."""
     found = OF_A_TASK.match(request.path)
     page = found[1] if found else request.path if "/start/" in request.path else reverse("inbox:mine")
+    return keep_for(request, page, request.POST.get(WHOSE, ""))
+
+
+def keep_for(request: HttpRequest, page: str, owner: str) -> str:
+    """Keep what was sent for a page and the person whose form it was."""
     sent = request.POST.copy()
     sent.pop(TOKEN, None)
+    sent[WHOSE] = owner
     text = sent.urlencode()
     if sent.get(WHOSE) and len(text) <= LARGEST:
         request.session[KEPT] = {"page": page, "sent": text}

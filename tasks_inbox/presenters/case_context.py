@@ -1,4 +1,4 @@
-"""Show beside a task where its case is: what came before, what waits here, what each answer leads to, what time brings."""
+"""Context of a task: the step before it, what each answer leads to, and what happens if nobody answers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,7 @@ from workflowplatform.accounts.actor import Actor
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What somebody did right before this task."""
+    """The last answer before this task."""
 
     name: str
     who: str
@@ -24,8 +24,8 @@ class Before:
     outcome: str = ""
 
 
-def where_of(actor: Actor, task: Task) -> dict[str, Any]:
-    """Say where the case is and what it began with, to those who see the case."""
+def case_context_of(actor: Actor, task: Task) -> dict[str, Any]:
+    """Return where the case is and its input, for people who may see the case."""
     try:
         runs = access.step_runs_of(actor, task.instance_id)
     except NotFound:

@@ -36,7 +36,7 @@ def _asked(record: Json, schema: Mapping[str, Any]) -> list[Fact]:
 
 
 def in_order(record: Json, written: Json) -> Json:
-    """Return a record whose keys stand as they were written; unwritten ones come last."""
+    """Return a record with its keys in the order of the schema; other keys come last."""
     if not isinstance(record, dict) or not isinstance(written, Mapping):
         return record
     keys = [key for key in written if key in record] + [key for key in record if key not in written]

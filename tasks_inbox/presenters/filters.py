@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from engine.access.task_filters import COLUMN, COLUMN_NAME, DUES, FILTERS, column_condition
+from engine.access.task_filters import AGES, COLUMN, COLUMN_NAME, DUES, FILTERS, Asked, column_condition
 from engine.diagram.step_names import label_of
 from engine.services.tasks.lists import ORDERS
 
@@ -18,7 +18,7 @@ LONGEST = 200
 MOST_COLUMNS = 12
 OF_SERVICES = {
     "q": "search", "template": "template", "role": "role", "priority": "priority", "due": "due",
-    "reference": "reference_prefix",
+    "reference": "reference_prefix", "person": "person", "starter": "starter", "age": "age",
 }  # fmt: skip
 """What is called otherwise in addresses than in the services; the order is that of addresses and chips."""
 
@@ -35,12 +35,19 @@ DUE_WORDS: Mapping[str, Any] = {
     "month": gettext_lazy("by end of month"),
     "none": gettext_lazy("without a date"),
 }
+AGE_WORDS: Mapping[str, Any] = {
+    "day": gettext_lazy("more than a day"),
+    "week": gettext_lazy("more than a week"),
+    "month": gettext_lazy("more than a month"),
+    "quarter": gettext_lazy("more than 90 days"),
+}
 assert DUE_WORDS.keys() == DUES.keys()
+assert AGE_WORDS.keys() == AGES.keys()
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A filter in force: what it is about, its value in words, and the address of the list without it."""
+    """An active filter: what it is about, its value in words, and the address of the list without it."""
 
     name: str
     about: str
@@ -66,17 +73,17 @@ class Filter:
             view, {name: text for name, text in said.items() if text and _fits(name, text)}, sort * (sort in ORDERS)
         )
 
-    def conditions(self) -> list[Q]:
+    def conditions(self) -> list[Q | Asked]:
         """Say it to the services."""
         return [_condition(name, text) for name, text in self.asked.items()]
 
     def address(self, without: str = "") -> str:
-        """Write what stands behind the question mark, always in the same form."""
+        """Return the query string, always in the same form."""
         pairs = {"view": self.view, **self.asked, **({"sort": self.sort} if self.sort else {})}
         return urlencode({name: text for name, text in pairs.items() if name != without}, safe=",")
 
     def chips(self, titles: Mapping[str, str]) -> list[Chip]:
-        """List what is in force beside the words, which show in their own field."""
+        """List the active filters except the search words, which have their own field."""
         return [
             Chip(name, _about(name), _words(name, text, titles), self.address(name))
             for name, text in self.asked.items()
@@ -109,11 +116,11 @@ def _said(address: QueryDict, name: str) -> str:
     return ",".join(dict.fromkeys(text for text in texts if text)) if len(texts) > 1 else "".join(texts)
 
 
-def _condition(name: str, text: str) -> Q:
+def _condition(name: str, text: str) -> Q | Asked:
     if name.startswith(COLUMN):
         return column_condition(name, text)
     read, condition = FILTERS[OF_SERVICES[name]]
-    return condition(read(text))
+    return Asked(OF_SERVICES[name], read(text), condition)
 
 
 def _fits(name: str, text: str) -> bool:
@@ -132,11 +139,15 @@ ABOUT: Mapping[str, Any] = {
     "priority": gettext_lazy("Priority"),
     "due": gettext_lazy("Due"),
     "reference": gettext_lazy("Reference"),
+    "person": gettext_lazy("With"),
+    "starter": gettext_lazy("Started by"),
+    "age": gettext_lazy("Open for"),
 }
 SAID: Mapping[str, Callable[[str], str]] = {
     "role": label_of,
     "priority": lambda name: str(PRIORITY_WORDS[name]),
     "due": lambda name: str(DUE_WORDS[name]),
+    "age": lambda name: str(AGE_WORDS[name]),
 }
 
 

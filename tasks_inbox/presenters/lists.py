@@ -31,12 +31,26 @@ class Words:
 LISTS: Mapping[str, Words] = {
     each.name: each
     for each in (
-        Words("mine", _("Mine"), _("Tasks you claimed or were given."), "user-check", "mine"),
-        Words("available", _("Available"), _("You may claim any of these."), "inbox", "available"),
-        Words("team", _("Team"), _("Everything open in your organisation."), "users", "team", None, TO_SEE_TENANT),
-        Words("overdue", _("Overdue"), _("Yours, or open to you, and late."), "clock-exclamation", "overdue"),
-        Words("later", _("Put off"), _("Yours, but not now."), "clock", "snoozed", _("Next first"), counted=False),
-        Words("done", _("Done"), _("What you completed."), "checks", "done", _("Newest first"), counted=False),
+        Words("mine", _("Mine"), _("Your tasks."), "user-check", "mine"),
+        Words("available", _("Available"), _("Tasks you can claim."), "inbox", "available"),
+        Words("team", _("Team"), _("All open tasks in your organisation."), "users", "team", None, TO_SEE_TENANT),
+        Words(
+            "overdue",
+            _("Overdue"),
+            _("Late tasks that are yours or that you can claim."),
+            "clock-exclamation",
+            "overdue",
+        ),
+        Words(
+            "later",
+            _("Snoozed"),
+            _("Your tasks, hidden until later."),
+            "clock",
+            "snoozed",
+            _("Next first"),
+            counted=False,
+        ),
+        Words("done", _("Done"), _("Tasks you completed."), "checks", "done", _("Newest first"), counted=False),
     )
 }
 

@@ -1,4 +1,4 @@
-"""What changed since a page was drawn: counts, tasks that are new in a list, rows that somebody else took, and a task's own turn.
+"""What changed since a page was rendered: counts, new tasks of a list, rows that others claimed, and the task itself.
 
 The stream says only that something happened; the page then asks here, through the same lists that drew it.
 """
@@ -18,9 +18,10 @@ from django.utils.translation import gettext_lazy, ngettext
 from engine import access
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
+from engine.presentation.narrative.people_names import name_of
 from engine.services.tasks import lists as task_lists
 from engine.services.tasks.lists import MOST_COUNTED, TaskList, count_lists
-from tasks_inbox.messages import Notice
+from tasks_inbox.messages import Notice, cancelled_by
 from tasks_inbox.presenters.lists import count_words, lists_for
 from workflowplatform.accounts.actor import Actor
 
@@ -33,7 +34,7 @@ ENDED: Mapping[str, Any] = {
     TaskStatus.CANCELLED: gettext_lazy("No longer needed"),
     TaskStatus.EXPIRED: gettext_lazy("Its time ran out"),
     TaskStatus.SKIPPED: gettext_lazy("Skipped"),
-    TaskStatus.SUSPENDED: gettext_lazy("Held back"),
+    TaskStatus.SUSPENDED: gettext_lazy("Paused"),
 }
 
 
@@ -68,7 +69,7 @@ def fresh_words(count: int) -> str:
 
 def gone_from(actor: Actor, found: TaskList, shown: Shown) -> dict[str, dict[str, str]]:
     """Say of each shown task that left its list what became of it."""
-    rows = found.view.rows(actor).filter(*found.conditions, pk__in=shown.tasks)
+    rows = found.rows().filter(pk__in=shown.tasks)
     there = set(rows.order_by().values_list("pk", flat=True))
     left = [pk for pk in shown.tasks if pk not in there]
     known = {task.pk: task for task in access.tasks_heard(actor).filter(pk__in=left).select_related("assignee")}
@@ -83,17 +84,17 @@ def _became(actor: Actor, task: Task | None) -> tuple[str, str]:
     if task.status in ENDED:
         return task.status, str(ENDED[task.status])
     if task.status == TaskStatus.COMPLETED:
-        return ("completed_by_you", _("You did it")) if task.completed_by_id == actor.person_id else _did(task)
+        return ("completed_by_you", _("You answered it")) if task.completed_by_id == actor.person_id else _did(task)
     if task.assignee is None:
         return "open", _("Open to others again")
     if task.assignee_id == actor.person_id:
         return "yours", _("You took it")
-    words = _("%(name)s took it") if task.status == TaskStatus.CLAIMED else _("Given to %(name)s")
+    words = _("%(name)s took it") if task.status == TaskStatus.CLAIMED else _("Assigned to %(name)s")
     return task.status, words % {"name": task.assignee.display_name}
 
 
 def _did(task: Task) -> tuple[str, str]:
-    return "completed", _("%(name)s did it") % {"name": task.completed_by_name.capitalize() or _("Somebody")}
+    return "completed", _("%(name)s answered it") % {"name": name_of(task.completed_by_name) or _("Someone")}
 
 
 def state_of(task: Task) -> str:
@@ -102,33 +103,39 @@ def state_of(task: Task) -> str:
 
 
 def notice_about(actor: Actor, task: Task, was: str) -> Notice | None:
-    """Say what happened to a task since its page was drawn; None if nothing that matters."""
+    """Describe what happened to a task since its page was rendered; None if nothing relevant did."""
     if state_of(task) == was:
         return None
     time = date_format(timezone.localtime(_moment_of(task)), "H:i")
-    kept = _("What you typed stays on this page; nothing was sent.")
+    kept = _("What you typed stays on this page. Nothing was sent.")
     name = task.assignee.display_name if task.assignee else ""
-    facts = {"name": name, "time": time, "by": task.completed_by_name.capitalize()}
+    facts = {"name": name, "time": time, "by": name_of(task.completed_by_name)}
     if task.status == TaskStatus.COMPLETED:
         if task.completed_by_id == actor.person_id:
             words = _("You answered this task at %(time)s.") % facts
-            return Notice(_("Already sent"), words, "accent", "info-circle", code="answered")
+            return Notice(_("You already answered this"), words, "accent", "info-circle", code="answered")
         words = _("%(by)s answered this task at %(time)s.") % facts + " " + kept
-        return Notice(_("%(by)s was faster") % facts, words, code="completed")
+        bar = _("%(by)s answered this") % facts
+        return Notice(_("%(by)s was faster") % facts, words, code="completed", stops=True, bar=bar)
     if task.is_over:
-        title = _("This task is no longer needed")
-        return Notice(title, _("It ended at %(time)s.") % facts + " " + kept, icon="info-circle", code="closed")
+        title, by = _("This task is no longer needed"), cancelled_by(task)
+        bar = _("%(who)s cancelled this") % {"who": by} if by else ""
+        words = _("It closed at %(time)s.") % facts + " " + kept
+        return Notice(title, words, icon="info-circle", code="closed", stops=True, bar=bar)
     if task.status == TaskStatus.SUSPENDED:
-        words = _("Nobody can act on it until it is resumed.") + " " + kept
-        return Notice(_("This task is held back"), words, code="suspended")
+        words = _("Nobody can work on it until it is resumed.") + " " + kept
+        return Notice(_("This task is paused"), words, code="suspended", stops=True)
     if task.assignee_id == actor.person_id:
-        words = _("Load the page again to answer it.")
+        words = _("Reload the page to answer it.")
         return Notice(_("This task is yours now"), words, "accent", "info-circle", code="yours")
     if task.assignee is None:
-        words = _("Whoever may do it can claim it.")
+        words = _("Anyone who is allowed to can claim it.")
         return Notice(_("This task is open again"), words, "accent", "info-circle", code="open")
-    words = _("%(name)s claimed this task at %(time)s.") if task.claimed_at else _("This task was given to %(name)s.")
-    return Notice(_("%(name)s has this task now") % facts, words % facts + " " + kept, icon="hand-stop", code="taken")
+    words = (
+        _("%(name)s claimed this task at %(time)s.") if task.claimed_at else _("This task was assigned to %(name)s.")
+    )
+    title = _("%(name)s has this task now") % facts
+    return Notice(title, words % facts + " " + kept, icon="hand-stop", code="taken", stops=True)
 
 
 def _moment_of(task: Task) -> datetime:

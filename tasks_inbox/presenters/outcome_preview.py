@@ -68,12 +68,12 @@ def _words(ahead: Ahead) -> str:
     if not ahead.known:
         return _("depends on what you fill in")
     if ahead.stays:
-        return _("waits for the others who answer")
-    return "" if ahead.steps or ahead.ends else _("goes on")
+        return _("waits for the other answers")
+    return "" if ahead.steps or ahead.ends else _("continues")
 
 
 def sentences_of(ways: Sequence[Way]) -> list[str]:
-    """Say what comes next in sentences, one an outcome."""
+    """Describe what comes next, one sentence per outcome."""
     return [_("%(outcome)s: %(steps)s.") % {"outcome": way.outcome, "steps": _told(way)} for way in ways]
 
 
@@ -83,7 +83,7 @@ def _told(way: Way) -> str:
 
 
 def coming_of(timers: Iterable[AtTime], steps: Iterable[Step]) -> list[Coming]:
-    """Say what each timer brings."""
+    """Describe what each timer will do."""
     known = steps_by_path(steps)
     told = [Coming(timer.at, _brings(timer.ahead, known)) for timer in timers]
     return [one for one in told if one.words]
@@ -95,7 +95,7 @@ def _brings(ahead: Ahead, known: Mapping[str, Step]) -> str:
         said.append(_("the time is up"))
     next_steps = [step.name for step in _steps(ahead, known)]
     if next_steps:
-        said.append(_("goes on with %(steps)s") % {"steps": ", ".join(next_steps)})
+        said.append(_("continues with %(steps)s") % {"steps": ", ".join(next_steps)})
     if ahead.outcome and not ahead.stays:
         said.append(_("ends as %(outcome)s") % {"outcome": outcome_text(ahead.outcome)})
     return ", ".join(said)
@@ -108,12 +108,12 @@ def _changes(ahead: Ahead) -> list[str]:
     said = [_("priority becomes %(name)s") % {"name": change.priority}] if change.priority else []
     asked = [label_of(name) for name in (*change.roles, *change.users)]
     said += [_("also offered to %(names)s") % {"names": ", ".join(asked)}] if asked else []
-    said += [_("given to %(name)s") % {"name": label_of(change.assignee)}] if change.assignee else []
-    return said + ([_("promised by then")] if change.late else [])
+    said += [_("assigned to %(name)s") % {"name": label_of(change.assignee)}] if change.assignee else []
+    return said + ([_("SLA ends")] if change.late else [])
 
 
 def _letters(ahead: Ahead) -> list[str]:
     if ahead.letters is None:
         return []
     to = [label_of(name) if "@" not in name else name for name in ahead.letters.to]
-    return [_("mail to %(names)s") % {"names": ", ".join(to)} if to else _("mail to who it waits for")]
+    return [_("e-mail to %(names)s") % {"names": ", ".join(to)} if to else _("e-mail to the people it is waiting for")]

@@ -1,4 +1,4 @@
-"""Where a task stands in the list that one came from, and which stand before and after it."""
+"""Position of a task in the list the person came from, with the previous and the next task, also after an answer."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
@@ -7,15 +7,21 @@ from uuid import UUID
 from django.http import QueryDict
 from django.urls import reverse
 
+from engine.db.keyset_pagination import Cursor
 from engine.models import Task
+from engine.services.tasks.lists import MOST_COUNTED
 from tasks_inbox.decorators import InboxRequest
 from tasks_inbox.presenters.filters import Filter
-from tasks_inbox.presenters.lists import MOST_COUNTED, Words, count_words, list_named
+from tasks_inbox.presenters.lists import Words, count_words, list_named
 from tasks_inbox.views.lists import UNSEEN, rows_of
+from workflowplatform.accounts.actor import Actor
 
 CAME_FROM = "in"
 """The list's own address, carried along from task to task."""
 LONGEST = 1000
+MOST_SHOWN = 2
+"""How many of the following tasks the page names."""
+HEADING = "#title"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +36,19 @@ class Neighbours:
     count: str = ""
     before: str = ""
     after: str = ""
+    query: str = ""
+    """The list's own address as it was carried here; empty where the task was opened from elsewhere."""
+    following: tuple[tuple[Task, str], ...] = ()
+    """The next tasks with their addresses."""
+
+    @property
+    def carried(self) -> str:
+        """Return what an act of this task's page adds to its address, so that the list stays known."""
+        return f"?{urlencode({CAME_FROM: self.query})}" if self.query else ""
 
 
 def neighbours_of(request: InboxRequest, task: Task, usual: str) -> Neighbours:
-    """Find a task in the list one came from, else in the one where it usually stands."""
+    """Find a task in the list the person came from, else in its usual list."""
     query = came_from(request)
     address = QueryDict(query) if query else QueryDict(f"view={usual}")
     chosen = list_named(address.get("view", "mine"), request.actor)
@@ -42,7 +57,7 @@ def neighbours_of(request: InboxRequest, task: Task, usual: str) -> Neighbours:
     ids = [row.pk for row in page.rows]
     back = reverse("inbox:mine") + (f"?{query or f'view={usual}'}" if query or usual != "mine" else "")
     if task.pk not in ids:
-        return Neighbours(chosen, back)
+        return Neighbours(chosen, back, query=query)
     at = ids.index(task.pk)
     return Neighbours(
         chosen,
@@ -51,7 +66,32 @@ def neighbours_of(request: InboxRequest, task: Task, usual: str) -> Neighbours:
         count=count_words(count),
         before=_address(ids[at - 1], query, usual) if at else "",
         after=_address(ids[at + 1], query, usual) if at + 1 < len(ids) else "",
+        query=query,
+        following=tuple((row, _address(row.pk, query, usual)) for row in page.rows[at + 1 : at + 1 + MOST_SHOWN]),
     )
+
+
+def task_after(actor: Actor, task: Task, query: str) -> Task | None:
+    """Find what follows a task in a list; `task` is as it was when it was in the list."""
+    address = QueryDict(query)
+    chosen = list_named(address.get("view", "mine"), actor)
+    if chosen.order:
+        return None
+    shown = rows_of(actor, chosen, Filter.read(chosen.name, address))
+    place = Cursor(tuple(getattr(task, column.name) for column in shown.order))
+    rows = shown.page(place, 1, without=UNSEEN).rows
+    return rows[0] if rows else None
+
+
+def list_address(query: str) -> str:
+    """Lead to a list as it was asked for."""
+    return reverse("inbox:mine") + (f"?{query}" if query and query != "view=mine" else "")
+
+
+def task_address(task_id: UUID, query: str) -> str:
+    """Lead to a task, carrying along the list one comes from."""
+    address = reverse("inbox:task", args=[task_id])
+    return f"{address}?{urlencode({CAME_FROM: query})}" if query else address
 
 
 def came_from(request: InboxRequest) -> str:
@@ -71,4 +111,4 @@ def _tasks() -> str:
 
 
 def _address(task_id: UUID, query: str, usual: str) -> str:
-    return f"{reverse('inbox:task', args=[task_id])}?{urlencode({CAME_FROM: query or f'view={usual}'})}"
+    return task_address(task_id, query or f"view={usual}")

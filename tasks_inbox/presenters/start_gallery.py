@@ -51,7 +51,7 @@ class Card:
     used: bool
 
     def fits(self, words: str, tag: str) -> bool:
-        """Tell whether it fits what was searched for."""
+        """Return whether it matches the search."""
         return words.lower() in f"{self.title} {self.description}".lower() and (not tag or tag in self.tags)
 
 
@@ -89,7 +89,7 @@ def _icon(title: str) -> str:
 
 
 def _tasks(part: Any) -> Iterator[dict[str, Any]]:
-    """Find the tasks of a definition, wherever they stand."""
+    """Find the tasks of a definition, at any depth."""
     if isinstance(part, dict):
         if isinstance(part.get("task"), dict):
             yield part["task"]
@@ -100,13 +100,13 @@ def _tasks(part: Any) -> Iterator[dict[str, Any]]:
 
 
 def _people_words(tasks: list[dict[str, Any]]) -> str:
-    """Say what is asked of people: approvals can be refused, other tasks can only be done."""
+    """Describe the work for people: approvals can be refused, other tasks can only be done."""
     if not tasks:
         return _("runs by itself")
     approvals = sum(any(outcome.get("reject") for outcome in task.get("outcomes") or ()) for task in tasks)
     if approvals == len(tasks):
         return ngettext("%(n)d approval", "%(n)d approvals", approvals) % {"n": approvals}
-    return ngettext("%(n)d task for people", "%(n)d tasks for people", len(tasks)) % {"n": len(tasks)}
+    return ngettext("%(n)d task", "%(n)d tasks", len(tasks)) % {"n": len(tasks)}
 
 
 def time_words(usual: timedelta) -> str:

@@ -1,4 +1,4 @@
-"""Say what a list was asked about a declared column, and small words of lists."""
+"""Filter values of declared columns, and short texts of lists."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine.access.task_filters import COLUMN
+from engine.models import Task
 from engine.services.tasks.lists import MOST_COUNTED
 from tasks_inbox.presenters.filters import Filter
+from workflowplatform.accounts.actor import StandIn
 
 register = template.Library()
 
@@ -35,7 +37,7 @@ def column_asked(asked: Filter, name: str) -> Asked:
 
 @register.filter
 def late_words(late: int) -> str:
-    """Say how many are overdue, small numbers as a word."""
+    """Describe how many are overdue, with small numbers as words."""
     if late > MOST_COUNTED:
         return _("More than %(most)d are overdue.") % {"most": MOST_COUNTED}
     number = NUMBERS[late - 1]() if late <= len(NUMBERS) else str(late)
@@ -48,3 +50,13 @@ def either(names: list[str]) -> str:
     return (
         names[0] if len(names) == 1 else _("%(some)s and %(last)s") % {"some": ", ".join(names[:-1]), "last": names[-1]}
     )
+
+
+@register.simple_tag(takes_context=True)
+def stands_in_for(context: template.Context, task: Task) -> StandIn | None:
+    """Return the absent person whose task the reader sees as their deputy, as far as the row itself says so."""
+    for absent in context["request"].actor.stands_in:
+        named = task.assignee_id is None and absent.name in task.users and not task.effective_roles
+        if absent.person_id == task.assignee_id or named:
+            return absent  # type: ignore[no-any-return]
+    return None

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import template
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from engine import access
-from engine.models import SavedFilter
+from engine.models import Instance, SavedFilter
 from engine.services.tasks import lists as task_lists
+from engine.services.tasks.handover import questions_for
 from engine.services.tasks.lists import TaskList, count_lists
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import Words, count_words, list_named, lists_for
@@ -64,7 +66,7 @@ def navigation(context: template.Context) -> Side:
         tenant=str(Tenant.objects.get(pk=actor.tenant_id)),
         person=request.user,
         roles=[str(role) for role in access.visible_roles(actor).filter(pk__in=actor.roles)],
-        lists=[_link(each, counts, place if kept is None else "") for each in lists],
+        lists=[*(_link(each, counts, place if kept is None else "") for each in lists), *_questions(counts, place)],
         saved=[_saved(each, counts, kept) for each in saved],
         started=_started(counts, place),
         kept=kept,
@@ -73,9 +75,13 @@ def navigation(context: template.Context) -> Side:
 
 
 def _counted(actor: Actor, lists: list[Words], saved: list[SavedFilter]) -> dict[str, Any]:
-    live = access.visible_instances(actor).filter(started_by_id=actor.person_id).live()
-    own = {each.name: task_lists.list_named(actor, each.view) for each in lists if each.counted}
-    return own | {str(each.pk): rows_of_saved(actor, each) for each in saved} | {"started": live}
+    own: dict[str, Any] = {each.name: task_lists.list_named(actor, each.view) for each in lists if each.counted}
+    own |= {"questions": questions_for(actor)}
+    return own | {str(each.pk): rows_of_saved(actor, each) for each in saved} | {"started": _live_requests}
+
+
+def _live_requests(actor: Actor) -> QuerySet[Instance]:
+    return access.visible_instances(actor).filter(started_by_id=actor.person_id).live()
 
 
 def rows_of_saved(actor: Actor, saved: SavedFilter) -> TaskList:
@@ -97,9 +103,17 @@ def _saved(each: SavedFilter, counts: dict[str, int], kept: SavedFilter | None) 
     return Link(str(each.pk), each.name, url, icon, count_words(counts[str(each.pk)]), each == kept, aside=aside)
 
 
+def _questions(counts: dict[str, int], place: str) -> list[Link]:
+    """Link to the questions that wait for the person, where there are any."""
+    if not counts["questions"]:
+        return []
+    count = count_words(counts["questions"])
+    return [Link("questions", _("Questions"), reverse("inbox:questions"), "message", count, place == "questions")]
+
+
 def _started(counts: dict[str, int], place: str) -> Link:
     count = count_words(counts["started"])
-    return Link("started", _("Started by me"), reverse("inbox:started"), "route", count, place == "started")
+    return Link("started", _("My requests"), reverse("inbox:started"), "route", count, place == "started")
 
 
 @register.simple_tag

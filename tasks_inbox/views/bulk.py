@@ -15,27 +15,43 @@ from django.views.decorators.http import require_POST
 from engine import access
 from engine.errors import Invalid
 from engine.models import Task
-from engine.presentation.forms.form import comment_rule
+from engine.presentation.forms.task_form import comment_rule
 from engine.services.tasks.assignment import take_next_task
-from engine.services.tasks.bulk import BulkResult, act_on_tasks
+from engine.services.tasks.bulk import MOST_TASKS, BulkResult, act_on_tasks
 from engine.services.tasks.bulk_complete import look_together
-from tasks_inbox.decorators import InboxRequest, inbox_page, said
+from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
+from tasks_inbox.presenters.filters import Filter
+from tasks_inbox.presenters.lists import PAGE, list_named
 from tasks_inbox.toasts import toast
+from tasks_inbox.views.lists import UNSEEN, rows_of
+from workflowplatform.accounts.actor import Actor
 
 ALL_DONE = {
     "claim": gettext_lazy("%(done)d claimed."),
     "release": gettext_lazy("%(done)d released."),
-    "assign": gettext_lazy("%(done)d given."),
+    "assign": gettext_lazy("%(done)d assigned."),
     "complete": gettext_lazy("%(done)d answered."),
-    "give_back": gettext_lazy("%(done)d given back."),
+    "give_back": gettext_lazy("%(done)d returned."),
 }
 SOME_DONE = {
     "claim": gettext_lazy("%(done)d claimed, %(left)d not"),
     "release": gettext_lazy("%(done)d released, %(left)d not"),
-    "assign": gettext_lazy("%(done)d given, %(left)d not"),
+    "assign": gettext_lazy("%(done)d assigned, %(left)d not"),
     "complete": gettext_lazy("%(done)d answered, %(left)d not"),
-    "give_back": gettext_lazy("%(done)d given back, %(left)d not"),
+    "give_back": gettext_lazy("%(done)d returned, %(left)d not"),
 }
+ALL_ASKED = {
+    "claim": gettext_lazy("Claim %(n)d tasks?"),
+    "release": gettext_lazy("Release %(n)d tasks?"),
+    "assign": gettext_lazy("Assign %(n)d tasks?"),
+}
+VERBS = {
+    "claim": gettext_lazy("Claim %(n)d tasks"),
+    "release": gettext_lazy("Release %(n)d tasks"),
+    "assign": gettext_lazy("Assign %(n)d tasks"),
+}
+MOST_MATCHING = 500
+"""How many tasks one act on all that match may concern."""
 
 
 @require_POST
@@ -44,8 +60,11 @@ def act(request: InboxRequest) -> HttpResponse:
     """Do one act to all chosen tasks; where some were refused, a page says which and why."""
     sent = request.POST if "action" in request.POST else request.GET
     action = sent.get("action", "")
+    chosen = _chosen(request.actor, sent)
+    if "all" in sent and len(chosen) > PAGE and action in ALL_ASKED and "sure" not in sent:
+        return _confirm_page(request, sent, action, chosen)
     try:
-        results = act_on_tasks(actor=request.actor, task_ids=_chosen(sent), action=action, **_words(request, sent))
+        results = _act_on(request, sent, action, chosen)
     except Invalid as refusal:
         toast(request, refusal.first_code, refusal.message, level=messages.ERROR)
         return redirect(_list_address(sent))
@@ -57,19 +76,46 @@ def act(request: InboxRequest) -> HttpResponse:
     return redirect(_list_address(sent))
 
 
-def _words(request: InboxRequest, sent: QueryDict) -> dict[str, Any]:
-    """Read what the act needs beside the tasks."""
+def _act_on(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UUID]) -> list[BulkResult]:
+    """Do the act in portions, each complete in itself."""
+    words = _words(request, sent, chosen)
+    portions = [chosen[at : at + MOST_TASKS] for at in range(0, len(chosen), MOST_TASKS)] or [[]]
+    return [
+        result
+        for portion in portions
+        for result in act_on_tasks(actor=request.actor, task_ids=portion, action=action, **words)
+    ]
+
+
+def _confirm_page(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UUID]) -> HttpResponse:
+    """Repeat the count before something is done to more than a page."""
+    context = {
+        "place": QueryDict(sent.get("back", "")).get("view", "mine"),
+        "count": len(chosen),
+        "question": str(ALL_ASKED[action]) % {"n": len(chosen)},
+        "verb": str(VERBS[action]) % {"n": len(chosen)},
+        "action": action,
+        "person": sent.get("person", ""),
+        "list_address": sent.get("back", ""),
+        "back": _list_address(sent),
+        "most": MOST_MATCHING if len(chosen) >= MOST_MATCHING else 0,
+    }
+    return render(request, "inbox/bulk_confirm.html", context)
+
+
+def _words(request: InboxRequest, sent: QueryDict, chosen: list[UUID]) -> dict[str, Any]:
+    """Read what the action needs besides the tasks."""
     return {
         "person": sent.get("person") or None,
-        "reason": said(request, "reason"),
+        "reason": posted_line(request, "reason"),
         "outcome": sent.get("outcome", ""),
         "comment": request.POST.get("comment", ""),
-        "holders": dict(zip(_chosen(sent), sent.getlist("holder"), strict=False)),
+        "holders": dict(zip(chosen, sent.getlist("holder"), strict=False)),
     }
 
 
 def _say_all_done(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> None:
-    """Say how many, with a way back: what was claimed is released, what was released or given away returns to its holders."""
+    """Show the count, with Undo: claimed tasks are released, released or assigned ones return to the people who had them."""
     words = str(ALL_DONE[action]) % {"done": len(results)}
     undo: dict[str, Any] = {"task": [result.task_id for result in results], "back": sent.get("back", "")}
     if action == "claim":
@@ -86,7 +132,7 @@ def _say_all_done(request: InboxRequest, sent: QueryDict, action: str, results: 
 @require_POST
 @inbox_page
 def together(request: InboxRequest) -> HttpResponse:
-    """Ask for the one answer that all chosen tasks are given, and say which of them cannot be answered as they stand."""
+    """Ask for the one answer to all chosen tasks, and list those that cannot be answered this way."""
     try:
         return _together_page(request, request.POST)
     except Invalid as refusal:
@@ -97,7 +143,7 @@ def together(request: InboxRequest) -> HttpResponse:
 def _together_page(
     request: InboxRequest, sent: QueryDict, *, wrong: str = "", wrong_code: str = "", status: int = 200
 ) -> HttpResponse:
-    found = look_together(actor=request.actor, task_ids=_chosen(sent))
+    found = look_together(actor=request.actor, task_ids=_chosen(request.actor, sent))
     ready = [one.task for one in found if one.refusal is None]
     context = {
         "place": QueryDict(sent.get("back", "")).get("view", "mine"),
@@ -111,7 +157,7 @@ def _together_page(
         "wrong": wrong,
         "wrong_code": wrong_code,
     }
-    return render(request, "inbox/together.html", context, status=status)
+    return render(request, "inbox/bulk_complete.html", context, status=status)
 
 
 def _common_outcomes(tasks: list[Task]) -> list[dict[str, Any]]:
@@ -120,12 +166,21 @@ def _common_outcomes(tasks: list[Task]) -> list[dict[str, Any]]:
     return [outcome for outcome in tasks[0].outcomes if outcome["name"] in shared] if tasks else []
 
 
-def _chosen(sent: QueryDict) -> list[UUID]:
-    """Read the ids of the ticked rows; what is no id was not written by the page."""
+def _chosen(actor: Actor, sent: QueryDict) -> list[UUID]:
+    """Read the ids of the ticked rows, or of all that match; what is no id was not written by the page."""
+    if "all" in sent:
+        return _matching(actor, QueryDict(sent.get("back", "")))
     try:
         return [UUID(text) for text in sent.getlist("task")]
     except ValueError:
         return []
+
+
+def _matching(actor: Actor, asked: QueryDict) -> list[UUID]:
+    """List what a list holds as it was asked for, on all its pages."""
+    chosen = list_named(asked.get("view", "mine"), actor)
+    shown = rows_of(actor, chosen, Filter.read(chosen.name, asked))
+    return [row.pk for row in shown.page(None, MOST_MATCHING, without=UNSEEN).rows]
 
 
 def _list_address(sent: QueryDict) -> str:
@@ -139,7 +194,7 @@ def _results_page(request: InboxRequest, sent: QueryDict, action: str, results: 
     done = sum(result.ok for result in results)
     context = {
         "place": QueryDict(sent.get("back", "")).get("view", "mine"),
-        "rows": [(result, seen.get(result.task_id)) for result in results],
+        "rows": [(result, seen.get(result.task_id)) for result in sorted(results, key=lambda one: one.ok)],
         "done": done,
         "left": len(results) - done,
         "heading": str(SOME_DONE[action]) % {"done": done, "left": len(results) - done},
@@ -152,10 +207,10 @@ def _results_page(request: InboxRequest, sent: QueryDict, action: str, results: 
 @inbox_page
 def take_next(request: InboxRequest) -> HttpResponse:
     """Claim the most urgent task that fits the list's workflow and role, and open it."""
-    wanted = {name: said(request, name) or None for name in ("template", "role")}
+    wanted = {name: posted_line(request, name) or None for name in ("template", "role")}
     task = take_next_task(actor=request.actor, template=wanted["template"], role=wanted["role"])
     if task is None:
-        toast(request, "next.none", _("Nothing is open to you right now."), level=messages.INFO)
+        toast(request, "next.none", _("No tasks to claim right now."), level=messages.INFO)
         return redirect(_list_address(request.POST))
-    toast(request, "task.claimed", _("Claimed. It is yours now."), undo=reverse("inbox:release", args=[task.pk]))
+    toast(request, "task.claimed", _("Claimed. It’s yours now."), undo=reverse("inbox:release", args=[task.pk]))
     return redirect("inbox:task", task_id=task.pk)

@@ -1,4 +1,4 @@
-"""Keep an answer that somebody has begun: by a button, or by itself while they type."""
+"""Save an unfinished answer: by a button, or automatically while the person types."""
 
 from uuid import UUID
 
@@ -13,8 +13,9 @@ from engine.models import Task, TaskDraft
 from engine.services.tasks.checklists import tick_point
 from engine.services.tasks.drafts import discard_task_draft, save_task_draft
 from tasks_inbox.decorators import BY_ITSELF, InboxRequest
+from tasks_inbox.presenters.prev_next import came_from, task_address
 from tasks_inbox.toasts import toast
-from tasks_inbox.views.task_page import form_of, task_act
+from tasks_inbox.views.tasks import form_of, task_act
 
 
 def keep_answer(request: InboxRequest, task: Task) -> TaskDraft | None:
@@ -34,8 +35,8 @@ def _keep_ticks(request: InboxRequest, task: Task) -> None:
         return
     sent = set(request.POST.getlist("tick"))
     for point in task.checklist:
-        if (point["id"] in sent) != (point["id"] in task.ticked_ids):
-            tick_point(actor=request.actor, task_id=task.pk, point=point["id"], done=point["id"] in sent)
+        if (point.id in sent) != (point.id in task.ticked_ids):
+            tick_point(actor=request.actor, task_id=task.pk, point=point.id, done=point.id in sent)
 
 
 @task_act
@@ -44,8 +45,8 @@ def save(request: InboxRequest, task_id: UUID) -> HttpResponse:
     draft = keep_answer(request, access.task_of(request.actor, task_id))
     if request.headers.get("X-Requested-With") == BY_ITSELF:
         return JsonResponse({"words": _saved_words(draft)})
-    toast(request, "draft.saved", _("Draft saved. Nothing was sent yet."))
-    return redirect("inbox:task", task_id=task_id)
+    toast(request, "draft.saved", _("Draft saved. Nothing has been sent yet."))
+    return redirect(task_address(task_id, came_from(request)))
 
 
 def _saved_words(draft: TaskDraft | None) -> str:
@@ -58,4 +59,4 @@ def discard(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Begin the answer anew."""
     discard_task_draft(actor=request.actor, task_id=task_id)
     toast(request, "draft.discarded", _("Draft discarded."))
-    return redirect("inbox:task", task_id=task_id)
+    return redirect(task_address(task_id, came_from(request)))

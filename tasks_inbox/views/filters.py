@@ -12,13 +12,13 @@ from django.views.decorators.http import require_POST
 from engine.errors import Invalid
 from engine.models import SavedFilter
 from engine.services.tasks.saved_filters import delete_filter, restore_filter, save_filter
-from tasks_inbox.decorators import InboxRequest, inbox_page, said
+from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import list_named
 from tasks_inbox.toasts import toast
 
 
-def address_of(saved: SavedFilter) -> str:
+def list_url_of(saved: SavedFilter) -> str:
     """Give the address of a saved filter's list: the filter itself."""
     return f"{reverse('inbox:mine')}?{saved.query}"
 
@@ -31,13 +31,16 @@ def save(request: InboxRequest) -> HttpResponse:
     query = Filter.read(list_named(asked.get("view", "mine"), request.actor).name, asked).address()
     try:
         saved = save_filter(
-            actor=request.actor, name=said(request, "name"), query=query, shared=request.POST.get("shared") == "yes"
+            actor=request.actor,
+            name=posted_line(request, "name"),
+            query=query,
+            shared=request.POST.get("shared") == "yes",
         )
     except Invalid as refusal:
         toast(request, refusal.first_code, refusal.message, level=messages.ERROR)
         return redirect(f"{reverse('inbox:mine')}?{query}")
     toast(request, "filter.saved", _("Filter “%(name)s” saved.") % {"name": saved.name})
-    return redirect(address_of(saved))
+    return redirect(list_url_of(saved))
 
 
 @require_POST
@@ -47,7 +50,7 @@ def remove(request: InboxRequest, filter_id: UUID) -> HttpResponse:
     saved = delete_filter(actor=request.actor, filter_id=filter_id)
     text = _("Filter “%(name)s” deleted.") % {"name": saved.name}
     toast(request, "filter.deleted", text, undo=reverse("inbox:restore_filter", args=[saved.pk]))
-    return redirect(address_of(saved))
+    return redirect(list_url_of(saved))
 
 
 @require_POST
@@ -56,4 +59,4 @@ def restore(request: InboxRequest, filter_id: UUID) -> HttpResponse:
     """Bring a deleted filter back."""
     saved = restore_filter(actor=request.actor, filter_id=filter_id)
     toast(request, "filter.restored", _("Filter “%(name)s” is back.") % {"name": saved.name})
-    return redirect(address_of(saved))
+    return redirect(list_url_of(saved))

@@ -6,26 +6,44 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
-from engine.errors import NotFound, WorkflowError
+from engine.errors import Invalid, NotFound, WorkflowError
+from engine.kernel.forms import FieldError
 from engine.models import Instance, Task, Wait
 from engine.presentation.forms.values import facts_of
 from engine.presentation.narrative import timeline
-from engine.presentation.narrative.status_summary import sentence_of, with_reason
+from engine.presentation.narrative.people_path import stops_of
+from engine.presentation.narrative.status_summary import summary_of, who_of, with_reason
 from engine.presentation.narrative.step_outline import Step, every_step, outline_of, steps_by_id
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.instances.repair import resume_instance, retry_step, suspend_instance
+from engine.services.instances.requests import (
+    CASE_FILES,
+    ONCE_IN,
+    add_case_file,
+    comment_instance,
+    last_reminder,
+    open_case_file,
+    refuse_withdrawing,
+    remind_people,
+    tasks_waited_for,
+    withdraw_instance,
+)
 from engine.services.tasks.outcome_preview import foresee
 from engine.services.templates.diagrams import inline_diagram
-from tasks_inbox.decorators import InboxRequest, inbox_page, said
+from engine.storage.attachments import download, spell_size
+from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
 from tasks_inbox.messages import http_status_of
-from tasks_inbox.presenters.field_labels import began_with, state_of
+from tasks_inbox.presenters.field_labels import began_with, input_schema_of, state_of
+from tasks_inbox.presenters.files import shown_files
 from tasks_inbox.presenters.outcome_preview import coming_of, sentences_of, ways_of
 from tasks_inbox.templatetags.look import WORD_OF_STATUS
 from tasks_inbox.toasts import toast
@@ -39,7 +57,7 @@ MOST_FORESEEN = 3
 @require_GET
 @inbox_page
 def show(request: InboxRequest, instance_id: UUID) -> HttpResponse:
-    """Show an instance to whoever may see it."""
+    """Show an instance to everyone who may see it."""
     return _page(request, access.instance_of(request.actor, instance_id))
 
 
@@ -54,14 +72,16 @@ def _page(
     whole = request.GET.get("timeline") == "whole"
     most = timeline.WHOLE if whole else timeline.SHORT
     audit = list(access.history_of(actor, instance.pk).reverse()[: timeline.WHOLE])
-    entries = timeline.of_instance(audit, steps, tasks, whole=whole)
+    schema = input_schema_of(instance.version).get("properties") or {}
+    comments = list(access.comments_of_case(actor, instance.pk))
+    entries = timeline.of_instance(audit, steps, tasks, whole=whole, comments=comments, asked=schema)
     waits = list(instance.waits.all())
     place = "started" if instance.started_by_id == actor.person_id else "team"
     context = {
         "place": place,
         "back": _back(request, place),
         "instance": instance,
-        "sentence": with_reason(sentence_of(instance, waits, tasks, steps, actor.person_id), audit),
+        "sentence": with_reason(summary_of(instance, waits, tasks, steps, actor.person_id), audit),
         "outline": outline,
         "progress": _progress(outline),
         "diagram": inline_diagram(actor, instance),
@@ -74,11 +94,34 @@ def _page(
         "data": state_of(instance),
         "input": began_with(instance, instance.version),
         "output": facts_of(instance.output),
+        "case_files": shown_files(
+            access.case_files(actor, instance.pk),
+            lambda file: reverse("inbox:case_file", args=[instance.pk, file.pk]),
+        ),
         "acts": acts_on(actor, instance),
         "wrong": _wrong(wrong) if wrong else "",
         "wrong_code": wrong.code if wrong else "",
+        "files": [(file, spell_size(file.size)) for file in access.files_of_case(actor, instance.pk)],
+        "file_types": ",".join(f".{ending}" for ending in CASE_FILES.endings),
     } | _next(actor, tasks, outline)
-    return render(request, "inbox/instance.html", context, status=status)
+    if place == "started":
+        context |= _own(actor, instance, outline, tasks)
+    return render(request, f"inbox/{'request' if place == 'started' else 'instance'}.html", context, status=status)
+
+
+def _own(actor: Actor, instance: Instance, outline: Sequence[Step], tasks: Sequence[Task]) -> dict[str, Any]:
+    """Return what a person may do with a request of their own, and where it is on its way."""
+    refusal = refuse_withdrawing(actor, instance)
+    waited_for = [] if instance.is_over else tasks_waited_for(actor, instance)
+    reminded = last_reminder(actor, instance) if waited_for else None
+    return {
+        "stops": stops_of(instance, outline, tasks, actor.name),
+        "may_withdraw": refusal is None,
+        "withdraw_words": refusal.message if refusal is not None and not instance.is_over else "",
+        "waited_for": ", ".join(dict.fromkeys(who_of(task) for task in waited_for)),
+        "reminded_at": reminded if reminded and timezone.now() - reminded < ONCE_IN else None,
+        "may_start": any(one.template_id == instance.template_id for one in access.startable_versions(actor)),
+    }
 
 
 def _child_waited_for(actor: Actor, instance: Instance, waits: Sequence[Wait]) -> Instance | None:
@@ -95,7 +138,7 @@ def _back(request: InboxRequest, place: str) -> dict[str, str]:
     if before.netloc == request.get_host() and before.path.startswith(reverse("inbox:mine") + "tasks/"):
         return {"address": f"{before.path}?{before.query}", "word": _("Back to the task")}
     if place == "started":
-        return {"address": reverse("inbox:started"), "word": _("Started by me")}
+        return {"address": reverse("inbox:started"), "word": _("My requests")}
     return {"address": reverse("inbox:mine") + "?view=team", "word": _("Team")}
 
 
@@ -106,7 +149,7 @@ def _progress(outline: Sequence[Step]) -> dict[str, int]:
 
 
 def _next(actor: Actor, tasks: Sequence[Task], outline: Sequence[Step]) -> dict[str, Any]:
-    """Say what comes next: what each answer leads to, and what time brings."""
+    """Describe what comes next: what each answer leads to, and what timers do."""
     waiting = [task for task in tasks if not task.is_over][:MOST_FORESEEN]
     ahead = [(task, foresee(actor=actor, task=task)) for task in waiting]
     ways = [(task, ways_of(task, found.outcomes, outline)) for task, found in ahead]
@@ -115,17 +158,18 @@ def _next(actor: Actor, tasks: Sequence[Task], outline: Sequence[Step]) -> dict[
 
 
 ACTS: Mapping[str, tuple[tuple[str, ...], Callable[..., Any], Any]] = {
-    "retry": (("incident",), retry_step, gettext_lazy("Tried again.")),
+    "retry": (("incident",), retry_step, gettext_lazy("Retried.")),
     "suspend": (
         ("running", "incident"),
         suspend_instance,
-        gettext_lazy("Suspended. Nothing happens until it is resumed."),
+        gettext_lazy("Paused. Nothing happens until it is resumed."),
     ),
     "resume": (("suspended",), resume_instance, gettext_lazy("Resumed.")),
+    "withdraw": ((), withdraw_instance, gettext_lazy("Withdrawn. Its open tasks were closed.")),
     "cancel": (
         ("queued", "running", "suspended", "incident"),
         cancel_instance,
-        gettext_lazy("Cancelled. Its open tasks are withdrawn."),
+        gettext_lazy("Withdrawn. Its open tasks were closed."),
     ),
 }
 """What may be done to a case as a whole: in which statuses, by which service, and what is said then."""
@@ -139,27 +183,86 @@ def acts_on(actor: Actor, instance: Instance) -> list[str]:
 
 
 def _wrong(refusal: WorkflowError) -> str:
-    """Say why nothing was done; a case that went on meanwhile is named as it stands now."""
+    """Describe why nothing was done; a case that changed meanwhile is named with its current status."""
     status = str(refusal.facts.get("status", ""))
     if refusal.code != "status" or not status:
         return refusal.message
     words = {"status": WORD_OF_STATUS.get(status, status)}
-    return _("This case is in another status by now: %(status)s. Look again before you act.") % words
+    return _("This case changed meanwhile and is now %(status)s. Check it, then try again.") % words
+
+
+@require_POST
+@inbox_page
+def remind(request: InboxRequest, instance_id: UUID) -> HttpResponse:
+    """Remind the people whom a request of one's own waits for."""
+    return _do(request, instance_id, lambda: _remind(request, instance_id))
+
+
+def _remind(request: InboxRequest, instance_id: UUID) -> None:
+    reminded = remind_people(actor=request.actor, instance_id=instance_id)
+    people = ", ".join(dict.fromkeys(who_of(task) for task in reminded.tasks))
+    toast(request, "instance.reminded", _("%(people)s reminded.") % {"people": people})
+
+
+@require_POST
+@inbox_page
+def comment(request: InboxRequest, instance_id: UUID) -> HttpResponse:
+    """Say something to everyone who works on a case."""
+    return _do(request, instance_id, lambda: _comment(request, instance_id))
+
+
+def _comment(request: InboxRequest, instance_id: UUID) -> None:
+    comment_instance(actor=request.actor, instance_id=instance_id, text=request.POST.get("text", ""))
+    toast(request, "instance.commented", _("Comment added."))
+
+
+@require_POST
+@inbox_page
+def add_file(request: InboxRequest, instance_id: UUID) -> HttpResponse:
+    """Add files to a case."""
+    return _do(request, instance_id, lambda: _add_files(request, instance_id))
+
+
+def _add_files(request: InboxRequest, instance_id: UUID) -> None:
+    files = request.FILES.getlist("file")
+    if not files:
+        message = _("Choose a file first.")
+        raise Invalid(message, [FieldError("file", "required", message)])
+    for file in files:
+        add_case_file(actor=request.actor, instance_id=instance_id, name=file.name or "", content=file)
+    toast(request, "file.added", _("File added."))
+
+
+@require_GET
+@inbox_page
+def fetch(request: InboxRequest, instance_id: UUID, attachment_id: UUID) -> HttpResponseBase:
+    """Hand a file of a case over to be saved."""
+    file, content = open_case_file(actor=request.actor, instance_id=instance_id, attachment_id=attachment_id)
+    return download(file.name, content)
+
+
+def _do(request: InboxRequest, instance_id: UUID, act_on_it: Callable[[], None]) -> HttpResponse:
+    """Do something to a case; what is refused is told on its page."""
+    instance = access.instance_of(request.actor, instance_id)
+    try:
+        act_on_it()
+    except NotFound:
+        raise
+    except WorkflowError as refusal:
+        return _page(request, instance, status=http_status_of(refusal), wrong=refusal)
+    return redirect("inbox:instance", instance_id=instance_id)
 
 
 @require_POST
 @inbox_page
 def act(request: InboxRequest, instance_id: UUID, name: str) -> HttpResponse:
     """Do something to a case as a whole; what is refused is told on its page."""
-    instance = access.instance_of(request.actor, instance_id)
     if name not in ACTS:
         raise NotFound
     _statuses, service, words = ACTS[name]
-    try:
-        service(actor=request.actor, instance_id=instance_id, reason=said(request, "reason"))
-    except NotFound:
-        raise
-    except WorkflowError as refusal:
-        return _page(request, instance, status=http_status_of(refusal), wrong=refusal)
-    toast(request, f"instance.{name}", str(words))
-    return redirect("inbox:instance", instance_id=instance_id)
+
+    def done() -> None:
+        service(actor=request.actor, instance_id=instance_id, reason=posted_line(request, "reason"))
+        toast(request, f"instance.{name}", str(words))
+
+    return _do(request, instance_id, done)

@@ -8,13 +8,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from engine import access
-from engine.access.task_filters import DUES, columns_declared
+from engine.access.task_filters import LATE, columns_declared
 from engine.db.keyset_pagination import Cursor, Page, read_cursor
 from engine.models import Template, TemplateVersion
 from engine.services.tasks import lists as task_lists
 from engine.services.tasks.lists import TaskList, count_lists
 from tasks_inbox.decorators import InboxRequest, inbox_page
-from tasks_inbox.presenters.filters import DUE_WORDS, PRIORITY_WORDS, Filter
+from tasks_inbox.presenters.filters import AGE_WORDS, DUE_WORDS, PRIORITY_WORDS, Filter
 from tasks_inbox.presenters.lists import ORDER_WORDS, PAGE, Words, count_words, list_named
 from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.actor import Actor
@@ -49,20 +49,24 @@ def task_list(request: InboxRequest) -> HttpResponse:
     count, page = _page(request, shown)
     late = 0 if chosen.name in ("overdue", "done") else count_lists(actor, {"late": narrowed_to_late(shown)})["late"]
     templates = _templates(actor, shown)
-    context: dict[str, Any] = {
-        "place": chosen.name,
-        "list": chosen,
-        "asked": asked,
-        "address": asked.address(),
-        "chips": asked.chips(dict(templates)),
-        "templates": templates,
-        "columns": _columns(actor, asked),
-        "count": count,
-        "late": late,
-        "page": page,
-        "page_size": PAGE,
-        "after": request.GET.get("after", ""),
-    } | _choices(actor, chosen, asked)
+    context: dict[str, Any] = (
+        {
+            "place": chosen.name,
+            "list": chosen,
+            "asked": asked,
+            "address": asked.address(),
+            "chips": asked.chips(dict(templates)),
+            "templates": templates,
+            "columns": _columns(actor, asked),
+            "count": count,
+            "late": late,
+            "page": page,
+            "page_size": PAGE,
+            "after": request.GET.get("after", ""),
+        }
+        | _places(request, page)
+        | _choices(actor, chosen, asked)
+    )
     if not count:
         context |= _empty(actor)
     return render(request, "inbox/list.html", context)
@@ -76,6 +80,23 @@ def _page(request: InboxRequest, shown: TaskList) -> tuple[int, Page]:
     return count_lists(request.actor, {"all": shown})["all"], shown.page(cursor, PAGE, without=UNSEEN)
 
 
+def _places(request: InboxRequest, page: Page) -> dict[str, int]:
+    """Give the numbers of the rows on the page, and those with which the pages before and after it begin."""
+    first = _first_place(request)
+    return {
+        "place_from": first,
+        "place_to": first + len(page.rows) - 1,
+        "place_before": max(first - PAGE, 1),
+        "place_after": first + len(page.rows),
+    }
+
+
+def _first_place(request: InboxRequest) -> int:
+    """Read the place of the page's first row, as its address says; a broken one is the first."""
+    said = request.GET.get("from", "")
+    return int(said) if request.GET.get("after") and said.isdigit() and len(said) < 7 else 1
+
+
 def rows_of(actor: Actor, chosen: Words, asked: Filter) -> TaskList:
     """Say to the services what a person asks of a list."""
     return task_lists.list_named(actor, chosen.view, asked.conditions(), "" if chosen.order else asked.sort)
@@ -83,7 +104,7 @@ def rows_of(actor: Actor, chosen: Words, asked: Filter) -> TaskList:
 
 def narrowed_to_late(shown: TaskList) -> TaskList:
     """Keep what is late of a list."""
-    return TaskList(shown.actor, shown.view, (*shown.conditions, DUES["late"]()), shown.order)
+    return TaskList(shown.actor, shown.view, (*shown.conditions, LATE), shown.order)
 
 
 def cursor_of(request: InboxRequest, shown: TaskList) -> Cursor | None:
@@ -95,7 +116,7 @@ def cursor_of(request: InboxRequest, shown: TaskList) -> Cursor | None:
 
 
 def _templates(actor: Actor, shown: TaskList) -> list[tuple[str, str]]:
-    """List the workflows to choose from: those in force, and below level 4 only those of tasks that one sees."""
+    """List the workflows to choose from: the active ones, and below level 4 only those of visible tasks."""
     templates = Template.objects.filter(tenant_id=actor.tenant_id)
     if actor.level >= TO_SEE_TENANT:
         templates = templates.filter(pk__in=TemplateVersion.objects.in_force().values("template"))
@@ -122,6 +143,8 @@ def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
         "roles": [(role.name, str(role), role.name in asked.chosen("role")) for role in roles.order_by("name")],
         "priorities": [(name, word, name in asked.chosen("priority")) for name, word in PRIORITY_WORDS.items()],
         "dues": DUE_WORDS.items(),
+        "ages": AGE_WORDS.items(),
+        "by_person": chosen.name in ("team", "overdue"),
         "orders": () if chosen.order else ORDER_WORDS.items(),
         "order_word": chosen.order or ORDER_WORDS[asked.sort or "urgent"],
         "people": people if operates and chosen.name != "done" else (),
@@ -133,7 +156,7 @@ def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
 
 
 def _empty(actor: Actor) -> dict[str, Any]:
-    """Say what an empty list has to say: what was done today or this week, and what else is open, to whom."""
+    """Return the texts of an empty list: what was done today or this week, and what else is open."""
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     today = access.tasks_done(actor).filter(completed_at__gte=midnight)
     found = count_lists(actor, {"done": today, "open": task_lists.list_named(actor, "available")})

@@ -23,7 +23,7 @@ from tasks_inbox.views.lists import rows_of
 @never_cache
 @inbox_page
 def news(request: InboxRequest) -> HttpResponse:
-    """Say what changed: the counts, and for a list which of its rows are gone and how many are new."""
+    """Return what changed: the counts, and for a list which of its rows are gone and how many are new."""
     actor = request.actor
     answer: dict[str, object] = {"counts": live.counts_of(actor)}
     if request.GET.get("view") in LISTS and "since" in request.GET:
@@ -39,7 +39,7 @@ def news(request: InboxRequest) -> HttpResponse:
 @never_cache
 @inbox_page
 def task_news(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Give the notice that an open page of a task needs by now; 204 while it is true as it stands. It is no page by itself."""
+    """Return the notice for an open page of a task; 204 while the page is up to date. A fragment, not a page."""
     if request.headers.get("Sec-Fetch-Dest") == "document":
         return redirect("inbox:task", task_id)
     task = access.tasks_heard(request.actor).filter(pk=task_id).select_related("assignee").first()

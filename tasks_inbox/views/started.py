@@ -1,4 +1,4 @@
-"""What one started, and where each case is."""
+"""Cases that the person started, and where each of them is."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from engine import access
 from engine.db.keyset_pagination import NEWEST, page_of, read_cursor
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Instance, Task
-from engine.presentation.narrative.status_summary import Sentence, sentence_of
+from engine.presentation.narrative.status_summary import StatusSummary, summary_of
 from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.tasks.lists import count_lists
 from tasks_inbox.decorators import InboxRequest, inbox_page
@@ -21,9 +21,9 @@ from workflowplatform.accounts.actor import Actor
 
 SHOWN: dict[str, tuple[Any, Q]] = {
     "": (_("All"), Q()),
-    "live": (_("On their way"), ~Q(status__in=TERMINAL_INSTANCE)),
-    "stuck": (_("Need help"), Q(status=InstanceStatus.INCIDENT)),
-    "over": (_("Over"), Q(status__in=TERMINAL_INSTANCE)),
+    "live": (_("In progress"), ~Q(status__in=TERMINAL_INSTANCE)),
+    "stuck": (_("Needs attention"), Q(status=InstanceStatus.INCIDENT)),
+    "over": (_("Finished"), Q(status__in=TERMINAL_INSTANCE)),
 }
 
 
@@ -55,7 +55,7 @@ def started(request: InboxRequest) -> HttpResponse:
 
 
 def _has(words: str) -> Q:
-    """Say which cases have every word in reference or workflow."""
+    """Match cases that contain every word in reference or workflow."""
     found = Q()
     for word in words.split()[:8]:
         found &= Q(reference__icontains=word) | Q(template__title__icontains=word)
@@ -73,14 +73,14 @@ def _open_tasks() -> "Prefetch[Any]":
     return Prefetch("tasks", queryset=Task.objects.open().select_related("assignee"))
 
 
-def _with_sentences(instances: list[Instance], actor: Actor) -> list[tuple[Instance, Sentence]]:
-    """Say of each case what it waits for, or how it ended; steps are named once a version."""
+def _with_sentences(instances: list[Instance], actor: Actor) -> list[tuple[Instance, StatusSummary]]:
+    """Pair each case with what it waits for or how it ended; steps are named once per version."""
     versions = {instance.version_id: instance.version.canonical for instance in instances}
     steps = {pk: steps_by_id(outline_of(canonical, ())) for pk, canonical in versions.items()}
     return [
         (
             each,
-            sentence_of(each, each.waits.all(), each.tasks.all(), steps[each.version_id], actor.person_id),
+            summary_of(each, each.waits.all(), each.tasks.all(), steps[each.version_id], actor.person_id),
         )
         for each in instances
     ]

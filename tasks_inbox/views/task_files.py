@@ -1,58 +1,34 @@
-"""Files of a task: added and taken away beside the answer, which is kept as a draft meanwhile."""
+"""Files of a task: added and removed while the answer is kept as a draft."""
 
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from engine import access
-from engine.errors import Conflict, Invalid
+from engine.errors import Conflict, Invalid, Refused
 from engine.models import Task
-from engine.presentation.forms.form import TaskForm
 from engine.services.tasks.attachments import attach_file, detach_file, open_attachment
-from engine.storage.attachments import download
+from engine.storage.attachments import serve
 from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.messages import http_status_of
+from tasks_inbox.presenters.files import UPLOAD, shown_file
 from tasks_inbox.toasts import toast
 from tasks_inbox.views.drafts import keep_answer
-from tasks_inbox.views.task_page import form_of, task_act, task_page
-
-
-def add_sent_files(request: InboxRequest, task: Task) -> int:
-    """Add every file that came with the form; return how many."""
-    sent = request.FILES.getlist("file")
-    for file in sent:
-        attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
-    return len(sent)
-
-
-def read_answer(request: InboxRequest, task: Task) -> TaskForm:
-    """Read the form as it was sent. Files that came in its fields are added first; a wrong one is told at its field."""
-    form = form_of(task, request.POST)
-    sent = {name: request.FILES.getlist(name) for name in form.file_names() if name in request.FILES}
-    if not sent:
-        return form
-    data, wrong = request.POST.copy(), {}
-    for name, files in sent.items():
-        for file in files:
-            try:
-                added = attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
-                data.appendlist(name, added.name)
-            except Invalid as refusal:
-                wrong[name] = refusal
-    form = form_of(task, data)
-    for name, error in wrong.items():
-        form.add_error(name, ValidationError(error.message, code=error.first_code))
-    return form
+from tasks_inbox.views.tasks import add_sent_files, form_of, task_act, task_page
 
 
 @task_act
 def add(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Add the chosen files; what was typed stays in the form."""
     task = access.task_of(request.actor, task_id)
+    if request.headers.get("X-Requested-With") == UPLOAD:
+        return _added_by_script(request, task)
     keep_answer(request, task)
     try:
         added = add_sent_files(request, task)
@@ -68,6 +44,20 @@ def add(request: InboxRequest, task_id: UUID) -> HttpResponse:
     return redirect("inbox:task", task_id=task_id)
 
 
+def _added_by_script(request: InboxRequest, task: Task) -> HttpResponse:
+    """Add one file for the page's script, which shows it in its list."""
+    file = request.FILES.get("file")
+    if file is None:
+        return JsonResponse({"words": _("Choose a file first."), "code": "required"}, status=400)
+    try:
+        added = attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
+    except (Invalid, Conflict, Refused) as refusal:
+        code = refusal.first_code if isinstance(refusal, Invalid) else refusal.code
+        return JsonResponse({"words": refusal.message, "code": code}, status=http_status_of(refusal))
+    addresses = (reverse(f"inbox:{name}", args=[task.pk, added.pk]) for name in ("file", "remove_file"))
+    return JsonResponse(shown_file(added, *addresses).as_json(), status=201)
+
+
 def _told(request: InboxRequest, task: Task, words: str, code: str, *, status: int) -> HttpResponse:
     """Show the form as it was sent, with what is wrong about the file on top of it."""
     form = form_of(task, request.POST)
@@ -76,12 +66,12 @@ def _told(request: InboxRequest, task: Task, words: str, code: str, *, status: i
 
 
 @task_act
-def take_away(request: InboxRequest, task_id: UUID, attachment_id: UUID) -> HttpResponse:
+def remove_file(request: InboxRequest, task_id: UUID, attachment_id: UUID) -> HttpResponse:
     """Take a file away; what was typed stays in the form."""
     task = access.task_of(request.actor, task_id)
     detach_file(actor=request.actor, task_id=task_id, attachment_id=attachment_id)
     keep_answer(request, task)
-    toast(request, "file.removed", _("File taken away."))
+    toast(request, "file.removed", _("File removed."))
     return redirect("inbox:task", task_id=task_id)
 
 
@@ -90,4 +80,4 @@ def take_away(request: InboxRequest, task_id: UUID, attachment_id: UUID) -> Http
 def fetch(request: InboxRequest, task_id: UUID, attachment_id: UUID) -> HttpResponseBase:
     """Hand a file over to be saved."""
     file, content = open_attachment(actor=request.actor, task_id=task_id, attachment_id=attachment_id)
-    return download(file.name, content)
+    return serve(file.name, file.content_type, content, show="show" in request.GET)

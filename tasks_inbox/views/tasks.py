@@ -1,32 +1,213 @@
-"""The page of a task, and the three things one does with it: claim, release, complete."""
+"""The page of a task, the same for every reader and after every refusal, and what one does there: claim, release, complete."""
 
+from functools import wraps
+from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
-from engine.errors import Invalid, NotFound, WorkflowError
+from engine.errors import Conflict, Invalid, NotFound, WorkflowError
 from engine.models import Task, TaskDraft
-from engine.presentation.forms.form import TaskForm
-from engine.services.tasks import lifecycle as services
-from tasks_inbox.decorators import InboxRequest, inbox_page
-from tasks_inbox.messages import back_again, changed_by
+from engine.presentation.forms.task_form import TaskForm, comment_rule
+from engine.presentation.forms.values import Fact, facts_of
+from engine.presentation.narrative import timeline
+from engine.presentation.narrative.people_names import said
+from engine.services.notifications.mentions import known_names
+from engine.services.tasks import lifecycle
+from engine.services.tasks.answers import check_answer
+from engine.services.tasks.attachments import attach_file
+from tasks_inbox.decorators import InboxRequest, View, inbox_page
+from tasks_inbox.messages import back_again, changed_by, http_status_of, notice_of, over_words
+from tasks_inbox.presenters.case_context import case_context_of
+from tasks_inbox.presenters.field_labels import answer_of, input_schema_of
+from tasks_inbox.presenters.files import shown_files
+from tasks_inbox.presenters.live import state_of
+from tasks_inbox.presenters.prev_next import (
+    HEADING,
+    came_from,
+    list_address,
+    neighbours_of,
+    task_address,
+    task_after,
+)
+from tasks_inbox.presenters.task_actions import acts_for, files_of, is_snoozed, points_of, snooze_choices
 from tasks_inbox.toasts import toast
-from tasks_inbox.unsent_answers import take_kept
-from tasks_inbox.views.task_files import add_sent_files, read_answer
-from tasks_inbox.views.task_page import form_of, refused, task_act, task_page
+from tasks_inbox.unsent_answers import take_kept, whose
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_SEE_TENANT
+
+
+def task_act(view: View) -> View:
+    """Make a view an act on a task: sent by a form, and what is refused comes back as the task's page under a notice."""
+
+    @require_POST
+    @inbox_page
+    @wraps(view)
+    def act(request: InboxRequest, task_id: UUID, **rest: Any) -> HttpResponseBase:
+        try:
+            return view(request, task_id, **rest)
+        except NotFound:
+            raise
+        except WorkflowError as refusal:
+            return refused(request, task_id, refusal)
+
+    return act
+
+
+def form_of(task: Task, data: Any = None, *, actor: Actor | None = None, draft: TaskDraft | None = None) -> TaskForm:
+    """Return a task's form with what was sent, else the actor's draft, else the task's own values."""
+    prefill = task.payload if isinstance(task.payload, dict) else {}
+    if actor is not None and task.keeps_drafts:
+        draft = access.draft_of(actor, task)
+    return TaskForm(task.form, data, prefill, comment=comment_rule(task.outcomes, task.comment_rule), draft=draft)
+
+
+def add_sent_files(request: InboxRequest, task: Task) -> int:
+    """Add every file that came with the form; return how many."""
+    sent = request.FILES.getlist("file")
+    for file in sent:
+        attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
+    return len(sent)
+
+
+def read_answer(request: InboxRequest, task: Task) -> TaskForm:
+    """Read the form as it was sent. Files that came in its fields are added first; a wrong one is told at its field."""
+    form = form_of(task, request.POST)
+    sent = {name: request.FILES.getlist(name) for name in form.file_names() if name in request.FILES}
+    if not sent:
+        return form
+    data, wrong = request.POST.copy(), {}
+    for name, files in sent.items():
+        for file in files:
+            try:
+                added = attach_file(actor=request.actor, task_id=task.pk, name=file.name or "", content=file)
+                data.appendlist(name, added.name)
+            except Invalid as refusal:
+                wrong[name] = refusal
+    form = form_of(task, data)
+    for name, error in wrong.items():
+        form.add_error(name, ValidationError(error.message, code=error.first_code))
+    return form
+
+
+def refused(request: InboxRequest, task_id: UUID, refusal: WorkflowError, form: TaskForm | None = None) -> HttpResponse:
+    """Show the task as it is now, under a notice; who no longer sees it gets the notice alone."""
+    status = http_status_of(refusal)
+    try:
+        task = access.task_of(request.actor, task_id)
+    except NotFound:
+        if not isinstance(refusal, Conflict):
+            raise
+        context = {"notice": notice_of(refusal), "typed": form.typed() if form else []}
+        return render(request, "inbox/task_gone.html", context, status=status)
+    notice = notice_of(refusal, task)
+    return task_page(request, task, form if refusal.code != "answered" else None, status=status, notice=notice)
+
+
+def task_page(
+    request: InboxRequest,
+    task: Task,
+    form: TaskForm | None = None,
+    *,
+    status: int = 200,
+    notice: Any = None,
+    theirs: TaskDraft | None = None,
+) -> HttpResponse:
+    """Draw the page of a task. `form` holds what was typed; `theirs` is another's draft to compare it with."""
+    actor = request.actor
+    reasons = access.explain_task(actor, task)
+    may_act = all(reason.ok for reason in reasons)
+    mine = access.holds(actor, task)
+    shown_form = form or form_of(task, actor=actor if may_act else None)
+    may_fill = may_act and (mine or task.takes_several or form is not None)
+    usual = _place(actor, task, may_act=may_act)
+    place = neighbours_of(request, task, usual)
+    files = shown_files(
+        access.attachments_of(actor, task.pk),
+        lambda file: reverse("inbox:file", args=[task.pk, file.pk]),
+        lambda file: reverse("inbox:remove_file", args=[task.pk, file.pk]),
+    )
+    comments = list(access.comments_of(actor, task.pk))
+    context = {
+        "place": place.list.name if place.place else usual,
+        "neighbours": place,
+        "task": task,
+        "form": shown_form,
+        "draft": shown_form.kept_draft,
+        "theirs": form_of(task, draft=theirs).preview() if theirs else [],
+        "typed": form.typed() if form and notice and not may_fill else _unsent(actor, task, notice),
+        "notice": notice,
+        "live_state": state_of(task),
+        "reasons": [reason for reason in reasons if reason.ok or not task.is_over],
+        "may_act": may_act,
+        "may_fill": may_fill,
+        "shows_form": may_fill,
+        "rejecting": [outcome for outcome in task.outcomes if outcome.get("reject")],
+        "whose": whose(actor.person_id),
+        "acts": acts_for(actor, task, may_act=may_act),
+        "snoozed": is_snoozed(task),
+        "moments": snooze_choices(),
+        "mine": mine,
+        "absent": access.mandate_of(actor, task) if may_act else None,
+        "question": task.questions.filter(ended_at__isnull=True).first() if task.waiting_since else None,
+        "over": over_words(task) if task.is_over else "",
+        "points": points_of(task, _just_ticked(request)),
+        "facts": _facts(task, shown_form),
+        "answer": answer_of(task),
+        "answer_outcome": task.outcome_named(task.outcome or ""),
+        "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
+        "comments": comments,
+        "mentioned": known_names(task, [comment.text for comment in comments]),
+        "files": files,
+        "files_by_name": {file.name: file for file in files},
+        "upload": reverse("inbox:add_file", args=[task.pk]),
+        "case_files": shown_files(
+            access.case_files_of_task(actor, task.pk),
+            lambda file: reverse("inbox:case_file_of_task", args=[task.pk, file.pk]),
+        ),
+        "file_rules": files_of(task),
+    } | case_context_of(actor, task)
+    return render(request, "inbox/task.html", context, status=status)
+
+
+def _facts(task: Task, form: TaskForm) -> list[Fact]:
+    """Show what the author gives along, named as at the start where the start had it."""
+    given = task.payload if isinstance(task.payload, dict) else {}
+    asked = input_schema_of(task.version).get("properties") or {}
+    return facts_of({key: value for key, value in given.items() if value is not None}, asked, without=form.keys())
+
+
+def _unsent(actor: Actor, task: Task, notice: Any) -> list[Fact]:
+    """Return a draft that was never sent, where the task was closed meanwhile."""
+    kept = access.kept_draft_of(actor, task) if task.status != "completed" or notice else None
+    return form_of(task, draft=kept).preview() if kept else []
+
+
+def _just_ticked(request: InboxRequest) -> list[str] | None:
+    return request.POST.getlist("tick") if "checklist" in request.POST else None
+
+
+def _place(actor: Actor, task: Task, *, may_act: bool) -> str:
+    """Name the list to go back to: where this task stands for the reader."""
+    if task.is_over:
+        return "done" if task.completed_by_id == actor.person_id else "team"
+    if task.assignee_id == actor.person_id:
+        return "later" if is_snoozed(task) else "mine"
+    return "available" if may_act or actor.level < TO_SEE_TENANT else "team"
 
 
 @require_GET
 @inbox_page
 def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Show a task to whoever may see it; with what they sent after they had been signed out."""
+    """Show a task to everyone who may see it, with what they sent after their session ended."""
     task = access.task_of(request.actor, task_id)
     kept = take_kept(request, request.actor.person_id)
     if kept is None or task.is_over:
@@ -37,18 +218,18 @@ def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
 @task_act
 def claim(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Take a task, or say who was faster."""
-    task = services.claim_task(actor=request.actor, task_id=task_id)
-    toast(request, "task.claimed", _("Claimed. It is yours now."), undo=reverse("inbox:release", args=[task.pk]))
-    return redirect("inbox:task", task_id=task.pk)
+    task = lifecycle.claim_task(actor=request.actor, task_id=task_id)
+    toast(request, "task.claimed", _("Claimed. It’s yours now."), undo=reverse("inbox:release", args=[task.pk]))
+    return redirect(task_address(task.pk, came_from(request)))
 
 
 @task_act
 def release(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Give a task back."""
-    services.release_task(actor=request.actor, task_id=task_id)
+    lifecycle.release_task(actor=request.actor, task_id=task_id)
     undo = reverse("inbox:claim", args=[task_id])
-    toast(request, "task.released", _("Released. Others may take it now."), undo=undo)
-    return redirect("inbox:task", task_id=task_id)
+    toast(request, "task.released", _("Released. Others can claim it now."), undo=undo)
+    return redirect(task_address(task_id, came_from(request)))
 
 
 @require_POST
@@ -61,8 +242,10 @@ def complete(request: InboxRequest, task_id: UUID) -> HttpResponse:
         form = read_answer(request, task)
         if form.asks_for_rows and not task.is_over:
             return task_page(request, task, form.begun_again())
+        if rejects(request, task):
+            form.forgive()
         if not form.is_valid() and not task.is_over:
-            return task_page(request, task, form, status=400)
+            return _all_that_is_wrong(request, task, form)
         theirs = _changed_meanwhile(request, task)
         if theirs is not None:
             return task_page(request, task, form, status=409, notice=changed_by(theirs), theirs=theirs)
@@ -75,11 +258,35 @@ def complete(request: InboxRequest, task_id: UUID) -> HttpResponse:
         raise
     except WorkflowError as refusal:
         return refused(request, task_id, refusal, form or form_of(task, request.POST))
-    return _go_on(request, done)
+    return _to_next_task(request, task, done)
+
+
+def rejects(request: HttpRequest, task: Task) -> bool:
+    """Return whether the chosen outcome rejects: then it does not matter what the other fields hold."""
+    return bool((task.outcome_named(request.POST.get("outcome", "")) or {}).get("reject"))
+
+
+def _all_that_is_wrong(request: InboxRequest, task: Task, form: TaskForm) -> HttpResponse:
+    """Show besides what could not be read all that the service would refuse, so that nobody corrects twice."""
+    try:
+        add_sent_files(request, task)
+        check_answer(actor=request.actor, task_id=task.pk, **_sent(request, form))
+    except Invalid as refusal:
+        form.take_errors(refusal.errors, within="values")
+    return task_page(request, task, form, status=400)
+
+
+def _sent(request: InboxRequest, form: TaskForm) -> dict[str, Any]:
+    return {
+        "outcome": request.POST.get("outcome") or None,
+        "values": form.values(),
+        "comment": form.comment(),
+        "ticked": request.POST.getlist("tick"),
+    }
 
 
 def _changed_meanwhile(request: InboxRequest, task: Task) -> TaskDraft | None:
-    """Find a draft that somebody else saved since this page was drawn."""
+    """Find a draft that another person saved since this page was rendered."""
     if "seen" not in request.POST or not task.keeps_drafts:
         return None
     draft = access.draft_of(request.actor, task)
@@ -88,28 +295,25 @@ def _changed_meanwhile(request: InboxRequest, task: Task) -> TaskDraft | None:
     return draft if draft.saved_at.isoformat() > request.POST["seen"] else None
 
 
-def _send(request: InboxRequest, task: Task, form: TaskForm) -> services.CompletedTask:
+def _send(request: InboxRequest, task: Task, form: TaskForm) -> lifecycle.CompletedTask:
     add_sent_files(request, task)
-    return services.complete_task(
-        actor=request.actor,
-        task_id=task.pk,
-        outcome=request.POST.get("outcome") or None,
-        values=form.values(),
-        comment=form.comment(),
-        ticked=request.POST.getlist("tick"),
-    )
+    return lifecycle.complete_task(actor=request.actor, task_id=task.pk, **_sent(request, form))
 
 
-def _go_on(request: InboxRequest, done: services.CompletedTask) -> HttpResponse:
-    """Open the next task of the same instance that is the person's own, else the list."""
+def _to_next_task(request: InboxRequest, task: Task, done: lifecycle.CompletedTask) -> HttpResponse:
+    """Open what follows in the list one came from, else the person's next task of the same case, else the list."""
     toast(request, "task.completed", _done_words(request.actor, done, request.POST.get("outcome", "")))
-    following = [task for task in done.next_tasks if task.assignee_id == request.actor.person_id]
-    return redirect("inbox:task", task_id=following[0].pk) if following else redirect("inbox:mine")
+    query = came_from(request)
+    own = [one for one in done.next_tasks if one.assignee_id == request.actor.person_id]
+    following = own[0] if own and not query else task_after(request.actor, task, query or "view=mine")
+    if following is None:
+        return redirect(list_address(query))
+    return redirect(task_address(following.pk, query) + HEADING)
 
 
-def _done_words(actor: Actor, done: services.CompletedTask, sent: str) -> str:
+def _done_words(actor: Actor, done: lifecycle.CompletedTask, sent: str) -> str:
     chosen = done.task.outcome_named(done.task.outcome or sent)
-    words = f"{done.task.business_reference or done.task.title}: {chosen['title'] if chosen else _('Done')}."
+    words = f"{done.task.business_reference or said(done.task.title)}: {chosen['title'] if chosen else _('Done')}."
     if not access.visible_instances(actor).filter(pk=done.instance.pk).exists():
         return words
     return format_html('{} <a href="{}">{}</a>', words, reverse("inbox:instance", args=[done.instance.pk]), _("View"))

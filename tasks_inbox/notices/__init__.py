@@ -1,0 +1,1 @@
+"""How people are told: what messages say, and how each channel sends them."""
