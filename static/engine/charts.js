@@ -1,4 +1,4 @@
-// Draw figures that a table beside says already. Chart.js comes with Unfold; colours come from the tokens, and follow the theme.
+// Draw numbers that a table next to the chart has too. Chart.js comes with Unfold; colours come from the tokens, and follow the theme.
 
 const GAP = 4;
 

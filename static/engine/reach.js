@@ -1,5 +1,5 @@
-// What Unfold draws for eyes and mouse only, made reachable: its icons are words of a font and keep silent from now on, and
-// whatever it lets one click is a button with a name, for the keyboard and for those who listen.
+// Make what Unfold draws accessible: hide its icons, which are words of a font, from screen readers, and turn everything
+// clickable into a named button that the keyboard reaches.
 
 {
   const ICON = ".material-symbols-outlined";
@@ -22,7 +22,7 @@
     event.currentTarget.click();
   };
 
-  // A part without words and without an icon is a backdrop: nobody looks for it by keyboard.
+  // A part without words and without an icon is a backdrop and needs no button.
   const makeButton = (part) => {
     if (!wordsOf(part) && !part.matches(ICON) && !part.querySelector(ICON)) return;
     part.dataset.reach = "";
@@ -37,14 +37,14 @@
     if (holder !== icon) icon.setAttribute("aria-hidden", "true");
   };
 
-  const mend = (root) => {
+  const makeAccessible = (root) => {
     root.querySelectorAll(CLICKABLE).forEach(makeButton);
     root.querySelectorAll(`${ICON}:not([aria-label], [aria-hidden])`).forEach(silence);
   };
 
   document.addEventListener("DOMContentLoaded", () => {
-    mend(document);
-    const later = (changes) => changes.forEach(({ target, addedNodes }) => addedNodes.length && mend(target));
+    makeAccessible(document);
+    const later = (changes) => changes.forEach(({ target, addedNodes }) => addedNodes.length && makeAccessible(target));
     new MutationObserver(later).observe(document.body, { childList: true, subtree: true });
   });
 }

@@ -1,4 +1,4 @@
-// Follow the machine when it turns light or dark while a page is open: Unfold asks it only once, when the page is opened.
+// Follow the system when it switches between light and dark: Unfold checks only when the page is opened.
 
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   const frame = window.Alpine.$data(document.documentElement);

@@ -1,38 +1,88 @@
-/* Select rows. The head of the list turns, in place, into what can be done with them, and says how many there are.
-   Without this module the acts always show. */
+/* Select rows. The head of the list turns, in place, into what can be done with them, and says how many there are. What is selected
+   stays selected on the next page of the same list, until something is done with it. Without this module the acts always show. */
 const boxes = () => [...document.querySelectorAll("[data-choose]")];
+const head = () => document.querySelector("[data-bulk]");
+const matching = () => head()?.querySelector("[data-choose-matching]");
+
+/* One list's selection: which rows, and of which step each is. Other lists and other filters have their own. */
+const place = () => `wf-chosen ${head()?.querySelector("[name=back]")?.value ?? ""}`;
+const kept = () => new Map(JSON.parse(window.sessionStorage.getItem(place()) ?? "[]"));
+const keep = (chosen) =>
+  chosen.size ? window.sessionStorage.setItem(place(), JSON.stringify([...chosen])) : window.sessionStorage.removeItem(place());
+
+function note() {
+  const chosen = kept();
+  for (const box of boxes()) {
+    if (box.checked) chosen.set(box.value, { step: box.dataset.step, word: box.dataset.stepWord });
+    else chosen.delete(box.value);
+  }
+  keep(chosen);
+  return chosen;
+}
+
+/* Rows of other pages travel with the form. */
+function carry(chosen) {
+  for (const old of head().querySelectorAll("[data-carried]")) old.remove();
+  const here = new Set(boxes().map((box) => box.value));
+  for (const id of chosen.keys()) {
+    if (here.has(id)) continue;
+    const field = document.createElement("input");
+    Object.assign(field, { type: "hidden", name: "task", value: id });
+    field.dataset.carried = "";
+    head().append(field);
+  }
+}
 
 /* Rows of one step can be answered together; of several they cannot, and the bar says so. */
-function sayTogether(head, chosen) {
-  const button = head.querySelector("[data-together]");
-  if (!button || !chosen.length) return;
-  const mixed = new Set(chosen.map((box) => box.dataset.step)).size > 1;
-  const why = head.querySelector("[data-bulk-why]");
+function sayTogether(chosen) {
+  const button = head().querySelector("[data-together]");
+  if (!button || !chosen.size) return;
+  const rows = [...chosen.values()];
+  const mixed = new Set(rows.map((row) => row.step)).size > 1;
+  const why = head().querySelector("[data-bulk-why]");
   button.disabled = mixed;
   why.toggleAttribute("data-wrong", mixed);
-  why.textContent = mixed ? why.dataset.mixed : `${why.dataset.same} ${chosen[0].dataset.stepWord}`;
+  why.textContent = mixed ? why.dataset.mixed : `${why.dataset.same} ${rows[0].word}`;
 }
 
 function show() {
-  const head = document.querySelector("[data-bulk]");
-  if (!head) return;
+  if (!head()) return;
   const all = boxes();
-  const chosen = all.filter((box) => box.checked).length;
-  const words = head.querySelector("[data-bulk-count]");
-  words.textContent = `${chosen} ${words.dataset.word}`;
-  head.querySelector("[data-bulk-acts]").hidden = chosen === 0;
-  sayTogether(head, all.filter((box) => box.checked));
-  head.querySelector("[data-bulk-names]").hidden = chosen > 0;
-  head.querySelector("[data-choose-none]").hidden = false;
-  const every = head.querySelector("[data-choose-all]");
+  const chosen = note();
+  carry(chosen);
+  const here = all.filter((box) => box.checked).length;
+  const words = head().querySelector("[data-bulk-count]");
+  words.textContent = `${chosen.size} ${words.dataset.word}`;
+  head().querySelector("[data-bulk-acts]").hidden = chosen.size === 0;
+  sayTogether(chosen);
+  head().querySelector("[data-bulk-names]").hidden = chosen.size > 0;
+  head().querySelector("[data-choose-none]").hidden = false;
+  const every = head().querySelector("[data-choose-all]");
   every.hidden = false;
-  every.checked = chosen === all.length;
-  every.indeterminate = chosen > 0 && chosen < all.length;
+  every.checked = here > 0 && here === all.filter((box) => !box.disabled).length;
+  every.indeterminate = here > 0 && !every.checked;
+}
+
+function restore() {
+  const chosen = kept();
+  for (const box of boxes()) if (chosen.has(box.value) && !box.disabled) box.checked = true;
+  show();
 }
 
 function choose(on) {
-  for (const box of boxes()) box.checked = on;
+  for (const box of boxes()) box.checked = on && !box.disabled;
+  if (!on) {
+    keep(new Map());
+    if (matching()) matching().checked = false;
+  }
   show();
+}
+
+/* Ctrl-A selects the page, pressed again all that match. */
+function chooseMore() {
+  const all = boxes().filter((box) => !box.disabled);
+  if (all.some((box) => !box.checked)) choose(true);
+  else if (matching()) matching().checked = true;
 }
 
 document.addEventListener("change", (event) => {
@@ -44,6 +94,16 @@ document.addEventListener("click", (event) => {
   choose(false);
   document.querySelector("[data-choose-all]").focus();
 });
-document.addEventListener("htmx:afterSettle", show);
-window.addEventListener("pageshow", show);
-show();
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "a" || !(event.ctrlKey || event.metaKey) || !boxes().length) return;
+  if (event.target.matches("input:not([type=checkbox]), select, textarea, [contenteditable]")) return;
+  if (document.querySelector("details[data-menu][open], dialog[open]")) return;
+  event.preventDefault();
+  chooseMore();
+});
+document.addEventListener("submit", (event) => {
+  if (event.target === head()) keep(new Map());
+});
+document.addEventListener("htmx:afterSettle", restore);
+window.addEventListener("pageshow", restore);
+restore();

@@ -42,6 +42,8 @@ function satisfies(schema, value) {
 
 function valueOf(fields) {
   const [first] = fields;
+  const files = fields.filter((field) => field.closest("[data-kept-file]") && !field.disabled);
+  if (files.length) return files.map((field) => field.value);
   if (first.dataset.kind === "boolean") return first.checked;
   if (first.type === "checkbox") {
     const ticked = fields.filter((field) => field.checked).map((field) => field.value);
@@ -56,7 +58,7 @@ function record(form, within) {
   const named = new Map();
   for (const field of form.elements) {
     const key = field.name.startsWith(`${within}.`) ? field.name.slice(within.length + 1) : "";
-    if (!key || field.type === "hidden" || field.closest("[data-off]")) continue;
+    if (!key || (field.type === "hidden" && !field.closest("[data-kept-file]")) || field.closest("[data-off]")) continue;
     named.set(key, [...(named.get(key) ?? []), field]);
   }
   return Object.fromEntries([...named].map(([key, fields]) => [key, valueOf(fields)]));

@@ -53,7 +53,7 @@ if (form) {
     changed = true;
     later(PAUSE);
   });
-  /* Who goes from a field to a button sends the form, and that keeps or answers it: a draft after it would be refused. */
+  /* Going from a field to a button sends the form, which saves or answers it: a draft after that would be refused. */
   form.addEventListener("focusout", (event) => {
     if (!event.relatedTarget?.matches("button")) save();
   });

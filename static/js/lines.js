@@ -35,10 +35,10 @@ function add(box) {
 
 function remove(line) {
   const box = line.closest("[data-lines]");
-  const beside = line.nextElementSibling ?? line.previousElementSibling;
+  const neighbour = line.nextElementSibling ?? line.previousElementSibling;
   line.remove();
   settle(box);
-  (beside?.querySelector("[data-line-remove]") ?? addButton(box)).focus();
+  (neighbour?.querySelector("[data-line-remove]") ?? addButton(box)).focus();
 }
 
 document.addEventListener("click", (event) => {

@@ -1,4 +1,4 @@
-/* Keep a page true while it is open: counts change in place, new rows wait behind a pill, a row that somebody took stays and is
+/* Keep a page true while it is open: counts change in place, new rows wait behind a pill, a row that someone else claimed stays and is
    dimmed, an open task gets a notice above. Nothing moves under the hand, no form is replaced. Without this module pages are as
    true as when they were loaded. */
 import { hear } from "./stream.js";
@@ -47,6 +47,16 @@ function lookSoon() {
   timer = window.setTimeout(look, Math.max(SOON, looked + SELDOM - Date.now()));
 }
 
+/* The page's title begins with the number of one's own tasks, for people who look at the tabs. */
+const title = document.title;
+
+function countInTitle(words) {
+  document.title = words && words !== "0" ? `(${words}) ${title}` : title;
+}
+
+const mine = () => document.querySelector('[data-nav="mine"] [data-nav-count]')?.textContent.trim();
+countInTitle(mine());
+
 function count(counts) {
   for (const [name, words] of Object.entries(counts)) {
     for (const place of document.querySelectorAll(`[data-nav="${name}"] [data-nav-count]`)) {
@@ -54,6 +64,7 @@ function count(counts) {
       if (name === "overdue") place.classList.toggle("wf-nav__count--late", words !== "0");
     }
   }
+  countInTitle(mine());
 }
 
 let said = 0;

@@ -1,4 +1,6 @@
-/* Close an open menu by Escape, by a click beside it, or when another one opens. Menus are plain <details>. */
+/* Close an open menu by Escape, by a click outside, or when another one opens. Menus are plain <details>. */
+const TEXT = "input:not([type=checkbox], [type=radio]), textarea";
+const STOPS = "summary, a[href], button, input:not([type=hidden]), select, textarea";
 const open = () => document.querySelectorAll("details[data-menu][open]");
 
 /* A menu that asks for a text is opened to type it. */
@@ -10,10 +12,26 @@ document.addEventListener("click", (event) => {
   for (const menu of open()) if (!menu.contains(event.target)) menu.open = false;
 });
 
+/* Escape leaves the field one types in; pressed again it closes the menu and goes back to its button. */
+function leave(menu, event) {
+  event.preventDefault();
+  if (event.target.matches(TEXT) && menu.contains(event.target)) return event.target.blur();
+  menu.open = false;
+  menu.querySelector("summary").focus();
+}
+
+/* Tab stays inside while a menu is open. */
+function stay(menu, event) {
+  const stops = [...menu.querySelectorAll(STOPS)].filter((one) => one.checkVisibility() && !one.disabled);
+  const edge = event.shiftKey ? stops[0] : stops.at(-1);
+  if (document.activeElement !== edge) return;
+  event.preventDefault();
+  (event.shiftKey ? stops.at(-1) : stops[0]).focus();
+}
+
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape") return;
-  for (const menu of open()) {
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  }
+  const menu = [...open()].at(-1);
+  if (!menu) return;
+  if (event.key === "Escape") leave(menu, event);
+  if (event.key === "Tab" && menu.contains(document.activeElement)) stay(menu, event);
 });

@@ -16,9 +16,10 @@ function rove(row) {
   for (const link of links) link.tabIndex = row.contains(link) ? 0 : -1;
 }
 
+/* On a list the next row, on a task the next task of its list. */
 function move(by) {
   const all = rows();
-  if (!all.length) return;
+  if (!all.length) return press(by > 0 ? "[data-task-after]" : "[data-task-before]");
   const here = all.findIndex((row) => row.contains(document.activeElement));
   const next = here < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(here + by, 0), all.length - 1);
   rove(all[next]);
@@ -43,7 +44,7 @@ function open(row, mark) {
 
 const FIRST_FIELD = "#answer input:not([type=hidden]), #answer select, #answer textarea";
 
-/* On a phone the parts of a page are tabs, beside the form comments and history are: show the part before its field is meant. */
+/* On a phone the parts of a page are tabs, next to the form comments and history are: show the part before its field gets the focus. */
 function showPart(name) {
   press(`[data-shows="${name}"]`);
 }
@@ -94,6 +95,21 @@ const ACTS = {
   "?": () => dialog?.showModal(),
 };
 
+/* Each other answer has its number; where it needs a comment, that is asked for first. */
+function answerNumbered(number) {
+  const outcome = document.querySelector(`[data-outcome-key="${number}"]`);
+  if (outcome) send(outcome);
+  return Boolean(outcome);
+}
+
+function send(outcome) {
+  const comment = missing(outcome);
+  const section = outcome.matches("[data-first-outcome]") && emptySection();
+  if (comment) comment.focus();
+  else if (section) leadTo(section);
+  else outcome.click();
+}
+
 const PLACES = { m: "mine", a: "available" };
 let afterG = 0;
 
@@ -127,27 +143,39 @@ const popoverOpen = () => document.querySelector("details[data-menu][open], dial
 
 const inField = (element) => element.matches("input:not([type=checkbox]), select, textarea, [contenteditable]");
 
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-    const first = document.querySelector("[data-first-outcome]");
-    if (first) {
-      event.preventDefault();
-      const comment = missing(first);
-      const section = emptySection();
-      if (comment) comment.focus();
-      else if (section) leadTo(section);
-      else first.click();
-    }
-    return;
+/* Ctrl-Enter sends the form one is in: an answer from the page or its form, a comment from the field of the comment. */
+function sendByKeys(event) {
+  if (popoverOpen()) return;
+  const other = event.target.closest("form");
+  const first = document.querySelector("[data-first-outcome]");
+  if (inField(event.target) && other && other.id !== "answer") {
+    event.preventDefault();
+    other.requestSubmit();
+  } else if (first) {
+    event.preventDefault();
+    send(first);
   }
-  if (event.key === "Escape" && inField(event.target) && !popoverOpen()) return event.target.blur();
-  if (event.ctrlKey || event.metaKey || event.altKey || inField(event.target) || popoverOpen() || !switchedOn()) return;
+}
+
+/* Escape leaves a field, closes a popover (menu.js), clears a selection, in this order: one of them for one press. */
+function leave(event) {
+  if (event.defaultPrevented || popoverOpen()) return;
+  if (inField(event.target)) event.target.blur();
+  else if (document.querySelector("[data-choose]:checked")) press("[data-choose-none]");
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return sendByKeys(event);
+  if (event.key === "Escape") return leave(event);
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (inField(event.target) || popoverOpen() || !switchedOn()) return;
   const second = Date.now() - afterG < TWO_KEYS_WITHIN;
   afterG = event.key === "g" ? Date.now() : 0;
   if (second && goTo(event.key)) {
     event.preventDefault();
     return;
   }
+  if (/^[2-9]$/.test(event.key) && answerNumbered(event.key)) event.preventDefault();
   const act = ACTS[event.key];
   if (act) {
     event.preventDefault();

@@ -1,4 +1,4 @@
-/* Show one part at a time. Without this module all parts stand one under the other, each with its heading. */
+/* Show one part at a time. Without this module all parts are shown one below the other, each with its heading. */
 function show(tabs, chosen) {
   for (const tab of tabs) {
     const on = tab === chosen;

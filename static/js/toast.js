@@ -23,11 +23,21 @@ function letGo(toast) {
   toast.addEventListener("focusout", resume);
 }
 
-for (const toast of document.querySelectorAll("[data-toast]")) {
+function begin(toast) {
   const close = toast.querySelector("[data-toast-close]");
   close.hidden = false;
   close.addEventListener("click", () => toast.remove());
   letGo(toast);
+}
+
+for (const toast of document.querySelectorAll("[data-toast]")) begin(toast);
+
+/* Show the toasts of an answer in place of those that are there. */
+export function show(html) {
+  const made = new DOMParser().parseFromString(html, "text/html");
+  const place = document.querySelector(".wf-toasts");
+  place.replaceChildren(...made.querySelectorAll("[data-toast]"));
+  for (const toast of place.querySelectorAll("[data-toast]")) begin(toast);
 }
 
 const toasts = document.querySelector(".wf-toasts:has([data-toast])");

@@ -1,4 +1,4 @@
-// Ask the house with JSON, wait for a pause before asking, and drop a question that a newer one replaces.
+// Send JSON requests after a pause in typing, and drop a request that a newer one replaces.
 
 const token = () => document.querySelector("[name=csrfmiddlewaretoken]").value;
 
@@ -17,7 +17,7 @@ export function afterAPause(milliseconds, act) {
     under_way.abort();
     under_way = new AbortController();
     const { signal } = under_way;
-    act(signal).catch((problem) => { if (!signal.aborted) console.info("the house did not answer", problem.message); });
+    act(signal).catch((problem) => { if (!signal.aborted) console.info("no answer from the server", problem.message); });
   };
   const later = () => { clearTimeout(timer); timer = setTimeout(run, milliseconds); };
   later.now = run;

@@ -99,7 +99,7 @@ function schemasAt(root, way) {
   return here.flatMap((schema) => variants(root, schema));
 }
 
-// A schema with all that may stand in its place: alternatives, what it refers to, the entries of a list.
+// A schema with everything allowed in its place: alternatives, what it refers to, the entries of a list.
 function variants(root, schema, depth = 0) {
   if (depth > 5 || !schema) return [];
   const referred = schema.$ref ? root.$defs[schema.$ref.split("/").pop()] : null;

@@ -1,5 +1,5 @@
-// The live diagram: elkjs lays out in a worker of this browser, the house draws what it laid out. A step leads to its line,
-// and the line in hand marks its step.
+// The live diagram: elkjs computes the layout in a web worker, the server draws it. A click on a step moves to its line,
+// and the current line marks its step.
 
 import { bring, toWhereItIs } from "../../js/diagram.js";
 import { ask } from "./asking.js";
@@ -46,7 +46,8 @@ export class Diagram {
   async draw(source, seen, signal) {
     this.places = seen.places;
     if (!seen.graph) {
-      this.words.textContent = this.shown ? "As it was when it could last be read" : this.hint;
+      this.words.toggleAttribute("data-stale", Boolean(this.shown));
+      this.words.textContent = this.shown ? "The last version without errors" : this.hint;
       return;
     }
     const flow = JSON.stringify(seen.graph);
@@ -60,11 +61,12 @@ export class Diagram {
       this.shown = flow;
       this.makeLinks();
     }
+    this.words.removeAttribute("data-stale");
     this.words.textContent = this.hint;
     this.markFindings(seen.findings);
   }
 
-  // A picture of links is no longer one image to those who do not see it.
+  // For screen readers, a diagram of links is no longer one image.
   makeLinks() {
     this.panel.querySelector("svg")?.setAttribute("role", "group");
     for (const node of this.panel.querySelectorAll("[data-step]")) {

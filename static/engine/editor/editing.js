@@ -1,4 +1,4 @@
-// Make the editor: YAML, the house's colours, findings at their lines, completion.
+// Make the editor: YAML, our colours, findings at their lines, completion.
 
 import {
   EditorState, EditorView, HighlightStyle, acceptCompletion, autocompletion, bracketMatching, closeBrackets,

@@ -1,4 +1,4 @@
-// Keep what is typed in this browser until it is saved: a closed window, a lost session or a dead machine loses nothing.
+// Keep what is typed in this browser until it is saved: a closed window, a lost session or a crash loses nothing.
 
 import { sending } from "./sent.js";
 
@@ -16,8 +16,8 @@ export class Keeper {
     if (!found || found.text === this.begun_from) return null;
     const stale = found.from !== this.begun_from;
     this.say(stale
-      ? `What you typed at ${found.at} was not saved, and the draft was saved since. Your text stands here; the saved one is one click away.`
-      : `What you typed at ${found.at} was not saved. It stands here again.`, "Take the saved text");
+      ? `What you typed at ${found.at} was not saved, and the draft was saved since. This is your text.`
+      : `What you typed at ${found.at} was not saved. It was restored.`, "Use the saved text");
     return found.text;
   }
 
@@ -33,7 +33,7 @@ export class Keeper {
 
   forget() { localStorage.removeItem(this.name); }
 
-  tell(newer) { if (newer) this.say(`${newer} Saving yours will show you both texts; nothing is overwritten.`); }
+  tell(newer) { if (newer) this.say(`${newer} If you save, you see both texts; nothing is overwritten.`); }
 
   say(words, back) {
     this.notice.hidden = false;

@@ -1,4 +1,4 @@
-// List findings and test results under the editor, as the house's own page lists them.
+// List findings and test results under the editor, as the page without scripts lists them.
 
 function element(name, className, ...inside) {
   const made = document.createElement(name);
@@ -27,7 +27,7 @@ function finding(one) {
 }
 
 export function showFindings(list, counts, findings) {
-  const nothing = element("li", "wf-pad wf-quiet", "Nothing found.");
+  const nothing = element("li", "wf-pad wf-quiet", "No findings.");
   list.replaceChildren(element("ul", "wf-findings", ...(findings.length ? findings.map(finding) : [nothing])));
   const errors = findings.filter((one) => one.severity === "error").length;
   counted(counts, [["error", errors, "error"], ["warning", findings.length - errors, "warning"]]);
@@ -42,7 +42,7 @@ function result(one) {
 }
 
 export function showTests(list, counts, tests) {
-  const nothing = element("li", "wf-pad wf-quiet", "No stored tests. Try the draft and keep a run as one: it then guards every later version.");
+  const nothing = element("li", "wf-pad wf-quiet", "No tests yet. Try the draft and keep a run as a test: it is then run for every later version.");
   list.replaceChildren(...(tests.length ? tests.map(result) : [nothing]));
   const passed = tests.filter((one) => one.passed).length;
   counted(counts, [["success", passed, "passed"], ["error", tests.length - passed, "failed"]]);
@@ -52,7 +52,7 @@ export function showTests(list, counts, tests) {
 export function missing({ errors, red }) {
   const parts = [[errors, "error"], [red, "test"]].filter(([number]) => number);
   const words = parts.map(([number, name]) => `${number} ${name}${number > 1 ? "s" : ""}`);
-  return words.length ? `Mend ${words.join(" and ")} to activate.` : "Nothing keeps it from being activated.";
+  return words.length ? `Fix ${words.join(" and ")} before you activate.` : "Ready to activate.";
 }
 
 function counted(place_, numbers) {

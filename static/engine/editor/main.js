@@ -1,5 +1,5 @@
-// The author's desk: an editor on the form's text field, and beside it what the house says of the text. Without this
-// script the field is a plain one and everything works by saving.
+// The editor on the form's text field, with findings, tests and diagram of the text. Without this script the field is a
+// plain one, and everything works by saving.
 
 import { EditorView } from "../../vendor/codemirror/codemirror.min.js";
 import { ask, afterAPause } from "./asking.js";
@@ -31,7 +31,11 @@ function begin() {
   field.form.addEventListener("submit", () => { field.value = view.state.doc.toString(); keeper.sending(); });
 
   const known = { errors: 0, red: 0 };
-  const tellMissing = (news) => { part("missing").textContent = missing(Object.assign(known, news)); };
+  const tellMissing = (news) => {
+    Object.assign(known, news);
+    Object.assign(part("missing").dataset, known);
+    part("missing").textContent = missing(known);
+  };
   const look = afterAPause(PAUSE, async (signal) => {
     const source = view.state.doc.toString();
     const said = { source, version: form.dataset.version, revision: Number(revision.value) };
