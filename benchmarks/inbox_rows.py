@@ -1,4 +1,4 @@
-"""Fill a house with tasks by COPY: tenants, people with roles, open and finished tasks, and to whom the open ones are offered.
+"""Fill a database with tasks by COPY: tenants, people with roles, open and finished tasks, and to whom the open ones are offered.
 
 Every row is a copy of one that a real start wrote, with its own ids, titles, times and people; triggers and constraints are left
 aside while loading, indexes are not.
@@ -20,7 +20,8 @@ from engine.kernel.effects import PRIORITIES
 from engine.models import Task
 from engine.models.base import NEVER
 from engine.services.instances.lifecycle import start_instance
-from engine.services.people.accounts import create_person, create_tenant
+from engine.services.people.accounts import create_person
+from engine.services.people.tenants_and_roles import create_tenant
 from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Membership, Role, User
@@ -33,7 +34,7 @@ OPEN_SHARE, CLAIMED_SHARE, TASKS_A_CASE = 0.2, 0.2, 5
 WEIGHTS = (0.15, 0.6, 0.2, 0.05)
 """How often low, normal, high and critical occur."""
 CHUNK = 5_000
-CHANCE = Random(7)  # noqa: S311  the same house every time
+CHANCE = Random(7)  # noqa: S311  the same rows every time
 
 SOURCE = """
 workflow: review

@@ -1,8 +1,8 @@
-"""Measure slices a second of one core: ten tasks in line with real expressions, the snapshot through JSON at every wait.
+"""Measure slices per second on one core: ten tasks in line with real expressions, the snapshot through JSON at every wait.
 
 `python -m benchmarks.kernel` prints one table: the line, then its growth with business state and with parallel items.
 Each row is played in eighty short rounds of the process's own time. The best round says what a core can do; the median
-beside it says how much the machine's other work took away meanwhile.
+next to it says how much the machine's other work took away meanwhile.
 """
 
 import json
@@ -48,7 +48,7 @@ def items(count: int) -> Definition:
 
 
 def run(definition: Definition, seconds: float) -> tuple[float, int]:
-    """Play cases for a while; give slices a second and the largest snapshot in bytes."""
+    """Play cases for a while; return slices per second and the largest snapshot in bytes."""
     slices, largest, began = 0, 0, time.process_time()
     while time.process_time() - began < seconds:
         stored, count = _case(definition)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 
-from benchmarks.furnished import House, furnish
+from benchmarks.bench_tenant import BenchTenant, set_up_tenant
 from benchmarks.measuring import percentile
 from benchmarks.report import Goal, Report, at_most
 from benchmarks.workers import wait_until_ended, working
@@ -18,12 +18,12 @@ from engine.services.instances.signals import send_keyed_signal
 
 def run(short: bool) -> Report:
     """Send signals and let timers fall due, one at a time, to a worker with nothing else to do."""
-    house = furnish()
+    bench = set_up_tenant()
     samples = 20 if short else 300
     with working():
-        _warm_up(house)
-        signals = [_signal(house, number) for number in range(samples)]
-        timers = _timers(house, samples)
+        _warm_up(bench)
+        signals = [_signal(bench, number) for number in range(samples)]
+        timers = _timers(bench, samples)
     rows = (_row("signal committed → transition begun", signals), _row("timer due → transition begun", timers))
     goals = (
         at_most("signal → begun, p50", 5, percentile(signals, 0.50), "ms"),
@@ -43,20 +43,20 @@ def _row(name: str, values: list[float]) -> tuple[str, ...]:
     return (name, *(f"{figure:.2f}" for figure in figures))
 
 
-def _warm_up(house: House) -> None:
+def _warm_up(bench: BenchTenant) -> None:
     for number in range(3):
-        _signal(house, -1 - number)
+        _signal(bench, -1 - number)
 
 
-def _signal(house: House, number: int) -> float:
+def _signal(bench: BenchTenant, number: int) -> float:
     """Send one signal to a case that waits for it; return the milliseconds from its commit to its slice."""
     key = f"order {number}"
-    instance = start_instance(actor=house.starter, template="listening", input={"order": key}).instance
+    instance = start_instance(actor=bench.starter, template="listening", input={"order": key}).instance
     time.sleep(random.uniform(0.05, 0.15))  # noqa: S311  spreads the samples, keeps no secret
     committed: list[datetime] = []
     with transaction.atomic():
         transaction.on_commit(_stamp(committed))
-        send_keyed_signal(actor=house.starter, name="paid", key=key, payload={})
+        send_keyed_signal(actor=bench.starter, name="paid", key=key, payload={})
     while True:
         instance.refresh_from_db()
         if instance.is_over:
@@ -69,12 +69,12 @@ def _stamp(committed: list[datetime]) -> Callable[[], None]:
     return lambda: committed.append(datetime.now(UTC))
 
 
-def _timers(house: House, samples: int) -> list[float]:
+def _timers(bench: BenchTenant, samples: int) -> list[float]:
     """Let timers of a second fall due at scattered moments; return how many milliseconds late each was."""
     before = Instance.objects.filter(status="completed").count()
     begun = []
     for _ in range(samples):
-        begun.append(start_instance(actor=house.starter, template="second", input={}).instance.pk)
+        begun.append(start_instance(actor=bench.starter, template="second", input={}).instance.pk)
         time.sleep(random.uniform(0.05, 0.25))  # noqa: S311
     wait_until_ended(before + samples)
     ended = Instance.objects.filter(pk__in=begun).values_list("started_at", "updated_at")

@@ -15,26 +15,34 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.peers.crew import THEIRS
+from benchmarks.peers.figures import Measured, panels_of, read_measured, report_of
+from benchmarks.peers.main import install
 from benchmarks.report import Report
 
-NAMES = ("W1", "HTTP", "W2", "W3", "latency", "scale", "memory", "inbox")
+PEERS = "peers"
+"""Run only where asked for: it installs packages that are not ours."""
+NAMES = ("W1", "HTTP", "web", "W2", "W3", "latency", "scale", "memory", "inbox")
 PROJECT = Path(__file__).resolve().parent.parent
 KEPT = Path(__file__).with_name("results.json")
 PAGE = PROJECT / "docs" / "performance.md"
+PICTURES = PROJECT / "docs" / "pictures"
 
 
 class BenchmarkFailed(Exception):
     """A benchmark ended without a report."""
 
 
-def main(names: Sequence[str], *, short: bool, write: bool) -> bool:
-    """Run the benchmarks named, or all; tell whether every goal was reached."""
-    console = Console()
+def main(names: Sequence[str], *, short: bool, write: bool, as_json: bool = False) -> bool:
+    """Run the benchmarks named, or all of ours; return whether every goal was reached."""
+    console = Console(stderr=as_json)
     reports = []
     for name in names or NAMES:
         console.print(f"[dim]{name} …[/dim]")
-        reports.append(measure(name, short=short))
+        reports.append(side_by_side(short, write, as_json) if name == PEERS else measure(name, short=short))
         show(console, reports[-1])
+        if as_json and name != PEERS:
+            sys.stdout.write(reports[-1].to_json() + "\n")
     if write:
         keep(reports, short=short)
         console.print(f"written: {PAGE.relative_to(PROJECT)}")
@@ -43,11 +51,35 @@ def main(names: Sequence[str], *, short: bool, write: bool) -> bool:
 
 def measure(name: str, *, short: bool) -> Report:
     """Run one benchmark in its own process and read its report."""
-    command = [sys.executable, "-m", "benchmarks.alone", name, *(["--short"] if short else [])]
+    return Report.from_json(_printed(name, ["benchmarks.alone", name], short=short))
+
+
+def _printed(name: str, module: Sequence[str], *, short: bool) -> str:
+    """Run a module in its own process and return the last line that it prints."""
+    command = [sys.executable, "-m", *module, *(["--short"] if short else [])]
     done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode or not done.stdout.strip():
         raise BenchmarkFailed(f"{name} ended with {done.returncode} and no figures")
-    return Report.from_json(done.stdout.strip().splitlines()[-1])
+    return done.stdout.strip().splitlines()[-1]
+
+
+def side_by_side(short: bool, write: bool, as_json: bool) -> Report:
+    """Let others do the same work in turn with ours; draw what was found if the page is written."""
+    install()
+    printed = _printed(PEERS, ["benchmarks.peers.main"], short=short)
+    if as_json:
+        sys.stdout.write(printed + "\n")
+    found = json.loads(printed)
+    measured = read_measured(found)
+    if write:
+        draw(measured, PICTURES)
+    return report_of(measured, seconds=found["seconds"])
+
+
+def draw(measured: Measured, folder: Path) -> None:
+    """Draw the pictures of the page, light and dark, with what was installed for the competitors."""
+    command = [str(THEIRS), "-m", "benchmarks.peers.plot", str(folder)]
+    subprocess.run(command, cwd=PROJECT, input=json.dumps(panels_of(measured)), text=True, check=True)
 
 
 def show(console: Console, report: Report) -> None:
@@ -80,7 +112,7 @@ def keep(reports: Sequence[Report], *, short: bool) -> None:
 
 
 def machine() -> str:
-    """Say on what was measured, without naming the host, and how busy it was besides."""
+    """Describe the machine without naming the host, and how busy it was."""
     system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return f"{os.cpu_count()} cores, {system}, load {os.getloadavg()[2]:.1f} over the last quarter of an hour"
 
@@ -88,18 +120,23 @@ def machine() -> str:
 def page(kept: dict[str, dict[str, str]]) -> str:
     """Compose docs/performance.md."""
     parts = [HEAD]
-    for name in (name for name in NAMES if name in kept):
+    for name in (name for name in (PEERS, *NAMES) if name in kept):
         parts.append(_section(kept[name], Report.from_json(kept[name]["report"])))
     return "\n".join(parts)
 
 
 HEAD = """# Performance
 
-Made by `manage.py bench --write`; the figures are of one machine and of one moment, the shares are what counts. Competitors run
-in turn, round by round unless a table says otherwise, on the same private PostgreSQL with every constraint and trigger and with
-fsync on. "Raw psycopg" plays the very commit statement of engine/runtime/commit.py again under fresh ids, in autocommit, and
-does nothing else: no reading, no lock, no rule, no kernel. "Client ms" is this process's own processor time a unit.
+Generated by `manage.py bench --write` and `manage.py bench peers --write`. The figures depend on the machine and its load; the
+shares are what counts. Competitors run in turn, round by round unless a table says otherwise, on the same private PostgreSQL with
+every constraint and trigger and with fsync on. "Raw psycopg" replays the exact commit statement of engine/runtime/commit.py under
+fresh ids, in autocommit, and does nothing else: no reading, no lock, no rule, no kernel. "Client ms" is this process's own
+processor time per unit.
 """
+
+PICTURE = (
+    "![Cases per second of each competitor](pictures/peers.png)\n\n[The same on a dark page](pictures/peers_dark.png)"
+)
 
 
 def _section(about: dict[str, str], report: Report) -> str:
@@ -109,6 +146,8 @@ def _section(about: dict[str, str], report: Report) -> str:
         f"{about['at']}, {about['form']} form, {report.seconds:.0f} s, {about['machine']}.",
         "",
     ]
+    if report.name == PEERS:
+        lines += [PICTURE, ""]
     lines += _markdown(report.headers, report.rows)
     goals = [(goal.text, goal.needed, goal.found, "yes" if goal.reached else "**no**") for goal in report.goals]
     lines += ["", *_markdown(("goal", "needed", "found", "reached"), goals), ""]

@@ -24,7 +24,7 @@ class Result:
 
     @property
     def rate(self) -> float:
-        """Units a second in the middle round."""
+        """Units per second in the median round."""
         return statistics.median(lap.units / lap.seconds for lap in self.laps)
 
     @property
@@ -59,6 +59,6 @@ def interleave(competitors: Mapping[str, Callable[[], Lap]], rounds: int) -> dic
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which that share of the values lies."""
+    """Return the value below which that share of the values is."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

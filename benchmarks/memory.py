@@ -1,20 +1,20 @@
 """How much memory a worker holds after long work."""
 
-from benchmarks.furnished import furnish, give_birth, make_due
+from benchmarks.bench_tenant import make_due, set_up_tenant, start_instances
 from benchmarks.report import Report, at_most
 from benchmarks.workers import resident_megabytes, wait_until_ended, working
 
 
 def run(short: bool) -> Report:
     """Let one worker drain timers and make calls, and look at its memory."""
-    house = furnish()
+    bench = set_up_tenant()
     signals, calls = (1_000, 20) if short else (20_000, 500)
-    give_birth(house, "w3", signals)
+    start_instances(bench, "w3", signals)
     make_due()
     with working() as worker:
         wait_until_ended(signals)
         after_signals = resident_megabytes(worker)
-        give_birth(house, "w2", calls)
+        start_instances(bench, "w2", calls)
         wait_until_ended(signals + calls)
         after_calls, most = resident_megabytes(worker), resident_megabytes(worker, "VmHWM")
     rows = (

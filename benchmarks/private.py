@@ -1,4 +1,4 @@
-"""Stand on servers of one's own: a benchmark or a trial never touches a database that somebody uses, whatever is set."""
+"""Run on private servers: a benchmark or a trial never touches a database in use, whatever the environment says."""
 
 import os
 import shutil
@@ -9,44 +9,49 @@ from pathlib import Path
 
 from workflowplatform.servers.embedded import Embedded
 from workflowplatform.servers.paths import DataFolder
-from workflowplatform.servers.processes import Household
+from workflowplatform.servers.processes import ProcessGroup
 
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "workflowplatform.settings",
     "SECRET_KEY": "only-for-benchmarks-" + "k" * 50,
     "WORKFLOW_LOOPBACK": "1",
+    "LOG_LEVEL": "ERROR",
+}
+UNHURRIED = {
     "WORKFLOW_TRANSACTION_SECONDS": "60",
     "WORKFLOW_TURN_SECONDS": os.environ.get("WORKFLOW_TURN_SECONDS", "60"),
     "WORKFLOW_SLICE_SECONDS": "60",  # a busy machine adds no InternalContinue that is recorded or accounted for
-    "LOG_LEVEL": "ERROR",
 }
 
 
 @contextmanager
-def private_servers(*, functions: str, careless: bool) -> Iterator[None]:
-    """Start servers, migrate, and leave nothing behind. Careless ones skip fsync: they do not measure what a commit costs."""
+def private_servers(*, functions: str, careless: bool, unhurried: bool = True) -> Iterator[None]:
+    """Start servers, migrate, and leave nothing behind.
+
+    Careless ones skip fsync: they do not measure what a commit costs. Unhurried, no slice is cut short by the time that it took.
+    """
     scratch = Path(tempfile.mkdtemp(prefix="wf-bench-"))
     scratch.chmod(0o755)
-    household = Household()
+    group = ProcessGroup()
     try:
-        _prepare(household, scratch, functions, careless)
+        _prepare(group, scratch, functions, careless, UNHURRIED if unhurried else {})
         from workflowplatform.database.tenancy import crossing  # noqa: PLC0415
 
         with crossing("operator"):
             yield
     finally:
-        household.stop_all()
+        group.stop_all()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _prepare(household: Household, scratch: Path, functions: str, careless: bool) -> None:
+def _prepare(group: ProcessGroup, scratch: Path, functions: str, careless: bool, more: dict[str, str]) -> None:
     data = DataFolder(scratch)
     data.prepare()
     (scratch / "static").mkdir(exist_ok=True)
-    embedded = Embedded(household, data, careless=careless)
+    embedded = Embedded(group, data, careless=careless)
     embedded.start_missing({})
     own = {"WORKFLOW_DATA": str(scratch), "WORKFLOW_FUNCTIONS": f"engine.extensions.functions,{functions}"}
-    os.environ.update(ENVIRONMENT | own | embedded.addresses)
+    os.environ.update(ENVIRONMENT | more | own | embedded.addresses)
     os.environ.pop("WORKFLOW_DISPATCHER", None)
     import django  # noqa: PLC0415  settings are read here, not before
 

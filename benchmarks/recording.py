@@ -20,7 +20,7 @@ from workflowplatform.ids import uuid7
 from workflowplatform.servers.postgres import ROLE
 
 UUID_TEXT = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
-COMMIT_MARK = "json_to_recordset"
+COMMIT_MARK = "json_to_record"
 SETTLED = ("wf_tenants", "wf_people", "wf_roles", "wf_templates", "wf_template_versions")
 """Tables whose ids stay: everything else is written anew each time."""
 

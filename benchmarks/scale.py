@@ -1,4 +1,4 @@
-"""Whether a full house is slower: the same work with ten thousand and with a million instances in the tables."""
+"""Whether full tables make it slower: the same work with ten thousand and with a million instances in the tables."""
 
 from collections.abc import Iterator
 
@@ -6,20 +6,19 @@ import psycopg
 from django.core.management import call_command
 from django.db import connection
 
-from benchmarks.furnished import House, furnish, give_birth, make_due
+from benchmarks.bench_tenant import BenchTenant, make_due, set_up_tenant, start_instances
 from benchmarks.measuring import Lap, interleave, lap
 from benchmarks.report import Report, at_least
 from benchmarks.w1 import one_case
 from benchmarks.w3 import drain_all
 from workflowplatform.ids import uuid7
 
-AUDIT_ROWS, STEP_RUNS = 3, 2
+AUDIT_ROWS = 3
 CHUNK = 2_000
 TABLES = {
     "wf_instances": ("id", ""),
     "wf_runtime_states": ("instance_id", ""),
     "wf_audit": ("subject_id", f"ORDER BY seq LIMIT {AUDIT_ROWS}"),
-    "wf_step_runs": ("instance_id", f"ORDER BY run LIMIT {STEP_RUNS}"),
 }
 """What is loaded, the column that names the instance, and how many of a finished case's rows are taken."""
 MADE_BY_DATABASE = {"wf_audit": ("id", "xid")}
@@ -29,14 +28,14 @@ def run(short: bool) -> Report:
     """Measure W1 and a drain in both databases, in turn."""
     sizes = (1_000, 20_000) if short else (10_000, 1_000_000)
     cases, signals, rounds = (20, 200, 3) if short else (100, 1_000, 9)
-    houses = {size: _house(size) for size in sizes}
+    houses = {size: _bench_tenant(size) for size in sizes}
     small, large = sizes
     found = interleave(
         {
             f"{what}, {size:,} instances": lambda size=size, work=work: _visit(size, houses[size], work)
             for what, work in (
-                ("W1", lambda house: _cases(house, cases)),
-                ("drain", lambda house: _drain(house, signals)),
+                ("W1", lambda bench: _cases(bench, cases)),
+                ("drain", lambda bench: _drain(bench, signals)),
             )
             for size in sizes
         },
@@ -52,8 +51,8 @@ def run(short: bool) -> Report:
         )
         for what in ("W1", "drain")
     )
-    notes = (f"Loaded by COPY, {AUDIT_ROWS} audit rows and {STEP_RUNS} step runs an instance; {rounds} rounds.",)
-    return Report("scale", "A full house", ("work", "units/s", "client ms"), rows, goals, notes)
+    notes = (f"Loaded by COPY, {AUDIT_ROWS} audit rows per instance; {rounds} rounds.",)
+    return Report("scale", "Full tables", ("work", "units/s", "client ms"), rows, goals, notes)
 
 
 def _name(size: int) -> str:
@@ -66,17 +65,17 @@ def _enter(size: int) -> None:
     connection.settings_dict["NAME"] = _name(size)
 
 
-def _house(size: int) -> House:
+def _bench_tenant(size: int) -> BenchTenant:
     with _owner("postgres") as own:
         own.execute(f"CREATE DATABASE {_name(size)} OWNER workflow")
     _enter(size)
     call_command("migrate", verbosity=0)
-    house = furnish()
-    give_birth(house, "w3", 1)
+    bench = set_up_tenant()
+    start_instances(bench, "w3", 1)
     make_due()
     drain_all(50)
     _load(size)
-    return house
+    return bench
 
 
 def _owner(database: str) -> psycopg.Connection[tuple[object, ...]]:
@@ -104,7 +103,7 @@ def _load(size: int) -> None:
 
 
 def _drop_indexes(own: psycopg.Connection[tuple[object, ...]], table: str) -> list[str]:
-    """Drop what no constraint stands on; return how to make each again."""
+    """Drop the indexes that no constraint needs; return their definitions."""
     found = own.execute(
         """
         SELECT x.indexrelid::regclass::text, pg_get_indexdef(x.indexrelid) FROM pg_index x
@@ -138,24 +137,24 @@ def _copies(rows: str, model: str, ids: list[str]) -> Iterator[str]:
         yield "".join(rows.replace(model, one) for one in ids[first : first + CHUNK])
 
 
-def _visit(size: int, house: House, work: object) -> Lap:
+def _visit(size: int, bench: BenchTenant, work: object) -> Lap:
     _enter(size)
     for _ in range(8):
-        one_case(house)
+        one_case(bench)
     assert callable(work)
-    return work(house)
+    return work(bench)
 
 
-def _cases(house: House, cases: int) -> Lap:
+def _cases(bench: BenchTenant, cases: int) -> Lap:
     def work() -> int:
         for _ in range(cases):
-            one_case(house)
+            one_case(bench)
         return cases
 
     return lap(work)
 
 
-def _drain(house: House, signals: int) -> Lap:
-    give_birth(house, "w3", signals)
+def _drain(bench: BenchTenant, signals: int) -> Lap:
+    start_instances(bench, "w3", signals)
     make_due()
     return lap(lambda: drain_all(50))

@@ -1,4 +1,4 @@
-"""W3: drain pending signals, fifty instances a commit, against one a commit, raw psycopg, and one RQ job a signal."""
+"""W3: drain pending signals, fifty instances per commit, against one per commit, raw psycopg, and one RQ job per signal."""
 
 import os
 import resource
@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
-from benchmarks.furnished import House, furnish, give_birth, make_due, pending
+from benchmarks.bench_tenant import BenchTenant, make_due, pending, set_up_tenant, start_instances
 from benchmarks.jobs import enqueue_each, work_off
 from benchmarks.measuring import Lap, Result, interleave, lap
 from benchmarks.recording import Recording, connect, play, recorded, recording_of
@@ -19,47 +19,47 @@ from engine.dispatch.drain import Drained, drain_once
 from engine.runtime.definition_cache import definition_of
 
 FIFTY, ONE, RAW_FIFTY, RAW_ONE, JOBS = (
-    "drain of 50", "drain of 1", "raw psycopg, 50 in one statement", "raw psycopg, one by one", "one RQ job a signal",
+    "drain of 50", "drain of 1", "raw psycopg, 50 in one statement", "raw psycopg, one by one", "one RQ job per signal",
 )  # fmt: skip
 
 
 def run(short: bool) -> Report:
     """Compare ways to apply signals, then drain a large backlog with several workers."""
-    house = furnish()
+    bench = set_up_tenant()
     signals, rounds = (200, 3) if short else (1_000, 9)
     backlog = 1_000 if short else 20_000
-    found = compete(house, signals, rounds)
-    crowd = {workers: _crowd(house, backlog, workers) for workers in (1, 2, 4)}
+    found = compete(bench, signals, rounds)
+    crowd = {workers: _crowd(bench, backlog, workers) for workers in (1, 2, 4)}
     rows = [(name, f"{result.rate:,.0f}", f"{result.cpu:.2f}") for name, result in found.items()]
     rows += [
         (f"backlog of {backlog:,}, workers: {n}", f"{one.rate:,.0f}", f"{one.cpu:.2f}") for n, one in crowd.items()
     ]
     goals = (
         at_least("one transition in a drain: share of raw psycopg", 50, 100 * found[ONE].against(found[RAW_ONE]), "%"),
-        at_least("drain of 50 against a drain of 1", 2, found[FIFTY].against(found[ONE])),
+        at_least("drain of 50 against drain of 1", 2, found[FIFTY].against(found[ONE])),
         at_least("drain of 50 against raw psycopg one by one", 2, found[FIFTY].against(found[RAW_ONE])),
-        at_least("drain of 50 against one RQ job a signal", 10, found[FIFTY].against(found[JOBS])),
+        at_least("drain of 50 against one RQ job per signal", 10, found[FIFTY].against(found[JOBS])),
     )
     notes = (f"{rounds} rounds of {signals} signals. Raw psycopg only writes: it neither reads, locks nor decides.",)
     return Report("W3", "W3, pending signals", ("way", "signals/s", "client ms"), tuple(rows), goals, notes)
 
 
-def compete(house: House, signals: int, rounds: int) -> dict[str, Result]:
+def compete(bench: BenchTenant, signals: int, rounds: int) -> dict[str, Result]:
     """Let each way apply as many signals, in turn."""
-    fifty, one = _record(house, 50), _record(house, 1)
+    fifty, one = _record(bench, 50), _record(bench, 1)
     competitors: dict[str, Callable[[], Lap]] = {
-        FIFTY: lambda: drained(house, signals, 50),
-        ONE: lambda: drained(house, signals, 1),
+        FIFTY: lambda: drained(bench, signals, 50),
+        ONE: lambda: drained(bench, signals, 1),
         RAW_FIFTY: lambda: _raw(fifty, signals // 50, 50),
         RAW_ONE: lambda: _raw(one, signals, 1),
-        JOBS: lambda: _jobs(house, signals),
+        JOBS: lambda: _jobs(bench, signals),
     }
     return interleave(competitors, rounds)
 
 
-def _record(house: House, count: int) -> Recording:
+def _record(bench: BenchTenant, count: int) -> Recording:
     with recorded() as kept:
-        give_birth(house, "w3", count)
+        start_instances(bench, "w3", count)
         make_due()
         drain_all(count)
     assert len(kept) == 2, [text[:60] for text, _ in kept]
@@ -75,9 +75,9 @@ def drain_all(batch: int) -> int:
     return done.signals
 
 
-def drained(house: House, signals: int, batch: int) -> Lap:
+def drained(bench: BenchTenant, signals: int, batch: int) -> Lap:
     """Drain so many signals, so many instances a commit."""
-    give_birth(house, "w3", signals)
+    start_instances(bench, "w3", signals)
     make_due()
     return lap(lambda: drain_all(batch))
 
@@ -101,10 +101,10 @@ def _raw(recording: Recording, plays: int, each: int) -> Lap:
         return lap(work)
 
 
-def _jobs(house: House, signals: int) -> Lap:
-    born: list[UUID] = give_birth(house, "w3", signals)
+def _jobs(bench: BenchTenant, signals: int) -> Lap:
+    started: list[UUID] = start_instances(bench, "w3", signals)
     make_due()
-    enqueue_each(born)
+    enqueue_each(started)
 
     def work() -> int:
         work_off()
@@ -115,9 +115,9 @@ def _jobs(house: House, signals: int) -> Lap:
     return taken
 
 
-def _crowd(house: House, backlog: int, workers: int) -> Result:
+def _crowd(bench: BenchTenant, backlog: int, workers: int) -> Result:
     """Let so many processes empty one backlog; time it from the moment all of them are ready."""
-    give_birth(house, "w3", backlog)
+    start_instances(bench, "w3", backlog)
     make_due()
     definition_of.cache_clear()
     connection.close()

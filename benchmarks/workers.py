@@ -1,4 +1,4 @@
-"""Real workers beside a benchmark: `manage.py worker` on the benchmark's own servers."""
+"""Real workers for a benchmark: `manage.py worker` on the benchmark's own servers."""
 
 import os
 import signal

@@ -1,8 +1,8 @@
 """Find what was lost, doubled or left behind in a tenant, from what the database and the outside world remember.
 
 All rows of one slice carry one moment, read under the instance's claim, so that (instance, moment) names a slice. That binds what
-happened to the signal that caused it: every receipt of an applied signal has its slice in the audit, every act but those of
-the birth has such a receipt, every ended call has exactly one. Beyond that, each instance is compared with a pattern: one of the
+happened to the signal that caused it: every receipt of an applied signal has its slice in the audit, every act except those of
+the start has such a receipt, every ended call has exactly one. Beyond that, each instance is compared with a pattern: one of the
 same template and input that ran undisturbed.
 """
 
@@ -25,21 +25,21 @@ Line = tuple[Any, ...]
 RECEIPT_WITHOUT_SLICE = """
 SELECT r.instance_id, r.type, r.waiting_token FROM wf_signal_receipts r
 WHERE r.tenant_id = %(tenant)s AND r.disposition = 'applied' AND NOT EXISTS (
-  SELECT FROM wf_audit a WHERE a.subject_id = r.instance_id AND a.at = r.at)
+  SELECT FROM wf_audit_acts a WHERE a.subject_id = r.instance_id AND a.at = r.at)
 """
 
 ACT_WITHOUT_SIGNAL = """
-SELECT a.subject_id, a.action, a.step FROM wf_audit a
+SELECT a.subject_id, a.action, a.step FROM wf_audit_acts a
 WHERE a.tenant_id = %(tenant)s AND a.subject_kind = 'instance'
-  AND a.at > (SELECT b.at FROM wf_audit b WHERE b.subject_id = a.subject_id AND b.seq = 1)
+  AND a.at > (SELECT b.at FROM wf_audit_acts b WHERE b.subject_id = a.subject_id AND b.seq = 1)
   AND NOT EXISTS (
     SELECT FROM wf_signal_receipts r WHERE r.instance_id = a.subject_id AND r.at = a.at AND r.disposition = 'applied')
 """
 
 STEP_WITHOUT_ACT = """
-SELECT s.instance_id, s.step, s.status FROM wf_step_runs s
+SELECT s.instance_id, s.step, s.status FROM wf_steps s
 WHERE s.tenant_id = %(tenant)s AND NOT EXISTS (
-  SELECT FROM wf_audit a WHERE a.subject_id = s.instance_id AND a.step = s.step AND a.attempt = s.attempt
+  SELECT FROM wf_audit_acts a WHERE a.subject_id = s.instance_id AND a.step = s.step AND a.attempt = s.attempt
     AND a.at = coalesce(s.ended_at, s.started_at))
 """
 
@@ -78,9 +78,9 @@ DOUBLED = {
 STUCK = {"not over": NOT_OVER, "left behind": LEFT_BEHIND}
 
 PARTS = {
-    "step": "SELECT instance_id, step, iteration, attempt, status FROM wf_step_runs WHERE tenant_id = %(tenant)s",
+    "step": "SELECT instance_id, step, iteration, attempt, status FROM wf_steps WHERE tenant_id = %(tenant)s",
     "signal": "SELECT instance_id, type FROM wf_signal_receipts WHERE tenant_id = %(tenant)s AND disposition = 'applied'",
-    "act": "SELECT subject_id, action, step, iteration, attempt FROM wf_audit "
+    "act": "SELECT subject_id, action, step, iteration, attempt FROM wf_audit_acts "
     "WHERE tenant_id = %(tenant)s AND subject_kind = 'instance'",
     "call": "SELECT instance_id, path, attempt, status FROM wf_effects WHERE tenant_id = %(tenant)s",
     "child": "SELECT parent_id, status FROM wf_instances WHERE tenant_id = %(tenant)s AND parent_id IS NOT NULL",

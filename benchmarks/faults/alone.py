@@ -1,6 +1,6 @@
 """Run one trial on servers of its own: `python -m benchmarks.faults.alone NAME SIZE` prints its outcome as JSON.
 
-A trial may stop, flush or fill what it stands on.
+A trial may stop, flush or fill these servers.
 """
 
 import json

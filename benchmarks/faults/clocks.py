@@ -37,12 +37,11 @@ steps:
 """
 
 EARLY = """
-SELECT count(*) FROM wf_step_runs WHERE kind = 'wait' AND status = 'success' AND ended_at < started_at + interval '0.05 s'
+SELECT count(*) FROM wf_steps WHERE kind = 'wait' AND status = 'success' AND ended_at < started_at + interval '0.05 s'
 """
 
 MOMENTS = {
     "wf_signal_receipts": ("at",),
-    "wf_step_runs": ("started_at", "ended_at"),
     "wf_audit": ("at",),
     "wf_instances": ("started_at", "updated_at", "ended_at"),
     "wf_runtime_states": ("created_at", "updated_at", "completed_at"),
@@ -79,7 +78,7 @@ def skew_workers(instances: int) -> Outcome:
 
 
 def _is_done() -> bool:
-    """Tell whether the slot of just now has its instance, and then nothing is under way but what is far ahead."""
+    """Return whether the schedule has started its instance, and only instances that wait for a far day are left."""
     fired = ScheduleFire.objects.filter(outcome="started").exists()
     return fired and not Instance.objects.live().exclude(template__name="patient").exists()
 

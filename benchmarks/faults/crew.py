@@ -57,7 +57,7 @@ class Crew:
 
 
 def work() -> None:
-    """Be a worker until somebody ends it."""
+    """Run a worker until it is ended from outside."""
     make_worker(f"trial-{os.getpid()}").work(logging_level="CRITICAL")
 
 

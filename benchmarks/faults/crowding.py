@@ -23,7 +23,7 @@ from workflowplatform.ids import uuid7
 
 WORKERS = 8
 DIRECT = 20
-"""So many of the signals are sent through the door while workers drain, the others stand in the queue."""
+"""So many of the signals are sent through the service while workers drain; the others are in the queue from the start."""
 
 COUNTING = """
 workflow: counting
@@ -146,8 +146,8 @@ MOVES = {"start_workflow": 1, "admit_workflow": 1, "complete_workflow": -1}
 def _most_by_audit() -> int:
     """Play the audit of all instances in the order of its moments; return the most that ran. Ends come before starts.
 
-    A start and an admission are dated under the limit's lock, an end before it is taken: so nobody is counted beside whom they
-    followed.
+    A start and an admission are dated under the limit's lock, an end before that lock is taken: so an instance is never counted
+    together with the one whose place it took.
     """
     queued = set(Audit.objects.filter(action="start_workflow", new__queued=True).values_list("subject_id", flat=True))
     rows = Audit.objects.filter(subject_kind="instance", action__in=MOVES).values_list("at", "action", "subject_id")

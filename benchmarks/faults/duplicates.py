@@ -116,7 +116,7 @@ def _send(cast: Cast, instance_id: UUID, name: str, number: int, external_id: st
 
 
 class Meddler:
-    """Somebody who copies what stands in the queue up to four times, adds what is stale, and shuffles."""
+    """Copies what is in the queue up to four times, adds stale signals, and shuffles."""
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice

@@ -23,7 +23,8 @@ from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.workload import SOURCES, SOWER, STARTED
 from engine.dispatch.crash_points import Boundary
 from engine.services.instances.lifecycle import start_instance
-from engine.services.people.accounts import create_person, create_tenant
+from engine.services.people.accounts import create_person
+from engine.services.people.tenants_and_roles import create_tenant
 from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of
 
@@ -101,7 +102,7 @@ class Campaign:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether enough was started and killed, and every boundary was met or looked for in vain."""
+        """Return whether enough was started and killed, and every boundary was hit, or tried often enough without a hit."""
         enough = self.instances >= self.plan.instances and len(self.killed) >= self.plan.kills
         return enough and all(self.hits[boundary] or self.misses[boundary] >= MISSES for boundary in Boundary)
 
@@ -201,7 +202,7 @@ def _execute(sql: str, *values: object) -> None:
 
 
 def _progress(tenant_id: UUID) -> tuple[int, int, int]:
-    """Say how many instances are not over, how many there are, and how often any of them moved."""
+    """Return how many instances are not over, how many there are, and how often any of them moved."""
     with connection.cursor() as cursor:
         cursor.execute(PROGRESS, [tenant_id])
         running, all_of_them, moves = cursor.fetchone()

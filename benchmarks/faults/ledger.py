@@ -1,6 +1,6 @@
 """The outside world of a fault trial: it writes down who asked it what, and remembers after everybody died.
 
-One line a call, appended in one write: the caller may be killed at any moment, a line is there whole or not at all.
+One line per call, appended in one write: the caller may be killed at any moment, a line is there whole or not at all.
 """
 
 import os

@@ -66,7 +66,7 @@ def _run(trial: Trial, size: int) -> Result:
 
 
 def _environment() -> dict[str, str]:
-    """Leave out what would lead a trial to somebody's servers."""
+    """Leave out what would lead a trial to servers in use."""
     return {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
 
 

@@ -1,8 +1,8 @@
 """Fork workers from one warmed parent: a process that has imported and compiled everything and holds no connection.
 
-`Nursery` is the trial's side. The other side is this module run as a process: it takes one JSON object a line (`warm`, or `fork`
-with what the worker is to die of) and answers `born PID`, `dead PID STATUS` or `warm`. When its input ends it kills what it
-forked and goes.
+`Nursery` is the trial's side. The other side is this module run as a process: it takes one JSON object per line (`warm`, or
+`fork` with what kills the worker) and answers `started PID`, `dead PID STATUS` or `warm`. When its input ends it kills what it
+forked and exits.
 """
 
 import json
@@ -41,7 +41,7 @@ class Nursery:
     def fork(self, boundary: str | None = None, passes: int = 1) -> int:
         """Bring a worker to life and return its pid; with a boundary it will die there."""
         self._ask({"do": "fork", "boundary": boundary, "passes": passes})
-        return int(self._read_until("born")[0])
+        return int(self._read_until("started")[0])
 
     def collect(self, seconds: float) -> dict[int, int]:
         """Return who has died since the last time, waiting up to so long for the first."""
@@ -161,7 +161,7 @@ class Parent:
         if pid == 0:
             _work(order["boundary"], order["passes"])
         self.children.add(pid)
-        _tell("born", pid)
+        _tell("started", pid)
 
     def bury(self) -> None:
         """Tell of every child that has ended."""
@@ -192,7 +192,7 @@ def _work(boundary: str | None, passes: int) -> None:
     try:
         rq.make_worker(f"fault-{os.getpid()}").work()
         code = 0
-    except BaseException:  # noqa: BLE001  the process ends here, and somebody will ask why
+    except BaseException:  # noqa: BLE001  the process ends here, and the log must say why
         sys.excepthook(*sys.exc_info())
         sys.stderr.flush()
     finally:

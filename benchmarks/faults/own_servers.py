@@ -15,7 +15,7 @@ from django.db import connection, connections
 from workflowplatform.servers import paths
 from workflowplatform.servers.database_url import from_url
 from workflowplatform.servers.postgres import start_postgres
-from workflowplatform.servers.processes import Child, Household
+from workflowplatform.servers.processes import Child, ProcessGroup
 from workflowplatform.servers.valkey import start_valkey
 
 WHERE = ("NAME", "USER", "HOST", "PORT", "PASSWORD")
@@ -25,7 +25,7 @@ WHERE = ("NAME", "USER", "HOST", "PORT", "PASSWORD")
 class OwnServers:
     """A PostgreSQL and a Valkey of one trial, each up or down as the trial wants it. Only the main thread may ask."""
 
-    household: Household
+    group: ProcessGroup
     data: paths.DataFolder
     sockets: Path
     postgres: Child | None = None
@@ -33,7 +33,7 @@ class OwnServers:
 
     def start_postgres(self) -> str:
         """Start it and answer its owner's address once it answers; it keeps what it promised, as a product's does."""
-        server = start_postgres(self.household, data=self.data, sockets=self.sockets)
+        server = start_postgres(self.group, data=self.data, sockets=self.sockets)
         self.postgres = server.child
         return server.owner_url
 
@@ -42,18 +42,18 @@ class OwnServers:
         assert self.postgres is not None
         self.postgres.process.send_signal(signal.SIGQUIT)
         self.postgres.process.wait()
-        self.household.forget(self.postgres)
+        self.group.forget(self.postgres)
 
     def start_valkey(self) -> str:
         """Start it, empty, and answer its address."""
-        server = start_valkey(self.household, data=self.data, sockets=self.sockets)
+        server = start_valkey(self.group, data=self.data, sockets=self.sockets)
         self.valkey = server.child
         return server.url
 
     def stop_valkey(self) -> None:
         """Stop it; it forgets everything."""
         assert self.valkey is not None
-        self.household.stop(self.valkey)
+        self.group.stop(self.valkey)
 
 
 @contextmanager
@@ -61,13 +61,13 @@ def own_servers() -> Iterator[OwnServers]:
     """Lend servers of one's own, none of them started yet; nothing of them is left."""
     folder = Path(tempfile.mkdtemp(prefix="wf-own-"))
     folder.chmod(0o755)
-    household = Household()
+    group = ProcessGroup()
     try:
         data = paths.DataFolder(folder)
         data.prepare()
-        yield OwnServers(household, data, household.keep_folder(paths.make_socket_folder()))
+        yield OwnServers(group, data, group.keep_folder(paths.make_socket_folder()))
     finally:
-        household.stop_all()
+        group.stop_all()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,7 +1,7 @@
 """Stop PostgreSQL at once under load: what was answered is kept, nothing is done twice, and workers come back by themselves.
 
-Callers start instances through the REST door, each under a key, and send a request again until it is answered; so even what was
-never answered may not be there twice.
+Callers start instances over REST, each under an Idempotency-Key, and repeat a request until it is answered; so even an instance
+whose start was never answered may not be there twice.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ from benchmarks.faults.trial import Outcome, Trial
 from benchmarks.faults.waiting import a_house, outlasting, steady_faults, wait_for_ends, wait_until
 from engine.audit.chain import database_now
 from engine.models import Instance, SignalReceipt
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 
 CALLERS = 2
 WORKERS = 2
@@ -33,7 +33,7 @@ BUSY_MACHINE = 60.0
 
 
 class Diary:
-    """What callers were answered: one line an answer, in a file that all of them write to."""
+    """What callers were answered: one line per answer, in a file that all of them write to."""
 
     def __init__(self, folder: str) -> None:
         self.file = Path(folder) / "answers"

@@ -28,7 +28,7 @@ BUSY_MACHINE = 60.0
 """What a short trial allows: it shares two cores with everything else."""
 
 LATEST = """
-SELECT coalesce(max(extract(epoch FROM ended_at - started_at) - 0.05), 0)::float8 FROM wf_step_runs
+SELECT coalesce(max(extract(epoch FROM ended_at - started_at) - 0.05), 0)::float8 FROM wf_steps
 WHERE kind = 'wait' AND status = 'success'
 """
 """All timers of these trials last 0.05 s."""
@@ -82,7 +82,7 @@ def _away(
     back: Callable[[OwnServers], object],
     longest: float = LONGEST_DELAY,
 ) -> Outcome:
-    """Start instances before, during and after an absence; one worker is born while Redis is away."""
+    """Start instances before, during and after an absence; one worker starts while Redis is away."""
     with own_redis() as servers, crew() as hands:
         cast = a_house()
         hands.hire(1)
@@ -107,7 +107,7 @@ def _start_meanwhile(cast: Cast, seconds: int) -> list[UUID]:
 
 
 def _missing_meanwhile(hands: Crew) -> list[str]:
-    """Say what is missing while Redis is still away: the ends of instances, or a worker."""
+    """Return what is missing while Redis is still away: the ends of instances, or a worker."""
     missing = [] if wait_for_ends() else ["not everything ended while Redis was away"]
     return missing + [f"worker {pid} ended" for pid in hands.ended()]
 
@@ -165,7 +165,7 @@ def fill(instances: int) -> Outcome:
 
 
 FLUSHED = Trial("redis-flushed", "an emptied Redis loses no work", 4, 100, flush, sizes_are="flushes")
-STOPPED = Trial("redis-stopped", "workers go on by the clock while Redis is away", 2, 60, stop, sizes_are="seconds")
+STOPPED = Trial("redis-stopped", "workers poll and continue while Redis is away", 2, 60, stop, sizes_are="seconds")
 REFUSED = Trial("redis-password", "a refusing Redis is an absent one", 1, 30, refuse, sizes_are="seconds")
 FILLED = Trial("redis-keys", "Redis holds wake-ups, nothing else", 300, 10_000, fill)
 HUNG = Trial("redis-hung", "a silent Redis is given up in time", 1, 30, hang, sizes_are="seconds")

@@ -69,7 +69,7 @@ def _late(cast: Cast, number: int, slots: int) -> Schedule:
 
 
 def _schedule(seed: int) -> None:
-    """Be a scheduler until somebody ends it."""
+    """Run schedules until the process is ended from outside."""
     dice = random.Random(seed)  # noqa: S311  the same hesitation each time
     while True:
         fire_schedules()
@@ -127,7 +127,7 @@ def _outcomes(fires: list[ScheduleFire]) -> set[str]:
 
 
 def _legal_starts(schedule: Schedule, fires: list[ScheduleFire]) -> range:
-    """Say how many may start; a trial that lasts over a full minute has slots that were not missed."""
+    """Return how many may start; a trial that lasts over a full minute has slots that were not missed."""
     on_time = sum(fire.at - fire.slot < MINUTE for fire in fires)
     if schedule.template.name == "tock":
         return range(1, 2)

@@ -1,6 +1,6 @@
-"""Say what a fault trial is, and find those that there are.
+"""Define fault trials, and find them.
 
-A module of this package that holds trials names them in `TRIALS`; nothing else has to be told. `run` works on the empty,
+A module of this package that holds trials names them in `TRIALS`; nothing else needs to know. `run` works on the empty,
 migrated database and the Valkey that Django's settings name: those of a test run, or private ones that `alone` starts for one
 trial. A trial that stops servers starts its own.
 """
@@ -20,7 +20,7 @@ class Outcome:
 
     @property
     def is_green(self) -> bool:
-        """Tell whether nothing went wrong."""
+        """Return whether nothing went wrong."""
         return not self.faults
 
 

@@ -29,7 +29,7 @@ steps:
 
 
 def a_house(*sources: str) -> Cast:
-    """Create the cast, in whatever database and at whatever time it is, with these templates in force."""
+    """Create the cast and activate these templates, in any database and at any time."""
     cast = create_cast()
     for source in sources or (STEADY,):
         activated(cast.actor("gwen"), source)
@@ -75,14 +75,14 @@ SELECT i.id, r.applied, s.runs, i.state::text FROM wf_instances i
 JOIN wf_templates t ON t.id = i.template_id AND t.name = 'steady'
 CROSS JOIN LATERAL (SELECT count(*) AS applied FROM wf_signal_receipts
                     WHERE instance_id = i.id AND disposition = 'applied') r
-CROSS JOIN LATERAL (SELECT count(*) AS runs FROM wf_step_runs WHERE instance_id = i.id) s
+CROSS JOIN LATERAL (SELECT count(*) AS runs FROM wf_steps WHERE instance_id = i.id) s
 WHERE (r.applied, s.runs) <> (2, 4)
    OR i.state <> jsonb_build_object('n', (i.input->>'n')::int + 1, 'done', true)
 """
 
 
 def steady_faults(instance_ids: Iterable[UUID]) -> tuple[str, ...]:
-    """Say what is lost, doubled or stuck among steady instances, each by its name."""
+    """Describe each steady instance that is lost, doubled or stuck."""
     ended = set(Instance.objects.filter(status="completed").values_list("pk", flat=True))
     faults = [f"{lost} was answered and is not there or not at its end" for lost in set(instance_ids) - ended]
     with connection.cursor() as cursor:
