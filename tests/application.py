@@ -10,7 +10,7 @@ from workflowplatform.servers.postgres import APPLICATION
 
 
 @contextmanager
-def as_application(*, outside: tenancy.Scope = tenancy.EVERYBODY) -> Iterator[None]:
+def as_application(*, outside: tenancy.VisibleTenants = tenancy.EVERYBODY) -> Iterator[None]:
     """Connect as the application for the length of a block; what a test does outside any request may cross tenants.
 
     Everything before must be committed: another connection would not see it.

@@ -29,7 +29,7 @@ def empty_tables(*command: object, **options: Any) -> None:
 
 
 def is_deadlock(error: BaseException) -> bool:
-    """Say whether the database ended it because two waited for each other."""
+    """Return whether the database ended it because two waited for each other."""
     return isinstance(error.__cause__, DeadlockDetected)
 
 

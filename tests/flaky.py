@@ -71,7 +71,7 @@ def eat(**values: Any) -> None:
     while len(eaten) < 120:
         eaten.append(bytearray(16 * 1024**2))
         time.sleep(0.01)
-    time.sleep(30)
+    time.sleep(30)  # sleep: until the supervisor ends what took too much
 
 
 @workflow_function("test_spin")
@@ -88,13 +88,13 @@ def spin(**values: Any) -> None:
 def slow(seconds: float = 1.0, **values: Any) -> dict[str, Any]:
     """Take a while, and leave a mark for each time it was made."""
     _count("slow")
-    time.sleep(seconds)
+    time.sleep(seconds)  # sleep: what it is for
     return {"slept": seconds}
 
 
 @workflow_function("test_write", transactional=True)
 def write(*, name: str, refuse: bool = False, reach: bool = False, then: str = "") -> dict[str, Any]:
-    """Write a row of the host's own beside the step: here a role. Afterwards say no, or do what is forbidden."""
+    """Write a row of the host project together with the step: here a role. Then refuse, or do what is forbidden."""
     from workflowplatform.accounts.models import Role, Tenant
 
     role = Role.objects.create(tenant=Tenant.objects.get(name="acme"), name=name)

@@ -11,7 +11,7 @@ from importlinter import Contract, ContractCheck, fields, output
 
 
 def within(module: str, packages: Iterable[str]) -> bool:
-    """Say whether a module is one of these packages or lies in one."""
+    """Return whether a module is one of these packages or in one."""
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 

@@ -12,7 +12,7 @@ import psycopg
 
 from workflowplatform.servers import database_url, paths
 from workflowplatform.servers.postgres import APPLICATION, ROLE, SUPERUSER
-from workflowplatform.servers.processes import Household
+from workflowplatform.servers.processes import ProcessGroup
 
 INSTALL_SECONDS = 300
 START_SECONDS = 30.0
@@ -58,16 +58,16 @@ def _install() -> None:
         return
 
 
-def start_pooler(household: Household, *, data: paths.DataFolder, server: str, name: str) -> str:
+def start_pooler(group: ProcessGroup, *, data: paths.DataFolder, server: str, name: str) -> str:
     """Start it before the PostgreSQL whose socket is in that folder; return the address of a database behind it."""
     program = find_pgbouncer()
     assert program is not None
-    folder = household.keep_folder(paths.make_socket_folder())
+    folder = group.keep_folder(paths.make_socket_folder())
     (folder / "people").write_text(f'"{ROLE}" ""\n"{APPLICATION}" ""\n')
     (folder / "pgbouncer.ini").write_text(CONFIGURATION.format(server=server, folder=folder))
     _admit_pooler(data, server)
     log = data.logs / "pgbouncer.log"
-    household.start("pgbouncer", [program, "-q", folder / "pgbouncer.ini"], log=log, unprivileged=True, folder=folder)
+    group.start("pgbouncer", [program, "-q", folder / "pgbouncer.ini"], log=log, unprivileged=True, folder=folder)
     address = database_url.socket_url(user=ROLE, name=name, folder=str(folder))
     _await_answer(address)
     return address

@@ -6,7 +6,7 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Write the promise beside the verdict, so that `bin/test --security` can add up by promise."""
+    """Write the promise next to the verdict, so that `bin/test --security` can add up by promise."""
     for item in items:
         marker = item.get_closest_marker("security")
         if marker is not None:

@@ -1,7 +1,7 @@
 """Reword everything the product says (`--reworded`): a test that then fails depends on wording, not on meaning.
 
-Every word of every translated text gets a mark after its first letter, and so do the small words of every refusal. This
-reaches what runs in the process of the tests, so not the browser's product.
+Every word of every translated text gets a mark after its first letter, and so do the small words of every refusal and of
+every message of the admin. This reaches what runs in the process of the tests, so not the browser's product.
 What the tests put in themselves (titles, names, comments) stays as it is.
 """
 
@@ -18,7 +18,7 @@ NOT_WORDS = re.compile(r"(%\(\w+\)[sd]|%[sd]|\{[^}]*\}|<[^>]*>|&#?\w+;|https?://
 SMALL_WORD = re.compile(
     r"\b([A-Za-z])(?=(?:s|t|o|n|f|he|his|hat|here|as|ot|nly|ou|our|se|and|nd|ach)\b)", re.IGNORECASE
 )
-"""A refusal is filled in already, so only words that no test data consists of are marked."""
+"""Refusals and messages are filled in already, so only words that no test data consists of are marked."""
 WORD = re.compile(r"\b([^\W\d_])(?=[^\W\d_])")
 
 
@@ -53,6 +53,7 @@ def other_words(request: pytest.FixtureRequest) -> Any:
 
 
 def _reword(patch: pytest.MonkeyPatch) -> None:
+    from django.contrib.messages import api as messages
     from django.utils.translation import _trans, trans_real
 
     from engine.errors import WorkflowError
@@ -66,6 +67,12 @@ def _reword(patch: pytest.MonkeyPatch) -> None:
         made(error, SMALL_WORD.sub(rf"\1{MARK}", str(message)), **more)
 
     patch.setattr(WorkflowError, "__init__", refused)
+    told = messages.add_message
+
+    def reported(request: Any, level: int, message: Any, *more: Any, **named: Any) -> None:
+        told(request, level, SMALL_WORD.sub(rf"\1{MARK}", str(message)), *more, **named)
+
+    patch.setattr(messages, "add_message", reported)
 
 
 def _in_other_words(speak: Callable[..., str]) -> Callable[..., str]:

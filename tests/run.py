@@ -1,8 +1,7 @@
 """Check everything, family by family: what bin/test runs.
 
 Families run side by side, each on a PostgreSQL and a Valkey of its own that die with it (tests/servers.py). Arguments
-it does not know go to pytest; with any of them the static family is left out, because somebody is looking for
-something else.
+it does not know go to pytest; with any of them the static family is left out, because they ask for something else.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from tests import coverage_floors
 from tests.pooler import find_or_install_pgbouncer
 from tests.seating import Check, Counts, run_in_turn, run_together
 from tests.security_table import table
@@ -30,11 +30,11 @@ from workflowplatform.servers.chromium import find_or_install_chromium
 from workflowplatform.servers.embedded import Embedded
 from workflowplatform.servers.errors import CannotStart
 from workflowplatform.servers.paths import PROJECT, DataFolder
-from workflowplatform.servers.processes import Household
+from workflowplatform.servers.processes import ProcessGroup
 
 NOTHING_COLLECTED = 5
 TEST_SECONDS, LONG_TEST_SECONDS = 600, 1500
-"""Nobody waits longer for one test: it hangs, and says where it stands while it is ended."""
+"""A test that takes longer hangs: it is ended, and its stack is printed."""
 FAMILY_SECONDS = 2400
 KERNEL_CONFIG = "tests/kernel/pytest.ini"
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
@@ -71,10 +71,11 @@ class Family:
     processes: int = 1
     wants_chromium: bool = False
     wants_django: bool = True
+    is_measured: bool = True
 
 
 FAMILIES = (
-    Family("browser", ("tests/browser",), wants_chromium=True),
+    Family("browser", ("tests/browser",), wants_chromium=True, is_measured=False),
     Family(
         "database and services",
         tuple(
@@ -97,7 +98,7 @@ FAMILIES = (
         processes=2,
     ),
     Family("platform", ("tests/platform",), wants_django=False),
-    Family("faults", ("tests/faults",)),
+    Family("faults", ("tests/faults",), is_measured=False),
     Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
     Family("REST", ("tests/api", "tests/isolation")),
 )
@@ -117,6 +118,11 @@ class Run:
     folders: tuple[str, ...]
     security: bool = False
 
+    @property
+    def coverage(self) -> Path:
+        """Name the folder where measured families write which lines they ran."""
+        return self.scratch / "coverage"
+
 
 def main() -> int:
     """Run the families asked for and close with one line of counts."""
@@ -125,12 +131,16 @@ def main() -> int:
     try:
         with _servers() as (environment, scratch):
             run = Run(environment, scratch, options.all or options.security, extra, folders, options.security)
-            checks = list(_plan(run, options.family))
-            # Figures of security tests are ratios of times: nothing else runs beside them.
-            is_whole = not (options.family or extra or folders or options.security)
-            total = run_together(checks, scratch, _stop_families) if is_whole else run_in_turn(checks)
-            if (options.all and is_whole) or options.security:
+            is_narrowed = bool(options.family or extra or folders)
+            checks = list(_measured(run, options.family) if options.coverage else _plan(run, options.family))
+            # Figures of security tests are ratios of times: nothing else runs at the same time.
+            in_turn = is_narrowed or options.security
+            total = run_in_turn(checks) if in_turn else run_together(checks, scratch, _stop_families)
+            if (options.all and not is_narrowed) or options.security:
                 sys.stdout.write(f"\n{table(sorted(scratch.glob('report of *.xml')))}\n\n")
+            if (options.all and not in_turn) or options.coverage:
+                low = _show_coverage(run)
+                total += Counts() if is_narrowed else Counts(failed=low)
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")
         return 1
@@ -146,7 +156,10 @@ def _read_arguments() -> tuple[argparse.Namespace, tuple[str, ...], tuple[str, .
     parser.add_argument(
         "--security", action="store_true", help="only the promises of docs/security.md, with all their figures"
     )
-    families = ["static", *(family.name for family in FAMILIES), *OTHER_MAJORS, THROUGH_POOLER.name]
+    parser.add_argument(
+        "--coverage", action="store_true", help="only how much of each package the tests run; part of --all"
+    )
+    families = ["static", *(family.name for family in FAMILIES), *OTHER_MAJORS, THROUGH_POOLER.name, OVER_CURSORS.name]
     parser.add_argument("--family", choices=families, help="only this one")
     options, rest = parser.parse_known_args()
     folders = tuple(word for word in rest if (PROJECT / word.partition("::")[0]).exists() and not word.startswith("-"))
@@ -159,16 +172,16 @@ def _servers() -> Iterator[tuple[dict[str, str], Path]]:
     scratch = Path(tempfile.mkdtemp(prefix="wftest-"))
     scratch.chmod(0o755)
     data = DataFolder(scratch)
-    household = Household()
+    group = ProcessGroup()
     try:
         data.prepare()
         (scratch / "static").mkdir(exist_ok=True)  # whitenoise warns without it, and warnings are errors
-        embedded = Embedded(household, data, careless=True)
+        embedded = Embedded(group, data, careless=True)
         embedded.start_missing({})
         lent = {"WORKFLOW_TEST_SERVERS": "1", "WORKFLOW_DATA": str(scratch), **embedded.addresses}
         yield os.environ | TEST_ENVIRONMENT | lent, scratch
     finally:
-        household.stop_all()
+        group.stop_all()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -189,8 +202,26 @@ def _check(run: Run, family: Family, folders: Sequence[str]) -> Check:
     return Check(family.name, family.processes, partial(_run_family, run, family, folders))
 
 
+def _measured(run: Run, chosen: str | None) -> Iterator[Check]:
+    """Measure the families in their short form: tracing takes time, and the long forms only repeat what the short ones reach."""
+    short = replace(run, everything=False, security=False)
+    traced = replace(short, environment=run.environment | coverage_floors.environment(run.coverage))
+    for family in FAMILIES:
+        folders = _folders_of(family, run)
+        if family.is_measured and folders and chosen in (None, family.name):
+            yield _check(traced, replace(family, name=f"{family.name}, measured"), folders)
+
+
+def _show_coverage(run: Run) -> int:
+    """Print how much of each package was run; return how many packages are below their floor."""
+    floors = coverage_floors.read_floors()
+    measured = coverage_floors.measure(run.coverage, floors)
+    sys.stdout.write(f"\n{coverage_floors.table(measured, floors)}\n\n")
+    return len(coverage_floors.too_low(measured, floors))
+
+
 def _folders_of(family: Family, run: Run) -> list[str]:
-    """Take the family's folders that exist, or those of the paths asked for that lie in them."""
+    """Take the family's folders that exist, or those of the given paths that are in them."""
     if not run.folders:
         return [folder for folder in family.folders if (PROJECT / folder).is_dir()]
     return [
@@ -213,11 +244,16 @@ def _other_grounds(run: Run) -> Iterator[Check]:
         other = replace(short, environment=run.environment | {"WORKFLOW_POSTGRES_MAJOR": major})
         yield _check(other, replace(family, name=name), _folders_of(family, other))
     yield Check(THROUGH_POOLER.name, THROUGH_POOLER.processes, partial(_run_through_pooler, short))
+    plain = replace(short, environment=run.environment | {"WORKFLOW_HOT_PATH": "0"})
+    yield _check(plain, OVER_CURSORS, OVER_CURSORS.folders)
+    yield from _measured(run, None)
 
 
 THROUGH_POOLER = Family(
     "pgbouncer", ("tests/services", "tests/coordinator", "tests/dispatch", "tests/races"), processes=2
 )
+OVER_CURSORS = replace(THROUGH_POOLER, name="plain cursors")
+"""The same without the short way to the database: whatever fails only on one of the two is its fault."""
 
 
 def _run_through_pooler(run: Run, output: Path | None) -> Counts:

@@ -50,14 +50,14 @@ class Check:
 
 
 def run_in_turn(checks: Sequence[Check]) -> Counts:
-    """Run one after the other, in front of whoever looks on."""
+    """Run one after the other, with output to the terminal."""
     return sum((_run_in_front(check) for check in checks), Counts())
 
 
 def run_together(checks: Sequence[Check], scratch: Path, stop: Callable[[], None]) -> Counts:
     """Run side by side; what a check says is told in one piece when it is over.
 
-    Whoever is told to end meanwhile lets nobody sit down any more and stops those who sit.
+    When this is told to end meanwhile, no check starts any more, and those that run are stopped.
     """
     seats, telling = Seats(SEATS), Lock()
 

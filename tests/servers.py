@@ -22,7 +22,7 @@ from tests.pooler import POOLED, socket_folder, start_pooler
 from workflowplatform.servers.embedded import Embedded
 from workflowplatform.servers.paths import DataFolder
 from workflowplatform.servers.postgres import APPLICATION, DATABASE, ROLE, SUPERUSER
-from workflowplatform.servers.processes import Household
+from workflowplatform.servers.processes import ProcessGroup
 from workflowplatform.servers.running import OWNER_ADDRESS
 
 TEST_ENVIRONMENT = {
@@ -63,9 +63,9 @@ def _start_servers() -> None:
     (folder / "static").mkdir()  # whitenoise warns without it
     data = DataFolder(folder)
     data.prepare()
-    household = Household()
-    atexit.register(household.stop_all)
-    embedded = Embedded(household, data, careless=True)
+    group = ProcessGroup()
+    atexit.register(group.stop_all)
+    embedded = Embedded(group, data, careless=True)
     embedded.start_missing({})
     # Tests put rows where they like, as the owner; the processes that they start are the application (tests/application.py).
     os.environ.pop(OWNER_ADDRESS, None)
@@ -75,7 +75,7 @@ def _start_servers() -> None:
     server = socket_folder(addresses["DATABASE_URL"])
     _let_tables_be_emptied(server)
     if "WORKFLOW_TEST_POOLER" in os.environ:
-        address = start_pooler(household, data=data, server=server, name=DATABASE)
+        address = start_pooler(group, data=data, server=server, name=DATABASE)
         os.environ.update(POOLED, DATABASE_URL=address)
 
 

@@ -1,10 +1,12 @@
-"""Wait until everything committed so far lies below the horizon: transactions of tests beside this one hold it back."""
+"""Wait until the audit cursor has passed everything committed so far: it waits for open transactions of other tests."""
 
 import time
 
 from django.db import connection
 
-from engine.audit.cursor import horizon
+from engine.audit.chain import database_now
+from engine.audit.cursor import settled_position
+from engine.models import Instance
 
 PATIENCE = 120.0
 
@@ -15,6 +17,15 @@ def settle() -> None:
         cursor.execute("SELECT pg_current_xact_id()::text::bigint")
         now = cursor.fetchone()[0]
     until = time.monotonic() + PATIENCE
-    while horizon().xid <= now:
+    while settled_position().xid <= now:
         assert time.monotonic() < until, "a transaction stayed open"
         time.sleep(0.05)
+
+
+def wait_until_due(instance: Instance) -> None:
+    """Wait until every signal of an instance is due by the database's clock."""
+    due_at = max(instance.signals.values_list("due_at", flat=True))
+    until = time.monotonic() + PATIENCE
+    while database_now() < due_at:
+        assert time.monotonic() < until, f"{due_at} did not come"
+        time.sleep(0.01)

@@ -90,7 +90,7 @@ def activated(actor: Actor, source: str) -> TemplateVersion:
 
 
 def started(actor: Actor, template: str, **values: Any) -> Instance:
-    """Start an instance and return it as it stands at its first wait."""
+    """Start an instance and return it as it is at its first wait."""
     return start_instance(actor=actor, template=template, input=values).instance
 
 

@@ -1,6 +1,6 @@
 """Both walls between tenants, each alone: the filters of access without row-level security, and row-level security without them.
 
-Globex's people ask for everything under every address, with the ids and names of Acme. Whatever stands between them, no answer
+Globex's people ask for everything under every address, with the ids and names of Acme. Whichever wall is left, no answer
 holds anything of Acme's and no row of Acme's changes. With both walls away the same questions do find Acme: so each was tried.
 """
 
@@ -20,7 +20,9 @@ from django.db.models import Q, QuerySet
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from engine.services.people.accounts import create_person, create_token
+from engine.db.query_shapes import forget_shapes
+from engine.services.people.accounts import create_person
+from engine.services.people.tokens import create_token
 from tests.api.conftest import Caller
 from tests.api.scene import Scene, set_whole_scene
 from tests.application import as_application
@@ -31,7 +33,7 @@ from workflowplatform.database.row_security import TABLES, rule_of
 UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HOT_FILTER = re.compile(r"(?:\w+\.)?tenant_id = %\(tenant\)s::uuid")
 OWN_WORDS = ("hush", "gwen@acme", "ada@acme", "APP-12", "hooks.example.com")
-"""What stands in Acme's rows and in nobody else's."""
+"""Texts that only Acme's rows contain."""
 LEFT_OUT = re.compile(
     r"^(api/v1/(stream|schema|docs|health)/|admin/(jsi18n|logout|password_change|autocomplete|r/))|anywhere"
 )
@@ -77,8 +79,10 @@ def without_filters() -> Iterator[None]:
     def sent(self: Hot, statement: str, values: Any, prepare: bool) -> Any:
         return send(self, HOT_FILTER.sub("true", statement), values, prepare)
 
+    forget_shapes()
     with patch.object(QuerySet, "_filter_or_exclude_inplace", unfiltered), patch.object(Hot, "_send", sent):
         yield
+    forget_shapes()
 
 
 WALLS: dict[str, tuple[Callable[[], AbstractContextManager[None]], ...]] = {
@@ -109,7 +113,7 @@ def _patterns(entries: list[Any], before: str) -> Iterator[str]:
 
 
 def _value(names: dict[str, str], pattern: str, parameter: re.Match[str]) -> str:
-    """Choose what stands in an address: by the folder that it stands in, else by its name."""
+    """Choose the value of an address's parameter: by the folder before it, else by its name."""
     folder = next((word for word in reversed(pattern.partition("<")[0].split("/")) if word), "")
     return names.get(f"{folder}/{parameter[1]}") or names.get(parameter[1]) or names["task_id"]
 
@@ -151,7 +155,7 @@ def rows_of(cast: Cast) -> dict[str, Any]:
 
 
 def ids_of(cast: Cast) -> set[str]:
-    """Return every id in Acme's rows that stands in nobody else's."""
+    """Return every id that only Acme's rows contain."""
     with connection.cursor() as cursor:
         cursor.execute(TABLES)
         tables = [name for name, _, has_tenant in cursor.fetchall() if has_tenant]

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from engine.services.people.accounts import create_person, create_token
+from engine.services.people.accounts import create_person
+from engine.services.people.tokens import create_token
 from tests.access.test_both_walls import BODY, acmes, addresses
 from tests.api.conftest import Caller
 from tests.api.scene import set_whole_scene
@@ -27,7 +28,7 @@ FORM = {"answer": "x", "reason": "x", "note": "x", "text": "x", "name": "x", "ou
 BODIES = ({}, {"reason": "x"}, {"text": "x"}, {"to": "ada"}, BODY)
 FOR_PAGES = ("GET", "POST")
 ENDS = ("logout/", "deactivate/", "revoke/", "archive/", "cancel/")
-"""What shuts later doors comes last."""
+"""Requests that would break later ones come last."""
 
 
 class Asking:

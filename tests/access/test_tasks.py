@@ -1,4 +1,4 @@
-"""Who sees and who may act, decided and explained by the same code."""
+"""The same code decides and explains what people see and may do."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from workflowplatform.accounts.models import User
 
 
 def described(bring: Callable[[], Cast]) -> list[object]:
-    """Say what is there once they were brought on stage, in what does not change from one time to the next; then undo it."""
+    """Create the characters, describe what does not change from one time to the next, and roll back."""
     with transaction.atomic():
         bring()
         people = [

@@ -11,7 +11,7 @@ from django.utils.html import strip_tags
 from engine.models import Audit, DeadLetter, Instance, Signal, Task, TemplateVersion
 from engine.services.instances.bulk_operations import begin_bulk_act
 from engine.services.instances.lifecycle import start_instance
-from engine.services.people import accounts as people
+from engine.services.people.tokens import create_token
 from engine.services.retention.purge import set_retention
 from engine.services.schedules.lifecycle import create_schedule
 from engine.services.templates.versions import activate_version, save_draft
@@ -58,7 +58,7 @@ SignIn = Callable[[str], Client]
 
 @pytest.fixture
 def sign_in(cast: Cast) -> SignIn:
-    """Give a browser in which somebody is signed in."""
+    """Give a browser in which a person is signed in."""
 
     def signed_in(name: str) -> Client:
         client = Client()
@@ -94,7 +94,7 @@ def words_of(response: Any) -> str:
 
 
 def sight_of(response: Any) -> str:
-    """Return what a page says without its markup: a short name may stand inside an id in an address by chance."""
+    """Return what a page says without its markup: a short name may be part of an id in a URL by chance."""
     return strip_tags(words_of(response))
 
 
@@ -106,7 +106,7 @@ def label(model: type[Model]) -> str:
 def acmes(cast: Cast, task: Task) -> dict[str, Model]:
     """Give one row of Acme's for every page of the admin."""
     instance = task.instance
-    token, _ = people.create_token(actor=None, person=cast.ada, name="acmes-token")
+    token, _ = create_token(actor=None, person=cast.ada, name="acmes-token")
     signal = Signal.objects.create(
         tenant=cast.acme,
         instance=instance,

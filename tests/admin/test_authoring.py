@@ -1,7 +1,5 @@
 """Writing templates in the admin: drafts, findings, activation and a version's life."""
 
-import re
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -10,6 +8,7 @@ from django.utils.html import escape
 from engine.models import Audit, Instance, Template, TemplateVersion
 from engine.services.templates.versions import activate_version, save_draft
 from tests.admin.conftest import EXPENSE, SignIn, sight_of, words_of
+from tests.hooks import acts, codes, element, errors, notices, toasts, value, values
 from workflowplatform.accounts.actor import Actor
 
 ADD = "/admin/engine/templateversion/add/"
@@ -25,8 +24,8 @@ def test_god_writes_a_template_and_sees_it_saved(sign_in: SignIn) -> None:
     answer = browser.post(ADD, {"source": EXPENSE.replace("\n", "\r\n"), "_save": "1"}, follow=True)
     version = TemplateVersion.objects.get()
     assert (version.status, version.number, version.source) == ("draft", 1, EXPENSE)
-    assert "Draft saved." in words_of(answer)
-    assert "Nothing keeps it from being activated." in words_of(answer)
+    assert toasts(answer) == ["draft.saved"]
+    assert (value("errors", answer), value("red", answer)) == ("0", "0")
 
 
 def test_findings_stand_with_line_column_code_and_hint(sign_in: SignIn) -> None:
@@ -35,9 +34,9 @@ def test_findings_stand_with_line_column_code_and_hint(sign_in: SignIn) -> None:
     assert {finding["code"] for finding in findings} >= {"unknown_key"}
     for finding in findings:
         assert f"{finding['line']}:{finding['column']}" in words_of(answer)
-        assert finding["code"] in words_of(answer)
+        assert finding["code"] in codes("finding", answer)
     assert "titel: Expense approval" in words_of(answer)
-    assert "Mend " in words_of(answer)
+    assert value("errors", answer) == str(sum(finding["severity"] == "error" for finding in findings))
 
 
 def test_activation_is_refused_while_there_are_errors_and_the_draft_stays_saved(sign_in: SignIn) -> None:
@@ -45,29 +44,30 @@ def test_activation_is_refused_while_there_are_errors_and_the_draft_stays_saved(
     shown = browser.post(ADD, {"source": WRONG, "_changes": "1"}, follow=True)
     version = TemplateVersion.objects.get()
     assert shown.redirect_chain[-1][0] == page(version, "changes")
-    assert re.search(r"<button[^>]* disabled>Activate version 1</button>", words_of(shown))
+    assert " disabled>" in element('data-act="activate"', shown)
     told = browser.post(page(version, "activate"), follow=True)
     version.refresh_from_db()
     assert (version.status, version.source) == ("draft", WRONG)
     assert told.redirect_chain[-1][0] == page(version, "changes")
-    assert "Mend 2 errors to activate." in words_of(told)
+    assert value("errors", told) == "2"
+    assert notices(told) == ["findings"]
 
 
-def test_a_draft_is_saved_reviewed_and_put_in_force(sign_in: SignIn, gwen: Actor) -> None:
+def test_a_draft_is_saved_reviewed_and_activated(sign_in: SignIn, gwen: Actor) -> None:
     draft = save_draft(actor=gwen, source=WRONG)
     browser = sign_in("gwen")
     shown = browser.post(page(draft), {"source": EXPENSE, "revision": "1", "_changes": "1"}, follow=True)
-    assert "Nothing keeps it from being activated." in words_of(shown)
-    assert "This is its first version." in words_of(shown)
+    assert (value("errors", shown), value("red", shown)) == ("0", "0")
+    assert "first_version" in values("empty", shown)
     told = browser.post(page(draft, "activate"), follow=True)
     draft.refresh_from_db()
     assert (draft.status, draft.source) == ("active", EXPENSE)
-    assert "Version 1 is active." in words_of(told)
+    assert toasts(told) == ["templateversion.activate"]
 
 
 def test_document_without_a_name_is_told_at_the_source_and_keeps_what_was_typed(sign_in: SignIn) -> None:
     answer = sign_in("gwen").post(ADD, {"source": "steps: []", "_save": "1"})
-    assert "The document needs a line such as" in words_of(answer)
+    assert errors(answer) == ["workflow_missing"]
     assert "steps: []" in words_of(answer)
     assert not Template.objects.exists()
 
@@ -84,7 +84,8 @@ def test_second_author_is_told_and_nothing_is_overwritten(sign_in: SignIn, gwen:
         ("theirs", "# first"),
         ("yours", "# second"),
     ]
-    for words in ("Gwen saved this draft", "# first", f"{escape(second)}</textarea>"):
+    assert errors(told) == ["revision"]
+    for words in ("# first", f"{escape(second)}</textarea>"):
         assert words in words_of(told)
     assert 'name="revision" value="2"' in words_of(told)
     browser.post(page(draft), {"source": second, "revision": "2", "_save": "1"})
@@ -96,7 +97,7 @@ def test_a_draft_that_was_activated_meanwhile_keeps_what_was_typed_on_the_page(
     sign_in: SignIn, expense: TemplateVersion
 ) -> None:
     told = sign_in("gwen").post(page(expense), {"source": EXPENSE + "# late\n", "revision": "1", "_save": "1"})
-    assert "it cannot be changed" in words_of(told)
+    assert errors(told) == ["status"]
     assert "# late" in words_of(told)
     expense.refresh_from_db()
     assert expense.source == EXPENSE
@@ -121,20 +122,23 @@ def test_a_deleted_draft_leads_back_to_the_list(sign_in: SignIn, gwen: Actor) ->
     assert not Template.objects.exists()
 
 
-def test_wrong_move_is_told_in_a_sentence(sign_in: SignIn, expense: TemplateVersion) -> None:
+def test_a_wrong_move_is_refused(sign_in: SignIn, expense: TemplateVersion) -> None:
     answer = sign_in("gwen").post(reverse("admin:engine_templateversion_resume", args=[expense.pk]), follow=True)
-    assert "Version 1 is active; it cannot be resumed." in words_of(answer)
+    assert notices(answer) == ["status"]
 
 
-def test_leaving_force_is_told_with_the_instances_it_meets(sign_in: SignIn, gwen: Actor, case: Instance) -> None:
+@pytest.mark.wording
+def test_the_preview_of_archiving_counts_the_instances_of_the_version(
+    sign_in: SignIn, gwen: Actor, case: Instance
+) -> None:
     version = case.version
     shown = sight_of(sign_in("gwen").get(page(version)))
-    assert "Version 1 leaves force" in shown
-    assert "1 instance runs on it and goes on to its end." in shown
+    assert "Version 1 will no longer be active." in shown
+    assert "1 instance runs on it and continues to its end." in shown
     save_draft(actor=gwen, source=EXPENSE + "# next\n")
     activate_version(actor=gwen, name="expense", number=2)
     shown = sight_of(sign_in("gwen").get(page(version)))
-    assert "Version 2 is archived. Nothing runs on it." in shown
+    assert "Version 2 will be archived. No instances run on it." in shown
 
 
 def test_buttons_answer_posts_only(sign_in: SignIn, expense: TemplateVersion) -> None:
@@ -150,14 +154,14 @@ def test_buttons_answer_posts_only(sign_in: SignIn, expense: TemplateVersion) ->
 def test_level_four_reads_templates_and_changes_nothing(sign_in: SignIn, gwen: Actor, expense: TemplateVersion) -> None:
     draft = save_draft(actor=gwen, source=EXPENSE + "# next\n")
     browser = sign_in("ada")
-    shown = words_of(browser.get(page(draft)))
-    assert "# next" in shown
-    for button in ("<textarea", "Review and activate", "Save draft", "Delete draft"):
-        assert button not in shown
+    shown = browser.get(page(draft))
+    assert "# next" in words_of(shown)
+    assert "<textarea" not in words_of(shown)
+    assert acts(shown).isdisjoint({"review", "save", "try", "discard"})
     assert browser.get(ADD).status_code == 403
     assert browser.post(page(draft), {"source": "x", "revision": "1", "_save": "1"}).status_code == 403
     told = browser.post(reverse("admin:engine_templateversion_archive", args=[expense.pk]), follow=True)
-    assert "you need level 5" in words_of(told)
+    assert notices(told) == ["level"]
     expense.refresh_from_db()
     assert expense.status == "active"
 
@@ -176,9 +180,8 @@ def test_source_is_shown_as_text(sign_in: SignIn, gwen: Actor) -> None:
 
 
 def test_history_of_a_version_is_its_templates_audit(sign_in: SignIn, expense: TemplateVersion) -> None:
-    shown = words_of(sign_in("ada").get(reverse("admin:engine_templateversion_history", args=[expense.pk])))
-    assert "began version 1" in shown
-    assert "activated version 1" in shown
+    shown = sign_in("ada").get(reverse("admin:engine_templateversion_history", args=[expense.pk]))
+    assert codes("entry", shown) == ["activate_template", "create_template"]
     assert Audit.objects.filter(subject_id=expense.template_id).count() == 2
 
 

@@ -1,7 +1,7 @@
 """Filters in addresses: a list takes the exact values of the filters it shows, and nothing else.
 
 Django hands whatever an address says to the database. A lookup such as `roles__people__password__startswith` turns a
-list into an oracle that reads a password's hash letter by letter. The walk asks every list for everything that its
+list into an oracle that reads a password's hash one character at a time. The walk asks every list for everything that its
 model's fields and relations could be asked.
 """
 
@@ -25,7 +25,7 @@ WAYS = (
     "in", "range", "isnull", "year", "year__gte", "date", "month", "has_key", "length__gt", "exact__startswith",
 )  # fmt: skip
 DEPTH = 3
-"""How many relations a path of the walk follows; a password lies two away from most lists."""
+"""How many relations a path of the walk follows; a password is two away from most lists."""
 
 
 def address_of(model: type[Model]) -> str:

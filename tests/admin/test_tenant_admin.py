@@ -47,7 +47,7 @@ def test_a_page_of_ours_that_derives_from_something_else_is_refused() -> None:
     class Careless(ModelAdmin):
         __module__ = "engine.admin.careless"
 
-    with pytest.raises(ImproperlyConfigured, match="must derive from"):
+    with pytest.raises(ImproperlyConfigured, match="Careless"):
         admin.site.register(Group, Careless)
 
 
@@ -125,8 +125,8 @@ def test_level_four_adds_nothing_but_own_tokens_and_schedules(sign_in: SignIn, m
 def test_content_policy_is_relaxed_in_the_admin_alone(sign_in: SignIn) -> None:
     browser = sign_in("gwen")
     admins = browser.get("/admin/").headers["Content-Security-Policy"]
-    assert "script-src 'self' 'unsafe-eval'" in admins
-    assert "script-src 'self' 'unsafe-eval' 'unsafe-inline'" not in admins
+    assert "style-src 'self' 'unsafe-inline'" in admins
+    assert admins.count("unsafe") == 1
     assert "unsafe" not in Client().get("/accounts/login/").headers["Content-Security-Policy"]
 
 

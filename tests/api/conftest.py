@@ -11,7 +11,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from tests.cast import Cast, ada, adam, cast, committed_cast, gwen, sam, uri, zoe
 from workflowplatform.accounts.models import User
 
@@ -61,5 +61,5 @@ def call(cast: Cast) -> Callers:
 
 @pytest.fixture
 def stranger() -> Caller:
-    """Somebody without a token."""
+    """A caller without a token."""
     return Caller()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from engine.audit.chain import database_now
 from engine.models import DeadLetter, Task
+from engine.services.people.absences import enter_absence
 from engine.services.schedules.lifecycle import create_schedule
 from engine.services.templates.versions import save_draft
 from engine.services.tenants.settings import put_calendar, put_secret
@@ -28,6 +30,7 @@ class Scene:
     other: str = ""
     webhook: str = ""
     delivery: str = ""
+    absence: str = ""
 
     def address(self, path: str) -> str:
         """Write the ids into a route."""
@@ -35,7 +38,7 @@ class Scene:
 
 
 def set_scene(cast: Cast) -> Scene:
-    """Let Uri start an approval that Ada may take, and leave a draft lying about."""
+    """Let Uri start an approval that Ada may take, and add a draft."""
     gwen = cast.actor("gwen")
     activated(gwen, APPROVAL)
     activated(gwen, TWO_TASKS)
@@ -53,10 +56,13 @@ def set_whole_scene(cast: Cast) -> Scene:
     letters = [str(dead_letter(cast, scene.instance).pk) for _ in range(2)]
     webhook, _ = create_webhook(actor=gwen, url="https://hooks.example.com/in", events=["instance.started"])
     ping = ping_webhook(actor=gwen, webhook_id=webhook.pk)
+    begin = database_now() + timedelta(days=30)
+    absence = enter_absence(actor=gwen, person="ada", deputy=None, starts_at=begin, ends_at=begin + timedelta(days=2))
     return replace(
         scene,
         schedule=str(schedule.pk),
         letter=letters[0],
+        absence=str(absence.pk),
         other=letters[1],
         webhook=str(webhook.pk),
         delivery=str(ping.pk),
@@ -64,7 +70,7 @@ def set_whole_scene(cast: Cast) -> Scene:
 
 
 def dead_letter(cast: Cast, instance: str) -> DeadLetter:
-    """Leave a letter as a worker does that could not apply a signal."""
+    """Leave a dead letter, as a worker does that could not apply a signal."""
     now = database_now()
     envelope = {
         "id": str(uuid7()), "type": "TimerDue", "expected_version": None, "waiting_token": 99,

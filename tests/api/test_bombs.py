@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from engine.models import Instance
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from engine.services.templates.versions import save_draft
 from tests.cast import Cast
 from tests.kernel.bombs import EXPRESSIONS, LONG, SOURCES
@@ -97,7 +97,7 @@ def _client(server: Server, person: Any) -> httpx.Client:
 
 
 def _bombs(cast: Cast, client: httpx.Client) -> list[Bomb]:
-    """Lay the bombs: a draft of all expressions, two templates in force, one task, and bodies that are bombs themselves."""
+    """Lay the bombs: a draft with all expressions, two active templates, one task, and bodies that are bombs themselves."""
     gwen = cast.actor("gwen")
     steps = [
         {
@@ -216,7 +216,7 @@ def test_neighbour_notices_nothing_of_bombs(committed_cast: Cast, server: Server
 
 
 def _look(client: httpx.Client) -> list[float]:
-    """Look at the neighbour's own lists and start something, as somebody at work does."""
+    """Look at the neighbour's own lists and start something, as a person at work does."""
     taken = []
     for number in range(LOOKS):
         began = time.monotonic()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine.services.people.accounts import create_person, create_token
+from engine.services.people.accounts import create_person
+from engine.services.people.tokens import create_token
 from tests.api.conftest import Caller, Callers
 from tests.cast import Cast
 from workflowplatform.accounts.models import User

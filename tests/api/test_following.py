@@ -1,4 +1,4 @@
-"""Whoever follows the audit misses nothing and gets nothing twice, however late others commit."""
+"""A reader that follows the audit misses nothing and gets nothing twice, however late others commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.settling import settle
 
 
 class Dawdler:
-    """Somebody who has written, and takes their time to commit."""
+    """A transaction that has written, and commits late."""
 
     def __init__(self, subject: Any, actor: Any, word: str) -> None:
         self._written, self._may_commit = Event(), Event()
@@ -40,7 +40,7 @@ class Dawdler:
 
 
 def follow(caller: Caller, address: str = "audit/?after=") -> Iterator[dict[str, Any]]:
-    """Walk to where nothing more is there now; the last page says where to go on."""
+    """Read pages until there is no more for now; the last page says where to continue."""
     while True:
         page = caller.get(address).json()
         yield page

@@ -77,7 +77,7 @@ def _validator(text: str) -> jsonschema_rs.Draft202012Validator:
 
 
 def faults(path: str, method: str, answer: HttpResponse) -> list[str]:
-    """Say how an answer differs from what the document promises."""
+    """Return how an answer differs from what the document promises."""
     declared = document()["paths"][path][method.lower()]["responses"].get(str(answer.status_code))
     if declared is None:
         return [f"{answer.status_code} is not declared"]

@@ -1,4 +1,4 @@
-"""Operations over REST: signals, events, suspending, mending, dead letters, each to its end."""
+"""Operations over REST: signals, events, suspending, repairing, dead letters, each to its end."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_incident_is_skipped_only_with_a_reason(broken: Instance) -> None:
 
 @pytest.fixture
 def poisoned(committed_cast: Cast) -> Instance:
-    """Give an instance whose timer could not be applied, mended since."""
+    """Return an instance whose timer could not be applied, and now could be."""
     activated(committed_cast.actor("gwen"), TIMER)
     instance = fall_due(started(committed_cast.actor("ada"), "timer"))
     left_dead(instance)

@@ -16,7 +16,7 @@ import pytest
 from django.db import connection
 
 from engine.models import Instance
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from tests.cast import Cast
 from tests.workers import ROOT, environment, stop
 from tests.workflows import APPROVAL, activated
@@ -80,7 +80,7 @@ def _reads_bodies_in_pieces(server: str, token: str) -> None:
 
 
 def _leaves_what_is_too_large(server: str, token: str) -> None:
-    """A stranger is asked who they are before a body is taken; whoever is known may send so much and no more."""
+    """A caller without a token gets 401 before a body is read; a caller with one may send so much and no more."""
     large, known = {"Content-Length": "4000000"}, {"Authorization": f"Token {token}"}
     assert _answered_without_a_body(server, large) == (401, "application/problem+json")
     assert _answered_without_a_body(server, large | known) == (413, "application/problem+json")

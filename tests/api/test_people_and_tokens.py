@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from engine.api.authentication import needed_scope
 from engine.api.operations_table import OPERATIONS
-from engine.api.permissions import needed_scope
 from engine.models import Instance, Schedule
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_scene
 from tests.cast import Cast
@@ -133,7 +133,7 @@ def test_every_operation_has_its_scope() -> None:
     found = {needed_scope(method, route) for method, route in OPERATIONS}
     assert found == {*Scope, None}
     managed = {route.partition("/")[0] for method, route in OPERATIONS if needed_scope(method, route) is None}
-    assert managed == {"people", "roles", "tokens"}
+    assert managed == {"people", "roles", "substitutions", "tokens"}
 
 
 def test_figures_count_the_own_tenant(call: Callers, scene: Scene) -> None:

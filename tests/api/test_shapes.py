@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from engine.api.errors import STATUSES, TITLES
 from engine.errors import WorkflowError
-from engine.services.people.accounts import create_token, deactivate_person
+from engine.services.people.accounts import deactivate_person
+from engine.services.people.tokens import create_token
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import DRAFT, Scene, set_scene
 from tests.cast import Cast
@@ -250,12 +251,12 @@ DETAILS = {
 }
 
 
-def test_health_tells_level_six_more(call: Callers, scene: Scene, valkey: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_tells_level_six_more(call: Callers, scene: Scene, valkey: Any, settings: Any) -> None:
     assert set(call("gwen").get("health/").json()) == {"status", "version"}
     told = call("zoe").get("health/").json()
     assert set(told) == DETAILS
     assert (told["pending_signals"], told["limbo"], told["dead_letters"], told["workers"]) == (0, 0, 0, 0)
-    monkeypatch.setenv("WORKFLOW_HEALTH_DETAILS", "1")
+    settings.WORKFLOW_HEALTH_DETAILS = True
     assert set(Caller()("GET", "health/").json()) == DETAILS
 
 

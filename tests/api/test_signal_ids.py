@@ -1,4 +1,4 @@
-"""Ids of signals and events: remembered per sender, name and key; and signals that somebody must take."""
+"""Ids of signals and events: remembered per sender, name and key; and signals that an instance must take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stream over real HTTP: what is heard, by whom, how it goes on after a cut, and how it ends."""
+"""The stream over real HTTP: what is heard, by whom, how it continues after a cut, and how it ends."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from django.db import connection, transaction
 from django.test import Client
 
 from engine.audit.chain import Act, record
-from engine.audit.cursor import BEGINNING, horizon
+from engine.audit.cursor import BEGINNING, settled_position
 from engine.models import Audit
-from engine.services.people.accounts import change_level, create_token, grant_role, revoke_token
+from engine.services.people.accounts import change_level, grant_role
+from engine.services.people.tokens import create_token, revoke_token
 from engine.services.stream_events import Pass, heard_by, read_events
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from engine.streaming.hub import read_for
@@ -79,7 +80,7 @@ class Stream:
         return list(self.lines())[-1] == ""
 
     def refusal(self) -> tuple[int, str]:
-        """Say how the request was refused."""
+        """Return how the request was refused."""
         assert self.answer.status_code >= 400
         self.answer.read()
         assert self.answer.headers["content-type"] == "application/problem+json"
@@ -164,16 +165,16 @@ def test_everybody_hears_what_they_may_see_and_nothing_else(committed_cast: Cast
     lent = started(cast.actor("ada"), "approval", amount=5)
     mine = started(cast.actor("uri"), "approval", amount=7)
     settle()
-    events, _ = read_events(cast.acme.pk, BEGINNING, horizon(), 1000)
+    events, _ = read_events(cast.acme.pk, BEGINNING, settled_position(), 1000)
     assert {event.instance for event in events} >= {lent.pk, mine.pk}
     assert heard_by(cast.actor("ada"), events) == events
     by_uri = heard_by(cast.actor("uri"), events)
     assert {event.subject for event in by_uri} == {mine.pk}
     assert {event.action for event in by_uri} >= {"start_workflow", "task_created"}
     assert heard_by(cast.actor("adam"), events) == []
-    assert read_events(cast.globex.pk, BEGINNING, horizon(), 1000)[0]
+    assert read_events(cast.globex.pk, BEGINNING, settled_position(), 1000)[0]
     assert not {event.subject for event in events} & {
-        event.subject for event in read_events(cast.globex.pk, BEGINNING, horizon(), 1000)[0]
+        event.subject for event in read_events(cast.globex.pk, BEGINNING, settled_position(), 1000)[0]
     }
 
 
@@ -186,7 +187,7 @@ def test_who_was_asked_hears_how_a_task_ended_and_who_was_not_does_not(committed
     User.objects.filter(username__in=["ada", "adam"]).update(level=3)
     complete_task(actor=cast.actor("gwen"), task_id=task.pk, outcome="approve", values={"note": "fine"})
     settle()
-    events, _ = read_events(cast.acme.pk, BEGINNING, horizon(), 1000)
+    events, _ = read_events(cast.acme.pk, BEGINNING, settled_position(), 1000)
     heard = heard_by(cast.actor("ada"), events)
     assert [event.action for event in heard] == ["task_created", "task_claimed", "task_completed"]
     assert {event.task for event in heard} == {task.pk}
@@ -245,13 +246,13 @@ def test_a_stream_cut_again_and_again_loses_and_doubles_nothing(committed_cast: 
 
 
 def test_a_transaction_open_across_a_read_holds_the_stream_back(committed_cast: Cast, server: Server) -> None:
-    """Who wrote first and commits last is heard first: a stream that did not wait would tell the other one at once."""
+    """The transaction that wrote first and commits last is sent first: a stream that did not wait would send the other one."""
     cast = committed_cast
     with server.listen(token_of(cast.ada)) as stream:
         stream.opened()
         late = Dawdler(cast.uri, cast.actor("gwen"), "dawdled")
         note(cast.adam, cast, "hurried")
-        time.sleep(1)  # as long as a reader that is rung for takes by far
+        time.sleep(1)  # sleep: far longer than a reader needs that is told of news
         late.commit()
         heard = [event["action"] for event in islice(stream.events(), 2)]
     assert heard == ["dawdled", "hurried"]
@@ -260,7 +261,7 @@ def test_a_transaction_open_across_a_read_holds_the_stream_back(committed_cast: 
 def test_a_slow_client_is_not_read_for_and_misses_nothing(committed_cast: Cast) -> None:
     cast = committed_cast
     settle()
-    slow = Listener(cast.actor("ada"), Pass(token="t"), horizon())
+    slow = Listener(cast.actor("ada"), Pass(token="t"), settled_position())
     quick = Listener(cast.actor("adam"), Pass(token="u"), slow.position)
     taken = []
     for number in range(MOST_WAITING + 3):
@@ -278,7 +279,7 @@ def test_a_slow_client_is_not_read_for_and_misses_nothing(committed_cast: Cast) 
     assert slow.position == quick.position
 
 
-# Doors
+# Who may listen
 
 
 def test_who_may_not_listen_is_refused_in_problem_json(committed_cast: Cast, server: Server) -> None:

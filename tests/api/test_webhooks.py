@@ -14,7 +14,7 @@ import pytest
 
 from engine.dispatch.webhooks import post
 from engine.models import Audit, WebhookDelivery
-from engine.services.webhooks.deliveries import Answer, settle, take_on
+from engine.services.webhooks.deliveries import DeliveryResult, settle, take_on
 from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
 from engine.transports.webhook_signature import new_secret, signed_headers
 from tests.api.conftest import Callers
@@ -71,7 +71,7 @@ def test_delivery_shows_each_try_and_is_replayed_once_a_key(
     pings = [gwen.post(path + "ping/", key=f"ping-{n % 2}").json()["id"] for n in range(4)]
     assert len(set(pings)) == 2
     for one in take_on():
-        settle(one, Answer(410 if str(one.delivery_id) == pings[0] else 200, "", "thanks\n" * 500))
+        settle(one, DeliveryResult(410 if str(one.delivery_id) == pings[0] else 200, "", "thanks\n" * 500))
     with django_assert_max_num_queries(6):
         shown = ada.get(f"deliveries/{pings[0]}/").json()
     assert (shown["status"], shown["attempts"], shown["event"]) == ("failed", 1, "webhook.ping")

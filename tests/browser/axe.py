@@ -1,6 +1,6 @@
 """Ask axe-core what is wrong with a page, by the rules of WCAG 2.2 AA: none switched off, no part of the page left out.
 
-`faults_of(page)` looks at a page as it stands; `faults_in(page, LOOKS)` at every look of it, without loading it again.
+`faults_of(page)` checks a page as it is; `faults_in(page, LOOKS)` checks it in every look, without loading it again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FEW_LOOKS = (LIGHT, DARK_PHONE)
 
 
 def faults_in(page: Page, looks: Iterable[Look] = LOOKS) -> list[str]:
-    """Say what is wrong with a page in any of some looks, which look first."""
+    """Return what is wrong with a page in any of some looks; each fault begins with its look."""
     before = page.viewport_size
     faults = []
     for look in looks:
@@ -49,7 +49,7 @@ def faults_in(page: Page, looks: Iterable[Look] = LOOKS) -> list[str]:
 
 
 def faults_of(page: Page) -> list[str]:
-    """Say what is wrong with a page: the rule, what it asks for, and where it is broken."""
+    """Return what is wrong with a page: the rule, what it asks for, and where it is broken."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(_source())
     page.evaluate(SETTLE)

@@ -64,7 +64,7 @@ def chromium() -> Generator[Chromium, None, None]:
 
 @pytest.fixture(scope="session")
 def supplier() -> Generator[Supplier, None, None]:
-    """Give a server beyond the house's walls."""
+    """Return a server outside of the product."""
     with a_supplier() as opened:
         yield opened
 
@@ -102,7 +102,7 @@ def new_context(chromium: Chromium, watch: Watch) -> Generator[NewContext, None,
 
 @pytest.fixture(scope="session")
 def kept_sessions() -> dict[tuple[str, str], Any]:
-    """Keep who is signed in, so that each person passes the door once a run."""
+    """Keep sessions, so that each person signs in once per run."""
     return {}
 
 
@@ -125,7 +125,7 @@ def signed_in(new_context: NewContext, product: Product, kept_sessions: dict[tup
 
 @pytest.fixture(scope="session")
 def errand_in_force() -> set[str]:
-    """Remember where the errands' template is in force."""
+    """Remember at which product the errands' template is active."""
     return set()
 
 

@@ -46,7 +46,7 @@ class Errands:
 
 
 def activate(page: Page, source: str = SOURCE) -> None:
-    """Put a template in force as the page's person."""
+    """Save and activate a template as the page's person."""
     draft = send(page, "templates/", {"source": source})
     assert [finding for finding in draft["findings"] if finding["severity"] == "error"] == []
     send(page, f"templates/{draft['name']}/versions/{draft['version']}/activate/", {})

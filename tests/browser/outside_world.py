@@ -1,4 +1,4 @@
-"""A supplier beyond the house's walls: fails once, then answers, and remembers who called."""
+"""A supplier outside of the product: fails once, then answers, and remembers who called."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 IDENTITY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 PATIENCE = 60.0
-"""Seconds until a worker must have gone on, on a machine that is busy with other tests."""
+"""Seconds until a worker must have continued, on a machine that is busy with other tests."""
 STREAM = "**/api/v1/stream/**"
 
 
@@ -48,7 +48,7 @@ class Door:
     page: Page
 
     def sign_in(self, name: str, password: str) -> None:
-        """Fill in the door's form."""
+        """Fill in the sign-in form."""
         self.page.goto("/accounts/login/")
         self.fill(name, password)
 
@@ -76,10 +76,10 @@ class Authoring:
         self.page.locator("a[href$='/template/add/']").first.click()
 
     def write(self, source: str) -> None:
-        """Replace all that stands in the editor."""
+        """Replace the whole text in the editor."""
         self.page.locator(".cm-content").wait_for()
         # By the editor's own selection: one that the browser makes is lost where the editor draws its lines anew meanwhile.
-        self.page.get_by_label("The template as YAML").press("ControlOrMeta+a")
+        self.page.locator(".cm-content").press("ControlOrMeta+a")
         self.page.keyboard.insert_text(source)
 
     def save(self) -> None:
@@ -87,9 +87,9 @@ class Authoring:
         self.page.locator("[name=_save]").click()
 
     def activate(self) -> None:
-        """Save the draft, read what changes, and put it in force."""
+        """Save the draft, read what changes, and activate it."""
         self.page.locator("[name=_changes]").click()
-        self.page.get_by_role("button", name="Activate version").click()
+        act(self.page, "activate").click()
 
     @property
     def findings(self) -> Locator:
@@ -132,7 +132,7 @@ class Inbox:
     def fill(self, **fields: str) -> None:
         """Fill in fields by their labels."""
         for label, value in fields.items():
-            self.page.get_by_label(re.compile(rf"^{label}(\s+\S+)?\s*$")).fill(value)
+            self.page.get_by_label(re.compile(rf"^\s*{label}(\s+\S+)?\s*$")).fill(value)
 
     def claim(self) -> None:
         """Claim the task on the page."""

@@ -1,8 +1,8 @@
 """An XSS corpus, and a way to put it into every text that the database keeps.
 
 Every payload carries a marker: what runs sets `window.xss9`, opens a dialog, or asks a host that does not exist. Texts are
-written into the rows themselves, past every check of ours, so that only how pages are drawn stands between them and a browser.
-`LEFT` names the fields that are left as they are, with the reason; a new field of any model is injected by itself.
+written into the rows themselves, past every check of ours, so that only the way pages are rendered protects a browser from them.
+Which fields are written is the table of `xss_fields.py`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from django.apps import apps
 from django.contrib.postgres.fields import ArrayField
 from django.db import DatabaseError, connection, models, transaction
+
+from tests.browser.xss_fields import WRITTEN, named, text_fields
 
 MARKER = "xss9"
 
@@ -88,56 +89,12 @@ PAYLOADS = (
 )
 
 
-LEFT: dict[str, str] = {
-    **dict.fromkeys(
-        ("accounts.user.password", "accounts.token.digest", "accounts.token.token_key"),
-        "a hash or the half of one; never drawn as given",
-    ),
-    **dict.fromkeys(
-        ("accounts.user.username", "accounts.tenant.name", "accounts.role.name", "engine.template.name",
-         "engine.businesscalendar.name", "engine.secret.name", "engine.schedule.calendar"),
-        "a name in addresses and keys: letters, digits, _ and - only, by validators at every way in",
-    ),
-    **dict.fromkeys(
-        ("accounts.user.time_zone", "accounts.user.language", "engine.schedule.time_zone", "engine.schedule.cron",
-         "engine.schedule.dst", "engine.schedule.window", "engine.retentionrule.completed_for",
-         "engine.retentionrule.cancelled_for",
-         "engine.retentionrule.runtime_for", "engine.retentionrule.audit_for"),
-        "one of a closed set, or a grammar of its own; pages compute with it",
-    ),
-    **dict.fromkeys(
-        ("engine.templateversion.canonical", "engine.runtimestate.snapshot", "engine.diagram.geometry",
-         "engine.businesscalendar.content",
-         "engine.bulkact.arguments", "engine.webhook.events", "engine.webhook.templates", "engine.task.columns",
-         "engine.task.effective_roles",
-         "engine.retentionrun.counts", "engine.effect.secrets", "accounts.tenant.http_allow", "accounts.token.scopes"),
-        "a structure that the platform wrote and computes with; its texts are the template's, which is written with payloads",
-    ),
-    **dict.fromkeys(
-        ("engine.bulkact.action", "engine.audit.action", "engine.audit.subject_kind", "engine.taskevent.kind",
-         "engine.steprun.kind",
-         "engine.runtimestate.runtime_provider", "engine.runtimestate.runtime_status", "engine.runtimestate.waiting_kind",
-         "engine.signal.runtime_provider", "engine.signalreceipt.type", "engine.effect.transport",
-         "engine.webhookdelivery.event",
-         "engine.task.comment_rule", "engine.taskattachment.content_type"),
-        "a word of the platform's own that nobody sends",
-    ),
-    **dict.fromkeys(
-        ("engine.audit.hash", "engine.auditanchor.hash", "engine.templateversion.sha256", "engine.template.audit_hash",
-         "engine.instance.audit_hash", "accounts.tenant.audit_hash", "accounts.user.audit_hash", "engine.diagram.sha256",
-         "engine.taskattachment.sha256", "engine.event.content", "engine.signalreceipt.content",
-         "engine.idempotencykey.body_sha256"),
-        "a digest",
-    ),
-    **dict.fromkeys(
-        ("engine.task.form", "engine.task.outcomes"), "the template's own, which is written with payloads",
-    ),
-    "engine.savedfilter.query": "a query string, read by the filter's own grammar",
-    "engine.webhook.url": "an http(s) address, by the address guard; shown as text only",
-}  # fmt: skip
-
 JSON_TEXTS = frozenset({"engine.webhookdelivery.body"})
 """Texts that hold JSON."""
+ONLY_FILLED = frozenset({"engine.templateversion.unavailable"})
+"""Texts whose presence hides the row from other pages: they stay empty where they are empty."""
+INSIDE = {"engine.webhook.url": "https://hooks.example/{}", "engine.savedfilter.query": "view=open&q={}"}
+"""Texts that are read as an address or a query: the payload is where free text may be."""
 
 AUTHORED = """
 workflow: marked
@@ -186,28 +143,19 @@ def _turn(shift: int) -> list[str]:
     return [*PAYLOADS[start:], *PAYLOADS[:start]]
 
 
-def text_fields() -> Iterator[models.Field[Any, Any]]:
-    """List every column of ours that holds a text somebody may have written: texts without choices, JSON, lists of texts."""
-    for app in ("engine", "accounts"):
-        for model in apps.get_app_config(app).get_models():
-            for field in model._meta.concrete_fields:
-                is_text = isinstance(field, models.CharField | models.TextField) and not field.choices
-                if is_text or isinstance(field, models.JSONField | ArrayField):
-                    yield field
-
-
-def named(field: models.Field[Any, Any]) -> str:
-    return f"{field.model._meta.label_lower}.{field.name}"
-
-
 def inject(shift: int = 0) -> dict[str, int]:
-    """Write payloads into every field that is not left as it is; return how many rows of each were written."""
-    written: dict[str, int] = {}
+    """Write payloads into every field of the table; return how many rows of each were written."""
     payloads = itertools.cycle(_turn(shift))
-    for field in text_fields():
-        if named(field) not in LEFT:
-            written[named(field)] = _write(field, payloads)
-    return written
+    return {
+        named(field): _write(field, (payload.replace(MARKER, code_of(named(field))) for payload in payloads))
+        for field in text_fields()
+        if named(field) in WRITTEN
+    }
+
+
+def code_of(name: str) -> str:
+    """Return the marker in the payloads of one field, so that a page tells which fields it shows."""
+    return f"{MARKER}q{WRITTEN.index(name):03}"
 
 
 def _write(field: models.Field[Any, Any], payloads: Iterator[str]) -> int:
@@ -217,9 +165,9 @@ def _write(field: models.Field[Any, Any], payloads: Iterator[str]) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
-        for row in field.model._default_manager.all()[:200]:
+        for row in field.model._default_manager.order_by("-pk")[:200]:
             kept = getattr(row, field.attname)
-            if kept is None and not isinstance(field, models.TextField):
+            if (kept is None and not isinstance(field, models.TextField)) or (not kept and named(field) in ONLY_FILLED):
                 continue
             written += _write_row(field, row, _value(field, kept, payloads))
         cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
@@ -242,7 +190,7 @@ def _value(field: models.Field[Any, Any], kept: Any, payloads: Iterator[str]) ->
     if named(field) in JSON_TEXTS:
         return json.dumps(_spoiled(json.loads(kept), payloads))
     longest = field.max_length or 10_000
-    return next(payload for payload in payloads if len(payload) <= longest or longest < 20)[:longest]
+    return INSIDE.get(named(field), "{}").format(next(payload for payload in payloads if len(payload) <= longest))
 
 
 def _spoiled(kept: Any, payloads: Iterator[str]) -> Any:

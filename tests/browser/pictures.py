@@ -1,4 +1,4 @@
-"""Keep pictures of pages for README and guides, where somebody asks: `WORKFLOW_PICTURES=1 bin/test --family browser`.
+"""Keep pictures of pages for README and guides, on request: `WORKFLOW_PICTURES=1 bin/test --family browser`.
 
 Without that a run leaves the tree as it was.
 """

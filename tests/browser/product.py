@@ -12,7 +12,7 @@ from tests.platform.running_house import House, Running, a_house
 from workflowplatform.servers.paths import PROJECT
 from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 
-READY_SECONDS = 90.0
+READY_SECONDS = 180.0
 
 
 @dataclass(slots=True)
@@ -38,12 +38,13 @@ class Product:
         done = self.house.manage(*words, WORKFLOW_DATA=str(self.house.data))
         assert done.returncode == 0, done.stderr
 
-    def manage_as_owner(self, *words: str) -> None:
-        """Run a management command as the role that owns the tables, past every wall and every right of the application."""
+    def manage_as_owner(self, *words: str) -> str:
+        """Run a management command as the role that owns the tables, past every right of the application; return its output."""
         found = find_running(self.house.data)
         addresses = {"DATABASE_URL": found[OWNER_ADDRESS], "REDIS_URL": found["REDIS_URL"]}
         done = self.house.manage(*words, WORKFLOW_DATA=str(self.house.data), **addresses)
         assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def kill(self) -> None:
         """End it as a power cut would."""

@@ -1,4 +1,4 @@
-"""No route escapes the stranger's eyes of test_journey.py by a name that nobody thought of."""
+"""Every route to a case is in the list by which test_journey.py checks that another tenant sees nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The author's desk in a real browser: write, break, mend, try under a clock, put in force, and see whom a change meets."""
+"""Authoring in a real browser: write, break, fix, try, activate, and see which instances a change meets."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import faults_of
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import send
-from tests.browser.pages import Authoring
+from tests.browser.pages import Authoring, act, notice, toast
 
 TRIP = """\
 workflow: desk-trip
@@ -42,33 +41,33 @@ SLIP = TRIP.replace("[finance]", "[finanse]")
 LINE = SLIP[: SLIP.index("finanse")].count("\n") + 1
 
 
-def test_an_author_writes_breaks_mends_tries_and_activates(signed_in: SignedIn) -> None:
+def test_an_author_writes_breaks_fixes_tries_and_activates(signed_in: SignedIn) -> None:
     gwen = signed_in("gwen")
     authoring = Authoring(gwen)
     authoring.begin()
     authoring.write(SLIP)
-    break_and_mend(gwen, authoring)
+    break_and_fix(gwen, authoring)
     lead_from_the_picture_to_the_line_and_back(gwen)
     complete_a_word(gwen)
     try_it_with_a_timer_and_keep_it(gwen)
     authoring.activate()
-    expect(gwen.get_by_text("Version 1 is active.")).to_be_visible()
+    expect(toast(gwen, "templateversion.activate")).to_be_visible()
     see_whom_a_change_meets(gwen, authoring)
 
 
-def break_and_mend(gwen: Page, authoring: Authoring) -> None:
-    """See the slip at its line, in the list and in the picture; mend it by one click."""
+def break_and_fix(gwen: Page, authoring: Authoring) -> None:
+    """See the slip at its line, in the list and in the diagram; fix it by one click."""
     expect(authoring.line_marked).to_have_text("      roles: [finanse]")
     expect(authoring.findings.get_by_role("link")).to_have_text(f"{LINE}:15")
-    expect(gwen.locator("[data-missing]")).to_have_text("Mend 1 error to activate.")
+    expect(gwen.locator("[data-missing]")).to_have_attribute("data-errors", "1")
     expect(gwen.locator(".wfd-is-wrong")).to_have_attribute("data-step", "approve")
-    gwen.get_by_role("button", name="Replace").click()
+    gwen.locator("button.wf-repair").click()
     expect(authoring.findings).to_have_count(0)
     expect(gwen.locator(".cm-content")).to_contain_text("roles: [finance]")
 
 
 def lead_from_the_picture_to_the_line_and_back(gwen: Page) -> None:
-    """Click a step and stand on its line; go up to another and see its step marked."""
+    """Click a step to go to its line; move up to another and see its step marked."""
     gwen.locator("[data-diagram] [data-step=sleep]").click()
     expect(gwen.locator(".cm-activeLine")).to_have_text("  - id: sleep")
     expect(gwen.locator(".wfd-is-chosen")).to_have_attribute("data-step", "sleep")
@@ -97,30 +96,30 @@ def take_what_is_offered(gwen: Page) -> None:
 
 def try_it_with_a_timer_and_keep_it(gwen: Page) -> None:
     """Start a trial, answer its task by the real form, jump to its timer, keep the run."""
-    gwen.get_by_role("button", name="Try it").click()
+    act(gwen, "try").click()
     gwen.get_by_label("Where to").fill("Rome")
-    gwen.get_by_role("button", name="Start the trial").click()
+    act(gwen, "start").click()
     gwen.get_by_role("button", name="Approve", exact=True).click()
-    expect(gwen.get_by_role("alert")).to_have_text("Not taken: Note.")
+    expect(notice(gwen, "invalid")).to_contain_text("Note")
     gwen.get_by_label("Note").fill("fine")
     gwen.get_by_role("button", name="Approve", exact=True).click()
-    gwen.get_by_role("button", name="Jump to the next timer").click()
-    expect(gwen.locator(".wf-sentence")).to_have_text("It is completed.")
-    gwen.get_by_label("Name of the test").fill("slept on")
-    gwen.get_by_role("button", name="Keep as a test").click()
-    expect(gwen.locator("[data-test-counts]")).to_have_text("1 passed")
+    act(gwen, "next_timer").click()
+    expect(gwen.locator(".wf-sentence")).to_have_attribute("data-status", "completed")
+    gwen.locator("[name=title]").fill("slept on")
+    act(gwen, "keep").click()
+    expect(gwen.locator("[data-test-list] .wf-passed")).to_have_count(1)
 
 
 def see_whom_a_change_meets(gwen: Page, authoring: Authoring) -> None:
-    """Change who is asked while a case waits there."""
+    """Change the role of a task while an instance waits there."""
     send(gwen, "instances/", {"template": "desk-trip", "input": {"where": "Oslo"}})
-    gwen.get_by_role("button", name="New version from this one").click()
+    act(gwen, "begin").click()
     authoring.write(TRIP.replace("[finance]", "[hr]"))
-    gwen.get_by_role("button", name="Review and activate").click()
-    expect(
-        gwen.get_by_text("Approve the trip: task roles finance → hr. 1 running instance stands there.")
-    ).to_be_visible()
-    expect(gwen.get_by_text("1 instance runs on version 1 and stays on it.")).to_be_visible()
+    act(gwen, "review").click()
+    change = gwen.locator('[data-change="changed"][data-step="approve"]')
+    expect(change).to_contain_text("finance → hr")
+    expect(change).to_have_attribute("data-here", "1")
+    expect(gwen.locator("[data-missing]")).to_have_attribute("data-running", "1")
 
 
 def test_what_was_typed_and_never_saved_is_there_again(signed_in: SignedIn) -> None:
@@ -131,8 +130,7 @@ def test_what_was_typed_and_never_saved_is_there_again(signed_in: SignedIn) -> N
     expect(authoring.findings).not_to_have_count(0)
     gwen.reload()
     expect(gwen.locator(".cm-content")).to_contain_text("half-written")
-    expect(gwen.get_by_text("It stands here again.")).to_be_visible()
-    gwen.get_by_role("button", name="Take the saved text").click()
+    gwen.locator("[data-newer] button").click()
     expect(gwen.locator(".cm-content")).to_contain_text("my-workflow")
 
 
@@ -149,7 +147,7 @@ def test_sixty_steps_are_laid_out_while_one_looks_on(
     record_property("milliseconds_of_layout", spent)
     assert 0 < spent < 15_000
     authoring.write("workflow: nothing\n")
-    expect(gwen.get_by_text(re.compile("As it was when it could last be read"))).to_be_visible()
+    expect(gwen.locator("[data-diagram-words]")).to_have_attribute("data-stale", "")
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """No page of the inbox or of the account may break a rule of WCAG 2.2 AA that a machine can check.
 
-The addresses come from the product's own table of routes: a page added later is looked at by itself, and one that needs a
-place nobody can fill is red until somebody says how. STATES are faces of those pages that an address alone decides.
+The addresses come from the product's own table of routes: a page added later is checked by itself, and one with an
+argument that has no value here is red until it gets one. STATES are states of those pages that an address alone decides.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ STATES = (
     "/inbox/no-such-page/",
 )
 LETTER = {"uidb64": "MQ", "token": "a-b"}
-"""What a link in an old letter carries."""
-NO_PAGES = {"attachment_id", "filter_id"}
-"""A file is no page, and a saved filter is only posted to."""
+"""The arguments of a link in an old e-mail."""
+NO_PAGES = {"absence_id", "attachment_id", "draft_file_id", "file_id", "filter_id", "question_id"}
+"""A file is no page, a saved filter is only posted to, and a question and an absence are drawn as on their lists."""
 
 
 def pages_of_routes(page: Page, places: dict[str, str], *rooms: str) -> Iterator[str]:
@@ -51,7 +51,7 @@ def pages_of_routes(page: Page, places: dict[str, str], *rooms: str) -> Iterator
 
 
 def _is_page(page: Page, address: str) -> bool:
-    """Ask for an address beside the browser, as its person, and tell whether a page would come; nothing more is read."""
+    """Request an address outside of the browser, as its person, and return whether a page would come; nothing more is read."""
     server = urlsplit(page.url)
     cookies = "; ".join(f"{one['name']}={one['value']}" for one in page.context.cookies())
     with closing(HTTPConnection(server.netloc, timeout=60)) as connection:

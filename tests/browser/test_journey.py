@@ -23,7 +23,7 @@ NEWEST_FIRST = (
     "Ada answered Receive the parts: Received",
     "Ada claimed Receive the parts",
     "Order at the supplier is done",
-    "Order at the supplier is tried again",
+    "Retrying Order at the supplier",
     "Order at the supplier failed",
     "The answer was 503",
     "Sleep on it is done",
@@ -99,7 +99,7 @@ def test_template_is_written_started_answered_and_completed_and_others_see_nothi
 
 
 def write_and_activate(gwen: Page, source: str) -> tuple[str, str]:
-    """Write it with a slip, see the slip at its line, mend it, put it in force."""
+    """Write it with a typo, see the typo at its line, fix it, activate it."""
     authoring = Authoring(gwen)
     slip = source.replace("roles: [finance]", "roles: [finanse]", 1)
     line = slip[: slip.index("finanse")].count("\n") + 1

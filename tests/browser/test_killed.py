@@ -1,4 +1,4 @@
-"""Somebody pulls the plug in the middle of a case."""
+"""The product is killed in the middle of a case."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.browser.errands import Errands
 from tests.browser.pages import Door, Inbox, act, notice, toast
 from tests.browser.pictures import picture
 
-TRIP = "/inbox/start/trip-expenses/"
+TRIP = "/inbox/start/trip-expenses/?new"
 
 
 def fill_head(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""The inbox as it looks on its first day, in a house of its own: every picture is also looked at by axe and measured.
+"""The inbox as it looks on its first day, in a product of its own: every picture is also checked by axe and measured.
 
 `WORKFLOW_PICTURES=1 .venv/bin/python -m pytest -m slow tests/browser/test_pictures.py` keeps them for README and guide.
 """

@@ -1,4 +1,4 @@
-"""Who may act, and what time does to a task, in a real browser: four eyes, put off, escalated, answered by several."""
+"""Permissions and times of tasks in a real browser: four eyes, snoozed, escalated, answered by several."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def begin(page: Page, template: str, **input_: str) -> str:
 
 @pytest.fixture
 def rules(signed_in: SignedIn) -> None:
-    """Put the templates in force, once a run."""
+    """Activate the templates, once per run."""
     gwen = signed_in("gwen")
     gwen.goto("/inbox/start/")
     for title, source in (("Payout", PAYOUT), ("Alarm", ALARM), ("Vote", VOTE)):
@@ -75,7 +75,7 @@ def rules(signed_in: SignedIn) -> None:
 
 
 def forge(page: Page, form: str, action: str) -> None:
-    """Send a form of the page to another address, as somebody would who looks for a way around."""
+    """Send a form of the page to another address, as a person would who looks for a way around."""
     page.locator(form).first.evaluate("(form, action) => { form.action = action; form.submit(); }", action)
 
 
@@ -101,7 +101,7 @@ def test_who_asked_for_it_is_refused_on_every_door_and_told_why(signed_in: Signe
     expect(toast(ada, "next.none")).to_be_visible()
 
     gwen.goto(task)
-    act(gwen, "more").click()
+    act(gwen, "hand_over").click()
     whom = gwen.locator("#person")
     expect(whom.get_by_role("option", name="Ada", exact=True)).to_have_count(0)
     whom.evaluate("select => select.add(new Option('Ada', 'ada', true, true))")
@@ -136,7 +136,7 @@ def test_a_task_put_off_leaves_the_list_and_comes_back_by_itself(signed_in: Sign
     expect(row).to_be_visible()
 
     page.goto(task)
-    expect(page.locator("[data-put-off]")).to_be_visible()
+    expect(page.locator("[data-snoozed]")).to_be_visible()
     act(page, "more").click()
     act(page, "return").click()
     expect(toast(page, "task.returned")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Work beside the answer in a real browser: drafts, files, comments, many rows at once."""
+"""Work besides the answer in a real browser: drafts, files, comments, many rows at once."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_whole_task_works_without_javascript(signed_in: SignedIn, pack: str) -> 
     page.locator('[data-until="tomorrow"]').click()
     expect(page.locator("[data-list]")).to_have_attribute("data-list", "mine")
     page.goto(pack)
-    expect(page.locator("[data-put-off]")).to_be_visible()
+    expect(page.locator("[data-snoozed]")).to_be_visible()
     page.get_by_role("button", name="Done").first.click()
 
     inbox.open_task("Agree on the day")

@@ -1,4 +1,4 @@
-"""What no page may do, whoever looks at it: complain in the console, ask the outside, break."""
+"""What no page may do for any person: write errors to the console, request another host, break."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Play a stored test in the simulator and through the services, act by act, and compare what each says.
 
-The simulation does an act first; the house does the same as the same person at the same moment. After every act the
-answers (done, or refused by which code), how many heard a signal, and how every case stands must be the same.
+The simulation does an act first; the services do the same as the same person at the same moment. After every act the
+answers (done, or refused by which code), how many received a signal, and the state of every case must be the same.
 """
 
 import re
@@ -12,28 +12,28 @@ from uuid import UUID
 
 from engine.kernel.errors import error_names
 from engine.kernel.signals import Json
-from engine.kernel.simulator import Lending
+from engine.kernel.simulator import SimulationSetup
 from engine.kernel.simulator.acts import receiver, skip_reason
 from engine.kernel.simulator.expectations import waits_of
 from engine.kernel.simulator.instance import Instance as Case
 from engine.kernel.simulator.instance import Task as Played
 from engine.kernel.simulator.people import Person, Refused
-from engine.kernel.simulator.permissions import somebody
+from engine.kernel.simulator.permissions import UNNAMED, choose_person
 from engine.kernel.simulator.player import Play
 from engine.models import Instance
 from tests.conformance.documents import Stored
 from tests.conformance.house import House, told_real
 
 TASK_ACTS = ("complete", "claim", "release", "assign", "skip")
-USUAL_OPERATOR = "somebody"
+USUAL_OPERATOR = UNNAMED
 
 
 class Beside(Play):
     """One test, played on both sides."""
 
-    def __init__(self, stored: Stored, lending: Lending | None = None) -> None:
+    def __init__(self, stored: Stored, setup: SimulationSetup | None = None) -> None:
         definitions = {**stored.around, stored.definition.name: stored.definition}
-        super().__init__(definitions, stored.definition.name, stored.test, lending)
+        super().__init__(definitions, stored.definition.name, stored.test, setup)
         self.house = House.found(self.world.now)
         self.pairs: dict[Case, UUID] = {}
         self.differences: list[str] = []
@@ -89,12 +89,12 @@ class Beside(Play):
     def _actor(self, word: str, task: Played | None, act: Mapping[str, Json]) -> str:
         if act.get("by") or task is None or word in ("assign", "signal"):
             return str(act.get("by") or USUAL_OPERATOR)
-        return somebody(self.world, task) if word != "release" else str(task.assignee or USUAL_OPERATOR)
+        return choose_person(self.world, task) if word != "release" else str(task.assignee or USUAL_OPERATOR)
 
     def _repeat(
         self, word: str, case: Case, task: Played | None, act: Mapping[str, Json], refusal: Refused | None
     ) -> None:
-        """Do the same in the house."""
+        """Do the same through the services."""
         self._meet()
         by, heard = self.world.person(str(act["by"])), None
         if word == "signal":
@@ -123,7 +123,7 @@ class Beside(Play):
 
     def _answer(self, instance: Case, task: Played, given: Mapping[str, Json]) -> None:
         """Answer a task that the test answers as it opens: the same act, done without `do`."""
-        by = given.get("by") or somebody(self.world, task)
+        by = given.get("by") or choose_person(self.world, task)
         values = {key: value for key, value in given.items() if key != "by"}
         refusal = self._answer_here(instance, task, {**values, "by": by})
         act = {"complete": f"{task.wait.step}{task.wait.iteration}", "with": values, "by": by}
@@ -156,7 +156,7 @@ class Beside(Play):
         return answer
 
     def _meet(self) -> None:
-        """Bring the house to where the simulation is: its moment, everybody it names, what its calls are answered with."""
+        """Bring the tenant to where the simulation is: its time, the people it names, the answers to its calls."""
         self.house.put_clock(self.world.now)
         for task in (task for case in self.world.instances for task in case.tasks.values()):
             for role in task.task.roles:
@@ -217,7 +217,7 @@ class Beside(Play):
 
 
 def told_here(case: Case) -> dict[str, Any]:
-    """Say how a case of the simulation stands."""
+    """Return the state of a case of the simulation."""
     error = error_names(case.error) if case.error is not None else {}
     return {
         "status": case.status.value,

@@ -1,4 +1,4 @@
-"""A tenant beside a simulation: the same people, workflows and calls, all acts through the services on PostgreSQL."""
+"""A tenant next to a simulation: the same people, workflows and calls, all acts through the services on PostgreSQL."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,8 @@ from engine.kernel.program import Definition
 from engine.kernel.signals import CallFailed, CallSucceeded
 from engine.kernel.simulator.calls import answered
 from engine.kernel.simulator.people import Person
-from engine.kernel.task_answers import KINDS, brought_values, ending_of
+from engine.kernel.tasks.answers import brought_values, ending_of
+from engine.kernel.tasks.rules import FILE_KINDS
 from engine.models import BusinessCalendar, Instance, Task, Template, TemplateVersion, Wait
 from engine.services.instances.lifecycle import start_instance
 from engine.services.instances.repair import retry_step, skip_step
@@ -54,7 +55,7 @@ class House:
 
     @classmethod
     def found(cls, at: datetime) -> "House":
-        """Found a tenant under a clock that stands still; all of it goes with the test's transaction."""
+        """Create a tenant under a stopped clock; all of it is rolled back with the test's transaction."""
         with connection.cursor() as cursor:
             cursor.execute(MAKE)
             cursor.execute("SET LOCAL search_path = standing, pg_catalog, public")
@@ -69,7 +70,7 @@ class House:
         keep_time(at)
 
     def install(self, definitions: Iterable[Definition]) -> None:
-        """Have workflows in force; a version keeps its id over tests, so that it is compiled once."""
+        """Install workflows as active versions; a version keeps its id over tests, so that it is compiled once."""
         templates = [self._template(one) for one in definitions]
         Template.objects.bulk_create(template for template, _ in templates)
         TemplateVersion.objects.bulk_create(version for _, version in templates)
@@ -93,13 +94,13 @@ class House:
         BusinessCalendar.objects.create(tenant=self.tenant, name=name, content=content)
 
     def add_role(self, name: str) -> Role:
-        """Have a role."""
+        """Return a role; create it if it is missing."""
         if name not in self.roles:
             self.roles[name] = Role.objects.create(tenant=self.tenant, name=name)
         return self.roles[name]
 
     def add_person(self, person: Person) -> User:
-        """Have somebody with this level and these roles."""
+        """Create or change a person to have this level and these roles."""
         if person.name not in self.people:
             self.people[person.name] = User.objects.create(
                 tenant=self.tenant, username=person.name, level=person.level, email=""
@@ -115,7 +116,7 @@ class House:
     # Acts: each answers what it did, or by which code it was refused
 
     def attempt(self, by: Person, act: Callable[[Actor], Any]) -> tuple[Any, str | None]:
-        """Do an act as somebody in a transaction of its own, then everything that is due."""
+        """Do an act as a person in a transaction of its own, then everything that is due."""
         actor = actor_of(self.add_person(by))
         try:
             with transaction.atomic():
@@ -137,7 +138,7 @@ class House:
         return (done.instance.pk if done else None), code
 
     def complete(self, by: Person, task: Task, given: Mapping[str, Any]) -> str | None:
-        """Answer as a person does before the form: files first, then the form as it stands with what was typed."""
+        """Answer as a person does with the form: files first, then the form's values with what was typed."""
         code = self._attach(by, task, given)
         if code is not None:
             return code
@@ -151,14 +152,14 @@ class House:
                 outcome=given.get("outcome"),
                 values={**brought_values(task.form, task.payload), **values},
                 comment=str(given.get("comment") or ""),
-                ticked=[point["id"] for point in task.checklist] if ticked is None else ticked,
+                ticked=[point.id for point in task.checklist] if ticked is None else ticked,
             ),
         )[1]
 
     def _attach(self, by: Person, task: Task, given: Mapping[str, Any]) -> str | None:
         names = given.get("attachments", []) if "attachments" in _beside(task) else []
         for name in names if isinstance(names, list) else [names]:
-            kind = KINDS.get(ending_of(name))
+            kind = FILE_KINDS.get(ending_of(name))
             content = BytesIO((kind.begins[0] if kind and kind.begins else b"") + b"text")
             add = partial(attach_file, task_id=task.pk, name=name, content=content)
             code = self.attempt(by, lambda actor, add=add: add(actor=actor))[1]  # type: ignore[misc]
@@ -237,7 +238,7 @@ class House:
 
 
 def _beside(task: Task) -> set[str]:
-    """Name what stands in an answer beside the values of the form."""
+    """Return the keys of an answer that are no values of the form."""
     fields = (task.form or {}).get("properties") or {}
     words = {"outcome", "comment", "by"} | ({"ticked"} if task.checklist else set())
     return words | ({"attachments"} - set(fields))
@@ -262,8 +263,8 @@ class Answering(CallsUnderWay):
         wait = Wait.objects.select_related("instance__template").get(instance_id=intent.instance_id, token=intent.token)
         return self.house.answer(intent, (wait.instance.template.name, wait.step, wait.iteration))
 
-    def settle(self) -> int:
-        """Deliver what was answered, one after the other."""
+    def settle(self, *, taking: bool = False) -> int:
+        """Deliver what was answered, one after the other; what follows waits for the next look."""
         made, self.made = self.made, []
         for one in made:
             deliver_results([one])
@@ -271,7 +272,7 @@ class Answering(CallsUnderWay):
 
 
 def told_real(instance: Instance) -> dict[str, Any]:
-    """Say how an instance stands."""
+    """Return the state of an instance."""
     waits = Wait.objects.filter(instance=instance, side=False).values_list("kind", flat=True)
     tasks = Task.objects.open().filter(instance=instance).select_related("assignee")
     error = instance.error or {}

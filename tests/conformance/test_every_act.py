@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from engine.kernel.simulator.instance import Task
 from engine.runtime import coordinator
 from tests.conformance.beside import Beside
 from tests.conformance.documents import Stored, slug, stored_tests
-from tests.kernel.test_language_page import LENDING
+from tests.kernel.test_language_page import SETUP
 from workflowplatform.ids import keep_time
 
 
@@ -32,15 +31,15 @@ def own_time(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def page_house(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register what the language's page says that its house has registered."""
-    assert LENDING.decorator is not None
-    monkeypatch.setattr(coordinator, "registered_decorators", lambda: SimpleNamespace(get=LENDING.decorator))
+    """Register what docs/language.md says is registered."""
+    assert SETUP.decorator is not None
+    monkeypatch.setattr(coordinator, "decorator_named", SETUP.decorator)
 
 
 @pytest.mark.usefixtures("own_time", "page_house")
 @pytest.mark.parametrize("stored", list(played()))
 def test_each_act_is_answered_alike(stored: Stored, record_property: Callable[[str, int], None]) -> None:
-    beside = Beside(stored, LENDING)
+    beside = Beside(stored, SETUP)
     beside.run()
     record_property("acts compared", beside.acts)
     assert not beside.differences, "\n".join(beside.differences)

@@ -2,14 +2,28 @@
 
 import itertools
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
-from django.db.models import ForeignKey
+from django.db.models import ForeignKey, QuerySet
 
 from engine.kernel.transitions import INSTANCE_MOVES, TASK_MOVES, VERSION_MOVES
-from engine.models import Audit, Instance, ScheduleFire, Signal, Task, TaskEvent, Template, TemplateVersion, Wait
+from engine.models import (
+    Instance,
+    JournalRow,
+    RuntimeState,
+    ScheduleFire,
+    Signal,
+    Task,
+    TaskCandidate,
+    TaskEvent,
+    Template,
+    TemplateVersion,
+    Wait,
+)
+from engine.models.base import NEVER
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.schedules.lifecycle import create_schedule
 from engine.services.tasks.lifecycle import complete_task
@@ -29,7 +43,7 @@ steps:
 """
 
 WITHOUT_TENANT = {"wf_tenants", "wf_host_locks", "wf_audit_roots", "wf_sign_in_tallies"}
-"""What belongs to the house."""
+"""Tables that belong to no tenant."""
 
 DESIGNED = {
     "wf_templates", "wf_template_versions", "wf_instances", "wf_runtime_states", "wf_waits", "wf_step_runs", "wf_tasks",
@@ -201,8 +215,8 @@ def test_a_claimed_task_without_its_person_is_refused(waiting: Instance) -> None
     refused("claimed_task_has_assignee", lambda: Task.objects.filter(instance=waiting).update(status="claimed"))
 
 
-@pytest.mark.parametrize("model", [Audit, TaskEvent])
-def test_history_cannot_be_changed_or_deleted(waiting: Instance, model: type[Audit] | type[TaskEvent]) -> None:
+@pytest.mark.parametrize("model", [JournalRow, TaskEvent])
+def test_history_cannot_be_changed_or_deleted(waiting: Instance, model: type[JournalRow] | type[TaskEvent]) -> None:
     rows = model._default_manager.all()
     assert rows.exists()
     refused("append_only", lambda: rows.update(actor_name="nobody"))
@@ -224,17 +238,132 @@ def test_rows_of_two_tenants_cannot_be_joined(committed_cast: Cast, waiting: Ins
     )
 
 
+CARRYING = """
+SELECT c.relname, a.attname FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+JOIN pg_attribute t ON t.attrelid = c.oid AND t.attname = 'tenant_id' AND t.attnum = ANY (k.conkey)
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (k.conkey) AND a.attname <> 'tenant_id'
+WHERE k.contype = 'f' AND c.relnamespace = current_schema()::regnamespace AND cardinality(k.conkey) = 2
+"""
+
+
 def test_every_reference_between_tenant_rows_carries_its_tenant() -> None:
     expected = {
-        f"{model._meta.db_table}_{field.column}_same_tenant"
+        (model._meta.db_table, field.column)
         for app in ("engine", "accounts")
         for model in apps.get_app_config(app).get_models()
+        if model._meta.managed
         for field in model._meta.local_fields
-        if isinstance(field, ForeignKey) and not field.db_constraint
+        if isinstance(field, ForeignKey) and not field.db_constraint and field.name != "tenant"
     }
     with connection.cursor() as cursor:
-        cursor.execute("SELECT conname FROM pg_constraint WHERE contype = 'f' AND conname LIKE '%%_same_tenant'")
-        assert {row[0] for row in cursor.fetchall()} == expected
+        cursor.execute(CARRYING)
+        assert set(cursor.fetchall()) == expected
+
+
+OF_EVERY_ACT = (
+    "wf_instances", "wf_runtime_states", "wf_waits", "wf_tasks", "wf_task_candidates", "wf_task_events", "wf_signals",
+    "wf_signal_receipts", "wf_effects",
+)  # fmt: skip
+TENANT_KEYS = """
+SELECT c.relname, EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'f'
+  AND k.confrelid = 'wf_tenants'::regclass),
+  EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conname LIKE '%%\\_same\\_tenant'
+    AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY (k.conkey) AND NOT a.attnotnull))
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace
+"""
+
+
+def test_each_table_has_its_tenant_from_its_parent_or_from_the_tenants() -> None:
+    """One key or the other: both would look the tenant up twice, neither would take rows of a tenant that is not there."""
+    with connection.cursor() as cursor:
+        cursor.execute(TENANT_KEYS)
+        found = {table: (to_tenants, to_parent) for table, to_tenants, to_parent in cursor.fetchall()}
+    assert {table for table, keys in found.items() if keys == (False, False)} == set()
+    assert {table for table, keys in found.items() if keys == (True, True)} & set(OF_EVERY_ACT) == set()
+
+
+def test_rows_of_a_parent_in_another_tenant_are_refused(committed_cast: Cast, waiting: Instance) -> None:
+    other, task, wait = committed_cast.globex.pk, only_task(waiting), Wait.objects.get(instance=waiting)
+    moved = {
+        "wf_waits_instance_id_same_tenant": Wait.objects.filter(instance=waiting),
+        "wf_runtime_states_instance_id_same_tenant": RuntimeState.objects.filter(instance=waiting),
+        "wf_task_candidates_task_id_same_tenant": TaskCandidate.objects.filter(task=task),
+        "wf_signals_instance_id_same_tenant": _signals(wait),
+    }
+    for constraint, rows in moved.items():
+        refused(constraint, lambda rows=rows: rows.update(tenant_id=other))  # type: ignore[misc]
+    event = TaskEvent.objects.filter(task=task).latest("id")
+    event.pk, event.tenant_id = uuid7(), other
+    refused("wf_task_events_instance_id_same_tenant", lambda: event.save(force_insert=True))
+    task.pk, task.tenant_id, task.token = uuid7(), other, task.token + 1000
+    refused("wf_tasks_instance_id_same_tenant", lambda: task.save(force_insert=True))
+    waiting.pk, waiting.tenant_id = uuid7(), other
+    refused("wf_instances_template_id_same_tenant", lambda: waiting.save(force_insert=True))
+
+
+def _signals(wait: Wait) -> QuerySet[Signal]:
+    Signal.objects.create(
+        tenant_id=wait.tenant_id,
+        instance_id=wait.instance_id,
+        type="TimerDue",
+        waiting_token=wait.token + 1000,
+        occurred_at=wait.opened_at,
+        due_at=NEVER,
+    )
+    return Signal.objects.filter(instance_id=wait.instance_id)
+
+
+def test_rows_of_no_tenant_are_refused(waiting: Instance) -> None:
+    wait = Wait.objects.filter(instance=waiting)
+    refused("wf_waits_instance_id_same_tenant", lambda: wait.update(tenant_id=uuid7()))
+    refused("wf_instances_template_id_same_tenant", lambda: _as_of(waiting, uuid7()).save(force_insert=True))
+
+
+def _as_of(instance: Instance, tenant_id: UUID) -> Instance:
+    instance.pk, instance.tenant_id = uuid7(), tenant_id
+    return instance
+
+
+def test_an_instance_that_was_checked_before_the_commit_is_checked_again(waiting: Instance) -> None:
+    """The mark that spares a second check is of one moment."""
+
+    def check_and_break() -> None:
+        Instance.objects.filter(pk=waiting.pk).update(status="incident")
+        Instance.objects.filter(pk=waiting.pk).update(status="running")
+        connection.check_constraints()
+        Wait.objects.filter(instance=waiting).delete()
+
+    refused("no_limbo", check_and_break)
+
+
+def test_each_instance_of_a_transaction_is_checked(committed_cast: Cast, waiting: Instance) -> None:
+    another = started(committed_cast.actor("uri"), "approval", amount=6)
+
+    def break_the_second() -> None:
+        for instance in (waiting, another):
+            Instance.objects.filter(pk=instance.pk).update(status="incident")
+            Instance.objects.filter(pk=instance.pk).update(status="running")
+        Wait.objects.filter(instance=another).delete()
+
+    refused("no_limbo", break_the_second)
+
+
+def test_an_open_task_that_appears_in_an_ended_instance_is_refused(committed_cast: Cast, waiting: Instance) -> None:
+    task = only_task(waiting)
+    cancel_instance(actor=committed_cast.actor("ada"), instance_id=waiting.pk, reason="over")
+    task.pk, task.token = uuid7(), task.token + 1000
+    refused("terminal_is_clean", lambda: task.save(force_insert=True))
+
+
+def test_a_timer_of_a_resumed_instance_without_its_signal_is_refused(sleeping: Instance) -> None:
+    def lose_it() -> None:
+        Instance.objects.filter(pk=sleeping.pk).update(status="suspended")
+        Signal.objects.filter(instance=sleeping).delete()
+
+    with transaction.atomic():
+        lose_it()
+    refused("timer_has_signal", lambda: Instance.objects.filter(pk=sleeping.pk).update(status="running"))
 
 
 def test_every_table_carries_its_tenant() -> None:

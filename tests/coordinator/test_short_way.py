@@ -13,6 +13,7 @@ from psycopg.pq import PipelineStatus
 from workflowplatform.database import hot
 
 PREPARES = "WORKFLOW_TEST_POOLER" not in os.environ
+WAY = "prepared" if PREPARES else "unprepared"
 prepared_only = pytest.mark.skipif(not PREPARES, reason="behind an old pooler nothing is prepared")
 
 PLAIN = "INSERT INTO crates (weight) VALUES (%s)"
@@ -32,11 +33,11 @@ def crates(transactional: None) -> Any:
 
 
 def run(statement: str, values: Any = ()) -> list[tuple[Any, ...]]:
-    return connection.run_hot(statement, values, prepare=PREPARES)  # type: ignore[attr-defined,no-any-return]
+    return connection.run_hot(statement, values, way=WAY)  # type: ignore[attr-defined,no-any-return]
 
 
 def send(weight: int) -> None:
-    connection.send_hot(PLAIN, [weight], prepare=PREPARES)  # type: ignore[attr-defined]
+    connection.send_hot(PLAIN, [weight], way=WAY)  # type: ignore[attr-defined]
 
 
 def fail() -> None:
@@ -109,7 +110,7 @@ def test_statements_stay_prepared_after_a_rollback(crates: None) -> None:
     for _ in range(2):
         with pytest.raises(IntegrityError):
             in_one_transaction(partial(run, WEIGHTS), partial(send, -5))
-    assert prepared() == 2
+    assert prepared() == 3  # these two, and the one that tells how to plan
 
 
 @prepared_only
@@ -176,5 +177,45 @@ def test_a_lost_connection_is_told_as_one(crates: None) -> None:
 def test_statements_of_one_journey_are_each_answered(crates: None) -> None:
     with transaction.atomic():
         send(5)
-        found = connection.run_hot_together([(WEIGHTS, []), (NAMED, {"weight": 5, "more": 1})], prepare=PREPARES)  # type: ignore[attr-defined]
+        found = connection.run_hot_together([(WEIGHTS, []), (NAMED, {"weight": 5, "more": 1})], way=WAY)  # type: ignore[attr-defined]
     assert found == [[(5,)], [(5, 1)]]
+
+
+def planning() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW enable_seqscan")
+        return str(cursor.fetchone()[0])
+
+
+def test_a_transaction_plans_by_index_from_its_first_hot_statement_to_its_end(crates: None) -> None:
+    for _ in range(2):
+        with transaction.atomic():
+            assert planning() == "on"
+            run(WEIGHTS)
+            assert planning() == "off"
+        assert planning() == "on"
+
+
+def test_planning_by_index_outlives_a_savepoint_that_is_rolled_back(crates: None) -> None:
+    with transaction.atomic():
+        planning()  # the transaction is open before the savepoint
+        with pytest.raises(ZeroDivisionError):
+            in_one_transaction(partial(run, WEIGHTS), fail)
+        assert planning() == "on"
+        run(WEIGHTS)
+        assert planning() == "off"
+
+
+def test_a_hot_statement_by_itself_changes_no_planning_behind_it(crates: None) -> None:
+    run(WEIGHTS)
+    assert planning() == "on"
+    with transaction.atomic():
+        planning()
+        run(WEIGHTS)
+        assert planning() == "off"
+    with pytest.raises(ZeroDivisionError):
+        in_one_transaction(partial(run, WEIGHTS), fail)
+    with transaction.atomic():
+        planning()
+        run(WEIGHTS)
+        assert planning() == "off"

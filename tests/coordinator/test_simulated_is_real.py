@@ -21,10 +21,9 @@ from engine.kernel.signals import Continue, Event, SignalType, Started
 from engine.kernel.simulator import run_test
 from engine.kernel.simulator.instance import Instance as Case
 from engine.models import Instance, Signal, StepRun, Template, TemplateVersion
-from engine.runtime import coordinator
+from engine.runtime import claims, coordinator
 from engine.runtime.commit import Batch
-from engine.runtime.cross_instance import new_instance
-from engine.runtime.projection import Delivery
+from engine.runtime.projection import Delivery, new_instance
 from engine.services.audit.verification import verify_folds
 from tests.cast import Cast
 from workflowplatform.accounts.actor import Actor
@@ -78,7 +77,7 @@ def stored_tests() -> Iterator[Any]:
 
 @dataclass
 class Real:
-    """The real instances beside the simulated ones."""
+    """The real instances next to the simulated ones."""
 
     cast: Cast
     versions: dict[str, TemplateVersion]
@@ -112,7 +111,7 @@ class Real:
     def _deliver(self, instance_id: UUID, now: datetime, event: Event) -> None:
         token = getattr(event, "token", None)
         delivery = Delivery(event, SignalType.EXTERNAL_SIGNAL, uuid7(), self._actor(), token=token, queued=False)
-        loaded = replace(coordinator.load([instance_id])[instance_id], now=now)
+        loaded = replace(claims.load([instance_id])[instance_id], now=now)
         batch = Batch()
         coordinator._commit(batch, coordinator._run(batch, loaded, [delivery], self._actor()))
         self._go_on(instance_id, now)
@@ -146,12 +145,12 @@ def real(cast: Cast) -> Real:
 
 
 def told(case: Case) -> dict[tuple[int, int], tuple[str, ...]]:
-    """Say what the simulator showed of each run, at last."""
+    """Return what the simulator showed last of each run."""
     return {(run.run, run.attempt): (run.step, run.path, run.iteration, run.status.value) for run in case.trace}
 
 
 def found(instance_id: UUID) -> dict[tuple[int, int], tuple[str, ...]]:
-    """Say what the tables hold of each run."""
+    """Return what the tables hold of each run."""
     rows = StepRun.objects.filter(instance_id=instance_id)
     return {(run.run, run.attempt): (run.step, run.path, run.iteration, run.status) for run in rows}
 

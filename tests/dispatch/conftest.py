@@ -10,6 +10,7 @@ from engine.dispatch.drain import drain
 from engine.dispatch.rq import make_worker
 from engine.models import Instance
 from tests.cast import ada, adam, cast, committed_cast, gwen, sam, uri, zoe
+from tests.replaying import unlike_when_replayed
 from tests.workers import COMMANDS, running
 
 __all__ = ["ada", "adam", "cast", "committed_cast", "gwen", "sam", "uri", "zoe"]
@@ -30,6 +31,7 @@ def _wait(instance: Instance, nudge: Callable[[], object]) -> Instance:
             pytest.fail(f"{instance.pk} is still {instance.status}")
         nudge()
         time.sleep(0.02)
+    assert unlike_when_replayed([instance]) == {}
     return instance
 
 

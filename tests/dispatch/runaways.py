@@ -7,14 +7,21 @@ asked for every three milliseconds by another connection than the worker's.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from statistics import quantiles
 from uuid import uuid4
 
-from engine.models import Instance
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from engine.models import Instance, RuntimeState, Signal
 from engine.services.instances.signals import send_keyed_signal
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.models import Tenant
+
+A_DAY = timedelta(days=1)
 
 LISTENER = """
 workflow: listener
@@ -114,7 +121,7 @@ def signal_seconds(actor: Actor, count: int, pause: float = 0.03) -> list[float]
 
 
 def _seconds(actor: Actor, key: str, instance: Instance, pause: float) -> float:
-    time.sleep(pause)
+    time.sleep(pause)  # sleep: the pace of the signals
     began = time.perf_counter()
     send_keyed_signal(actor=actor, name="go", key=key)
     ended = Instance.objects.filter(pk=instance.pk, status="completed")
@@ -125,9 +132,25 @@ def _seconds(actor: Actor, key: str, instance: Instance, pause: float) -> float:
     return time.perf_counter() - began
 
 
-def p95(seconds: list[float]) -> float:
-    """Return what one of twenty exceeds."""
-    return quantiles(seconds, n=20)[-1]
+def hold_back(tenant: Tenant) -> None:
+    """Let nothing of a tenant be due for a day; what workers have in hand meanwhile is held back too."""
+    due = Signal.objects.filter(tenant=tenant, due_at__lte=Now())
+    while due.update(due_at=F("due_at") + A_DAY) or not _is_idle(tenant):
+        time.sleep(0.05)
+
+
+def _is_idle(tenant: Tenant) -> bool:
+    """Return whether no worker has an instance of this tenant in hand: then none will write another signal."""
+    with transaction.atomic():
+        all_of_it = RuntimeState.objects.filter(instance__tenant=tenant)
+        free = all_of_it.select_for_update(of=["self"], skip_locked=True).values_list("pk", flat=True)
+        return len(free) == all_of_it.count()
+
+
+def let_go(tenant: Tenant) -> None:
+    """Let everything that was held back be due again."""
+    later = Now() + A_DAY / 2
+    Signal.objects.filter(tenant=tenant, due_at__range=(later, later + A_DAY)).update(due_at=F("due_at") - A_DAY)
 
 
 def resident_mb(pid: int) -> float:

@@ -10,6 +10,7 @@ from engine.audit.chain import database_now
 from engine.dispatch.call_pool import CallsUnderWay, make_calls
 from engine.dispatch.calls import Intent, deliver_results
 from engine.dispatch.drain import _take, drain
+from engine.dispatch.fairness import Turn
 from engine.models import DeadLetter, Instance, RuntimeState, Signal, Wait
 from engine.services.instances.repair import resume_instance, suspend_instance
 from engine.transports.base import Failed, Succeeded
@@ -30,7 +31,7 @@ def two(committed_cast: Cast, valkey: object, settings: Any) -> tuple[Instance, 
 
 
 def taken_on() -> list[Intent]:
-    intents, _ = _take(CallsUnderWay())
+    intents, _ = _take(CallsUnderWay(), turn=Turn(instances=50))
     return intents
 
 
@@ -48,7 +49,7 @@ def test_an_instance_that_became_unreadable_during_its_call_is_an_incident(two: 
 def test_a_result_that_the_database_keeps_refusing_is_counted_then_buried(
     two: tuple[Instance, Instance], settings: Any
 ) -> None:
-    """Rows stand where the slice wants to write its next wait."""
+    """Rows exist where the slice wants to write its next wait."""
     settings.WORKFLOW_POISON_ATTEMPTS = 3
     bad, good = two
     taken = Wait.objects.get(instance=bad)

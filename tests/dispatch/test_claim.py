@@ -1,4 +1,4 @@
-"""What a drain reads and locks to find its work: what is due, and a batch of it, however much lies in the future."""
+"""What a drain reads and locks to find its work: what is due, and a batch of it, however much is due later."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ FUTURE = 3_000
 
 @pytest.fixture
 def timers(cast: Cast, settings: Any) -> list[Instance]:
-    """Give six instances with due timers beside thousands of timers whose time has not come."""
+    """Return six instances with due timers, among thousands of timers that are not due."""
     settings.WORKFLOW_DISPATCHER = "rq"
     activated(cast.actor("gwen"), TIMER.replace("PT0.2S", "PT1H"))
     found = [started(cast.actor("ada"), "timer") for _ in range(6)]

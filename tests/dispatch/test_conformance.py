@@ -73,6 +73,6 @@ def test_an_idle_queue_stays_idle(settle: Settle) -> None:
     cast = assemble_cast()
     activated(cast.actor("gwen"), TIMER.replace("PT0.2S", "PT1H"))
     instance = started(cast.actor("ada"), "timer")
-    time.sleep(0.5)
+    time.sleep(0.5)  # sleep: nothing may happen for a while
     instance.refresh_from_db()
     assert (instance.status, instance.signals.count()) == ("running", 1)

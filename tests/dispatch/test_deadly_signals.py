@@ -1,14 +1,14 @@
 """A signal that takes its worker with it is found in the end, and does not hold up its neighbours."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from engine.audit.chain import database_now
 from engine.dispatch import calls
-from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution
+from engine.dispatch.dead_letters import replace_dead_worker
 from engine.dispatch.drain import drain
+from engine.dispatch.worker_board import Board, desk
 from engine.models import DeadLetter, Effect, Signal
 from engine.runtime import coordinator
 from tests.cast import Cast
@@ -16,20 +16,14 @@ from tests.workflows import CALL, TIMER, activated, started
 
 
 class Killed(BaseException):
-    """What stands here for a worker's death: nothing catches it and the transaction is gone."""
+    """Simulates a worker's death: nothing catches it and the transaction is gone."""
 
 
 @pytest.fixture(autouse=True)
-def _no_caution_left(settings: Any) -> Iterator[None]:
+def _board_of_its_own(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.WORKFLOW_DISPATCHER = "rq"
     settings.WORKFLOW_POISON_ATTEMPTS = 3
-    yield
-    caution.left = 0
-
-
-def _new_worker() -> None:
-    """Be the worker that stands in for one that was killed."""
-    caution.left = CAUTIOUS_FOR
+    monkeypatch.setattr(desk, "board", Board())
 
 
 @pytest.mark.usefixtures("valkey")
@@ -40,18 +34,17 @@ def test_what_kills_worker_after_worker_becomes_a_dead_letter(
     deadly, good = (started(committed_cast.actor("ada"), "timer") for _ in range(2))
     honest = coordinator.deliver_batch
 
-    def dying(claimed: Any) -> Any:
+    def dying(claimed: Any, *more: Any) -> Any:
         if any(loaded.instance_id == deadly.pk and deliveries for loaded, deliveries in claimed):
             raise Killed
-        return honest(claimed)
+        return honest(claimed, *more)
 
     monkeypatch.setattr(coordinator, "deliver_batch", dying)
     for _ in range(3):
-        _new_worker()
         with pytest.raises(Killed):
             drain()
+        replace_dead_worker(desk.board)
         Signal.objects.filter(held_due_at__isnull=True).update(due_at=database_now())
-    _new_worker()
     drain()
     deadly.refresh_from_db()
     good.refresh_from_db()
@@ -83,11 +76,3 @@ def test_a_call_that_kills_its_workers_fails_and_its_neighbours_succeed(
     assert good.state == {"heard": "live"}
     assert (deadly.status, deadly.error["code"]) == ("incident", "vanished")
     assert Effect.objects.get(instance=good).made <= 2
-
-
-def test_caution_wears_off(cast: Cast) -> None:
-    caution.left = 1
-    activated(cast.actor("gwen"), CALL)
-    started(cast.actor("ada"), "call", word="x")
-    drain()
-    assert caution.left == 0

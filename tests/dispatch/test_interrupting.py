@@ -4,21 +4,26 @@ import signal
 import time
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from rq.exceptions import StopRequested
 
+from engine.dispatch.drain import Drained
+from engine.dispatch.rq import make_worker
 from engine.models import Instance, Signal, StepRun
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.templates.versions import archive_version
 from tests import workers
 from tests.cast import Cast
 from tests.dispatch.runaways import CHAIN, LOOP, RUNAWAYS, SLOW, eventually
+from tests.side_by_side import OVERLOADED, control
 from tests.workflows import activated, started
 
 AT_ONCE = 1.0
-MARGIN = 3.0
-"""How many times longer than a second an act may take here: the machine that runs tests does other things too."""
 STOPS_WITHIN = 10.0
+TRIES = 3
+"""Other tests share the cores and may take one for a second; a defect takes it every time."""
 
 Record = Callable[[str, object], None]
 pytestmark = pytest.mark.usefixtures("valkey")
@@ -31,34 +36,64 @@ def waking(settings: Any) -> None:
 
 
 def is_moving(instance: Instance) -> Callable[[], bool]:
-    """Return a question that is answered by whether the worker has gone on with this instance since."""
+    """Return a function that says whether the worker has continued this instance since."""
     before = StepRun.objects.filter(instance=instance).count()
     return lambda: StepRun.objects.filter(instance=instance).count() > before
 
 
 @pytest.mark.security("cancel, archive and stop act on a running slice")
 def test_cancel_archive_and_stop_act_on_what_runs(committed_cast: Cast, record_property: Record) -> None:
-    gwen = committed_cast.actor("gwen")
-    activated(gwen, LOOP)
-    chain = activated(gwen, CHAIN)
-    loops = [started(gwen, "loop") for _ in range(6)]
+    calm = False
+    for _ in range(TRIES):
+        busy = control()
+        seconds = seconds_of_acts(committed_cast)
+        calm = calm or max(busy, control()) <= OVERLOADED
+        if max(seconds.values()) < AT_ONCE:
+            break
+    record_property("figure", ", ".join(f"{act} {taken:.2f} s" for act, taken in seconds.items()))
+    if max(seconds.values()) >= AT_ONCE and not calm:
+        pytest.skip(f"this machine is busy with other things and cannot judge: {seconds}")
+    assert max(seconds.values()) < AT_ONCE, seconds
+
+
+def seconds_of_acts(cast: Cast) -> dict[str, float]:
+    """Let one worker run loops and chains; return how long each act took until what ran had ended."""
+    gwen, suffix = cast.actor("gwen"), uuid4().hex[:8]
+    loop, again = f"loop-{suffix}", f"again-{suffix}"
+    activated(gwen, LOOP.replace("workflow: loop", f"workflow: {loop}"))
+    chain = activated(gwen, CHAIN.replace("again", again))
+    loops = [started(gwen, loop) for _ in range(6)]
+    seconds = {}
     with workers.running("rqworker", **workers.AS_SHIPPED) as worker:
         assert eventually(is_moving(loops[0]))
-        cancelling = took(lambda: cancel_instance(actor=gwen, instance_id=loops[0].pk, reason="a runaway"))
+        seconds["cancel"] = took(lambda: cancel_instance(actor=gwen, instance_id=loops[0].pk, reason="a runaway"))
         assert Instance.objects.get(pk=loops[0].pk).status == "cancelled"
-        started(gwen, "again")
-        archiving = took(lambda: archive_version(actor=gwen, name="again", number=chain.number))
-        stopping = took(
-            lambda: eventually(lambda: not Signal.objects.filter(instance__template__name="again").exists())
-        )
+        started(gwen, again)
+        seconds["archive"] = took(lambda: archive_version(actor=gwen, name=again, number=chain.number))
+        in_hand = Signal.objects.filter(instance__template__name=again)
+        seconds["end of the archived"] = took(lambda: eventually(lambda: not in_hand.exists()))
+        assert eventually(is_moving(loops[1]))
         worker.send_signal(signal.SIGTERM)
-        ending = took(lambda: worker.wait(STOPS_WITHIN))
-    told = f"cancel {cancelling:.2f} s, archive {archiving:.2f} + {stopping:.2f} s, SIGTERM {ending:.2f} s"
-    record_property("figure", told)
-    assert max(cancelling, archiving, stopping) < MARGIN * AT_ONCE
-    assert ending < MARGIN * AT_ONCE
+        seconds["SIGTERM"] = took(lambda: worker.wait(STOPS_WITHIN))
     assert Instance.objects.get(pk=loops[0].pk).status == "cancelled"
-    assert not Instance.objects.filter(template__name="again", status="running").exists()
+    assert not Instance.objects.filter(template__name=again, status="running").exists()
+    return seconds
+
+
+def test_a_stop_that_comes_between_a_look_and_the_wait_is_not_slept_over(
+    transactional: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = make_worker("told-between")
+
+    def asked_now(drained: Drained) -> float:
+        worker.request_stop(signal.SIGTERM, None)
+        return 5.0
+
+    monkeypatch.setattr(worker, "_install_force_stop", lambda: None)
+    monkeypatch.setattr(worker, "_seconds_ahead", asked_now)
+    monkeypatch.setattr(worker, "_pop", lambda seconds: pytest.fail("it waits for a job"))
+    with pytest.raises(StopRequested):
+        worker.dequeue_job_and_maintain_ttl(timeout=5)
 
 
 def took(act: Callable[[], object]) -> float:

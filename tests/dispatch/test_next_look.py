@@ -52,7 +52,7 @@ def test_a_drain_that_had_done_enough_for_once_is_followed_by_another_at_once(
 
 
 class Clock:
-    """A clock that only moves when somebody sleeps."""
+    """A clock that only moves when the code sleeps."""
 
     def __init__(self) -> None:
         self.now = 0.0

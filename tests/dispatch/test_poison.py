@@ -56,7 +56,7 @@ def test_an_unreadable_snapshot_becomes_a_dead_letter_at_once(two: tuple[Instanc
 
 
 def test_a_signal_that_keeps_failing_is_counted_then_buried(two: tuple[Instance, Instance], settings: Any) -> None:
-    """The failure is the database's own: rows stand where the slice wants to write its next wait."""
+    """The failure is the database's own: rows exist where the slice wants to write its next wait."""
     bad, good = two
     settings.WORKFLOW_POISON_ATTEMPTS = 3
     taken = Wait.objects.get(instance=bad)

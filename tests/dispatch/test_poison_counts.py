@@ -2,17 +2,17 @@
 
 import json
 import os
-from collections.abc import Iterator
+import time
 from typing import Any
 
 import pytest
 from django.db import connection
 
 from engine.audit.chain import database_now
-from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution, stand_in
+from engine.dispatch.dead_letters import replace_dead_worker
 from engine.dispatch.drain import SIGNALS_A_SLICE, drain
 from engine.dispatch.worker_board import Board, desk
-from engine.management.commands.worker import Supervisor
+from engine.management.commands.worker import BACK_OFF_SECONDS, ORDER, RESERVE, Supervisor
 from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, SignalReceipt
 from engine.runtime import coordinator
 from tests.cast import Cast
@@ -40,14 +40,13 @@ steps:
 
 
 @pytest.fixture(autouse=True)
-def house(committed_cast: Cast, settings: Any) -> Iterator[Cast]:
+def house(committed_cast: Cast, settings: Any) -> Cast:
     """Give templates, and nobody who drains."""
     settings.WORKFLOW_DISPATCHER = "rq"
     settings.WORKFLOW_POISON_ATTEMPTS = ATTEMPTS
     for source in (SOON, CALL, HEARS):
         activated(committed_cast.actor("gwen"), source)
-    yield committed_cast
-    caution.left = 0
+    return committed_cast
 
 
 def drain_with_all_due() -> None:
@@ -149,24 +148,20 @@ def fail_for(monkeypatch: pytest.MonkeyPatch, instance: Instance, error: type[Ba
     """Let every slice of an instance that applies something raise; count them."""
     honest, made = coordinator.deliver_batch, [0]
 
-    def deliver(claimed: Any) -> Any:
+    def deliver(claimed: Any, *more: Any) -> Any:
         if any(loaded.instance_id == instance.pk and deliveries for loaded, deliveries in claimed):
             made[0] += 1
             raise error
-        return honest(claimed)
+        return honest(claimed, *more)
 
     monkeypatch.setattr(coordinator, "deliver_batch", deliver)
     return made
 
 
-@pytest.mark.parametrize("cautious", [False, True])
-def test_what_fails_is_dead_after_exactly_its_attempts(
-    house: Cast, monkeypatch: pytest.MonkeyPatch, cautious: bool
-) -> None:
-    """A worker that is cautious counts beforehand; the exception that follows is the same attempt."""
+def test_what_fails_is_dead_after_exactly_its_attempts(house: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the second attempt on it is counted beforehand; the exception that follows is the same attempt."""
     bad, good = started(house.actor("ada"), "timer"), started(house.actor("ada"), "timer")
     fail_for(monkeypatch, bad, RuntimeError)
-    caution.left = CAUTIOUS_FOR if cautious else 0
     assert drains_until_dead(bad) == ATTEMPTS
     good.refresh_from_db()
     assert good.status == "completed"
@@ -186,7 +181,7 @@ def test_what_kills_is_dead_after_exactly_its_attempts(house: Cast, monkeypatch:
         try:
             drain()
         except Killed:
-            stand_in(desk.board)  # as the worker does that comes in its place
+            replace_dead_worker(desk.board)  # as the worker does that comes in its place
             continue
         break
     good.refresh_from_db()
@@ -195,12 +190,16 @@ def test_what_kills_is_dead_after_exactly_its_attempts(house: Cast, monkeypatch:
     assert f"{ATTEMPTS} workers" in DeadLetter.objects.get().reason
 
 
-def test_caution_counts_only_what_it_takes(house: Cast) -> None:
+def test_only_the_signal_that_is_taken_is_counted_beforehand(house: Cast) -> None:
+    """All that a dead worker had in hand has one attempt more; each that follows is taken alone and costs no other one."""
     instance = started(house.actor("ada"), "hears")
     number = SIGNALS_A_SLICE * (ATTEMPTS + 1)
     for _ in range(number):
         put(instance, "ExternalSignal", tick())
-    caution.left = 10 * number
+    board = Board()
+    board.note([instance.pk])
+    replace_dead_worker(board)
+    assert Signal.objects.filter(instance=instance, attempts=1).count() == SIGNALS_A_SLICE
     while Signal.objects.filter(instance=instance).exists():
         drain()
     instance.refresh_from_db()
@@ -209,15 +208,42 @@ def test_caution_counts_only_what_it_takes(house: Cast) -> None:
     assert not DeadLetter.objects.exists()
 
 
-@pytest.mark.parametrize(("status", "cautious"), [(9, True), (0, False), (256, True)])
-def test_a_worker_that_did_not_leave_by_itself_is_followed_by_a_cautious_one(
-    monkeypatch: pytest.MonkeyPatch, status: int, cautious: bool
+@pytest.mark.parametrize(("status", "after_death"), [(9, True), (0, False), (256, True)])
+def test_the_successor_of_a_worker_that_died_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, status: int, after_death: bool
 ) -> None:
     """A function that ends its process by `os._exit(1)` was not killed by a signal."""
     followed: list[bool] = []
     supervisor = Supervisor("test", 1)
-    monkeypatch.setattr("engine.management.commands.worker.BACK_OFF_SECONDS", 0)
-    monkeypatch.setattr(supervisor, "_fork", lambda place, *, cautious=False: followed.append(cautious))
+    supervisor.children[4711] = 0
+    monkeypatch.setattr(supervisor, "_fork_reserve", lambda pause: None)
+    monkeypatch.setattr(supervisor, "_fork", lambda place, *, after_death: followed.append(after_death))
     monkeypatch.setattr(os, "wait", lambda: (4711, status))
     supervisor._replace_one()
-    assert followed == [cautious]
+    assert followed == [after_death]
+
+
+def test_the_reserve_takes_the_place_of_a_dead_worker_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    supervisor = Supervisor("test", 2)
+    orders, supervisor._reserve_pipe = os.pipe()
+    supervisor.children = {1: 0, 2: 1, 3: RESERVE}
+    begun: list[float] = []
+    monkeypatch.setattr(supervisor, "_fork_reserve", begun.append)
+    monkeypatch.setattr(os, "wait", lambda: (2, 9))
+    supervisor._replace_one()
+    assert ORDER.unpack(os.read(orders, ORDER.size)) == (1, True)
+    assert supervisor.children == {1: 0, 3: 1}
+    assert len(begun) == 1
+    os.close(orders)
+
+
+def test_a_reserve_that_dies_is_followed_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    supervisor = Supervisor("test", 1)
+    orders, supervisor._reserve_pipe = os.pipe()
+    supervisor.children, supervisor.born = {1: 0, 2: RESERVE}, {2: time.monotonic()}
+    begun: list[float] = []
+    monkeypatch.setattr(supervisor, "_fork_reserve", begun.append)
+    monkeypatch.setattr(os, "wait", lambda: (2, 9))
+    supervisor._replace_one()
+    assert (supervisor.children, supervisor._reserve_pipe, begun) == ({1: 0}, None, [BACK_OFF_SECONDS])
+    os.close(orders)

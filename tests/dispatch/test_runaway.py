@@ -1,4 +1,4 @@
-"""One tenant's runaway and the workers: neighbours go on, a cancel is heard, and a worker that is asked to stop stops."""
+"""One tenant's runaway and the workers: neighbours continue, a cancel takes effect, and a worker that is asked to stop stops."""
 
 import signal
 import time

@@ -13,8 +13,8 @@ from engine.audit.chain import database_now
 from engine.dispatch import call_pool, rq
 from engine.dispatch.call_pool import CALLS_A_TENANT, LONG, CallsUnderWay
 from engine.dispatch.calls import CALLS_AT_ONCE
-from engine.dispatch.dead_letters import CAUTIOUS_FOR, caution
 from engine.dispatch.drain import Drained, _take, drain
+from engine.dispatch.fairness import Turn
 from engine.dispatch.rq import look, make_worker
 from engine.extensions import functions
 from engine.models import DeadLetter, Effect, Instance, Signal, StepRun
@@ -104,7 +104,7 @@ def test_calls_are_taken_on_tenants_in_turn(house: Cast) -> None:
     for _ in range(2 * CALLS_A_TENANT):
         started(house.actor("ada"), "call", word="many")
     last = started(house.actor("stan"), "call", word="one")
-    intents, settled = _take(CallsUnderWay())
+    intents, settled = _take(CallsUnderWay(), turn=Turn(instances=50))
     assert last.pk in {intent.instance_id for intent in intents}
     assert (len(intents), settled) == (CALLS_A_TENANT + 1, 0)
 
@@ -120,7 +120,7 @@ def test_a_function_that_never_ends_fails_its_step_in_time(house: Cast, hold: Ho
 
 
 def timed(cast: Cast, name: str, attributes: str) -> Instance:
-    """Start a slow call with more attributes beside it."""
+    """Start a slow call with more attributes on its step."""
     source = SLOW.replace("workflow: slow", f"workflow: {name}").replace("  - id: keep", f"{attributes}\n  - id: keep")
     activated(cast.actor("gwen"), source.replace("${result.ask.word}", "${get(result, 'ask.word', 'nothing')}"))
     return started(cast.actor("ada"), name, word="x")
@@ -203,8 +203,8 @@ def test_a_call_from_which_a_worker_did_not_come_back_is_made_alone(house: Cast)
     doubtful, *others = (started(house.actor("ada"), "call", word=word) for word in ("doubtful", "one", "two"))
     Signal.objects.filter(instance=doubtful).update(attempts=1)
     calls = CallsUnderWay()
-    assert [intent.instance_id for intent in _take(calls)[0]] == [doubtful.pk]
-    assert {intent.instance_id for intent in _take(calls)[0]} == {other.pk for other in others}
+    assert [intent.instance_id for intent in _take(calls, turn=Turn(instances=50))[0]] == [doubtful.pk]
+    assert {intent.instance_id for intent in _take(calls, turn=Turn(instances=50))[0]} == {other.pk for other in others}
 
 
 @pytest.mark.usefixtures("long_alone")
@@ -245,9 +245,10 @@ def test_a_batch_that_is_taken_one_by_one_begins_no_more_calls_than_there_is_roo
     calls.settle_all()
 
 
-@pytest.mark.usefixtures("cautious", "long_alone")
-def test_a_slow_call_keeps_nobody_waiting_for_a_cautious_worker(house: Cast, hold: Hold) -> None:
+@pytest.mark.usefixtures("long_alone")
+def test_a_slow_call_that_is_doubted_keeps_nothing_but_calls_waiting(house: Cast, hold: Hold) -> None:
     slow = [started(house.actor("ada"), "slow", word="x") for _ in range(2)]
+    Signal.objects.filter(instance__in=slow).update(attempts=1)  # a worker did not come back from them
     calls, open_ = CallsUnderWay(), Event()
     hold(open_.is_set)
     timer = fall_due(started(house.actor("ada"), "timer"))
@@ -265,14 +266,6 @@ def test_a_slow_call_keeps_nobody_waiting_for_a_cautious_worker(house: Cast, hol
 def long_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let doubtful calls stay alone however slow this machine is."""
     monkeypatch.setattr(call_pool, "ALONE_SECONDS", PATIENCE)
-
-
-@pytest.fixture
-def cautious() -> Iterator[None]:
-    """Stand in for a worker that was killed."""
-    caution.left = CAUTIOUS_FOR
-    yield
-    caution.left = 0
 
 
 def test_a_wake_up_reaches_a_worker_that_waits_for_a_call(

@@ -1,4 +1,4 @@
-"""Redis is a bell: whatever somebody puts into it, a worker drains, drops it, and runs nothing that it names."""
+"""Redis only wakes workers: whatever job is in it, a worker drains, drops the job, and runs nothing that it names."""
 
 import os
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_nor_what_an_abandoned_job_names_as_its_failure(queue: Queue, monkeypatc
 
 
 def test_a_stop_is_no_strange_job(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks an idle worker to stop interrupts its waiting; that reaches the loop, which ends at once."""
+    """A stop interrupts the waiting of an idle worker; that reaches the loop, which ends at once."""
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
         raise StopRequested

@@ -20,7 +20,7 @@ from engine.dispatch import rq
 from engine.dispatch.rq import QUEUE, make_worker
 from engine.dispatch.rq_status import look_at_workers
 from engine.services.health import count_workers
-from engine.streaming.wake_up import Bell
+from engine.streaming.wake_up import WakeUp
 from tests.cast import Cast
 from tests.dispatch.test_runaway import eventually
 from tests.workers import ROOT
@@ -39,13 +39,11 @@ def rights() -> list[str]:
 
 
 @pytest.fixture
-def walled(
-    transactional: None, valkey: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[redis.Redis]:
+def walled(transactional: None, valkey: redis.Redis, settings: Any) -> Iterator[redis.Redis]:
     """Let the platform in as the shipped user; give the administrator's connection to look on."""
     valkey.execute_command("ACL", "SETUSER", NAME, "reset", *rights())
     valkey.execute_command("ACL", "LOG", "RESET")
-    monkeypatch.delenv("WORKFLOW_REDIS_PREFIX", raising=False)  # tests side by side have one, a deployment has none
+    settings.WORKFLOW_REDIS_PREFIX = ""  # tests side by side have one, a deployment has none
     settings.WORKFLOW_DISPATCHER = "rq"
     settings.REDIS_URL = settings.REDIS_URL.replace("unix://", f"unix://{NAME}:{PASSWORD}@", 1)
     settings.RQ_QUEUES = {QUEUE: {**settings.RQ_QUEUES[QUEUE], "URL": settings.REDIS_URL}}
@@ -55,7 +53,7 @@ def walled(
 
 
 def refused(valkey: redis.Redis) -> list[tuple[str, str]]:
-    """Say what the server refused: the reason and the command or key."""
+    """Return what the server refused: the reason and the command or key."""
     return [(entry["reason"], entry["object"]) for entry in valkey.acl_log()]
 
 
@@ -70,7 +68,7 @@ def test_the_shipped_rights_are_enough_for_a_worker_wake_ups_bells_and_figures(c
     assert not refused(walled)
 
 
-def test_bells_are_heard_and_workers_counted(cast: Cast, walled: redis.Redis) -> None:
+def test_wake_ups_are_heard_and_workers_counted(cast: Cast, walled: redis.Redis) -> None:
     worker = make_worker("walled")
     worker.register_birth()
     try:
@@ -78,11 +76,11 @@ def test_bells_are_heard_and_workers_counted(cast: Cast, walled: redis.Redis) ->
         assert [seen.name for seen in look_at_workers().workers] == ["walled"]
     finally:
         worker.register_death()
-    with Bell() as bell:
-        bell.wait(0.05)
+    with WakeUp() as wake_up:
+        wake_up.wait(0.05)
         rq.dispatcher._told_until = 0.0
         rq.dispatcher.tell()
-        bell.wait(1)
+        wake_up.wait(1)
     assert not refused(walled)
 
 

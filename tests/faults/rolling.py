@@ -86,7 +86,7 @@ def proxied(webs: list[Web]) -> Iterator[int]:
         yield server.sockets[0].getsockname()[1]
     finally:
         loop.call_soon_threadsafe(server.close)
-        time.sleep(0.2)
+        time.sleep(0.2)  # sleep: connections that still pass something on may end; nothing is judged by it
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
         for task in asyncio.all_tasks(loop):

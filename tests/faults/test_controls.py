@@ -23,9 +23,10 @@ from engine.dispatch import calls, rq
 from engine.dispatch import drain as draining
 from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.crash_points import Boundary
+from engine.dispatch.fairness import Turn
 from engine.kernel.interpreter import run_to_wait
 from engine.models import Instance, Signal, SignalReceipt, Wait
-from engine.runtime import coordinator
+from engine.runtime import claims
 from engine.services.instances.lifecycle import start_instance
 from engine.services.instances.signals import send_keyed_signal
 from engine.transports.base import Succeeded
@@ -44,7 +45,7 @@ PATIENCE = 60.0
 
 
 class Killed(BaseException):
-    """What stands here for kill -9: nothing catches it and the transaction is gone."""
+    """Simulates kill -9: nothing catches it and the transaction is gone."""
 
 
 @dataclass(frozen=True)
@@ -184,10 +185,10 @@ def test_a_token_checked_before_the_lock_is_found_doubled(stage: Any, monkeypatc
         instance = start(scene.actor, "fault-call")
         intent = taken_on(instance)
         answer = Succeeded(write_down(key=intent.key))
-        honest = coordinator.hold
+        honest = claims.hold
 
         def late(instance_id: Any) -> Any:
-            second.setattr(coordinator, "hold", honest)
+            second.setattr(claims, "hold", honest)
             assert Wait.objects.filter(instance=instance, token=intent.token).exists()  # the check that is too early
             elsewhere(lambda: calls._deliver_result(intent, answer))
             if checks_early:
@@ -195,7 +196,7 @@ def test_a_token_checked_before_the_lock_is_found_doubled(stage: Any, monkeypatc
             return honest(instance_id)
 
         with monkeypatch.context() as second:
-            second.setattr(coordinator, "hold", late)
+            second.setattr(claims, "hold", late)
             calls._deliver_result(intent, answer)
         run_dry(instance)
 
@@ -213,14 +214,14 @@ def taken_on(instance: Instance) -> calls.Intent:
     give_up = time.monotonic() + PATIENCE
     while not intents and time.monotonic() < give_up:
         until_due(instance)
-        intents, _ = draining._take(CallsUnderWay())
+        intents, _ = draining._take(CallsUnderWay(), turn=Turn(instances=50))
     return intents[0]
 
 
 def test_a_flag_lowered_after_the_drain_is_found_to_lose_a_wake_up(
     stage: Any, monkeypatch: pytest.MonkeyPatch, valkey: Any
 ) -> None:
-    """A signal is committed after the drain's last look; somebody must have been told."""
+    """A signal is committed after the drain's last look; a worker must have been woken."""
     scene: Scene = stage(TIMER, lambda actor: start(actor, "fault-timer"))
     honest = rq.look
 

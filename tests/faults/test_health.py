@@ -40,9 +40,9 @@ def no_room() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def always_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def always_tried(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     monkeypatch.setattr(health, "WRITE_EVERY", 0.0)
-    monkeypatch.setenv("WORKFLOW_HEALTH_DETAILS", "1")
+    settings.WORKFLOW_HEALTH_DETAILS = True
 
 
 def asked() -> tuple[int, dict[str, Any]]:
@@ -81,7 +81,7 @@ def test_due_work_that_no_worker_looks_for_is_down(due: Instance, settings: Any)
     settings.WORKFLOW_LATE_SECONDS = 0.001
     left_for(due, 5)
     status, told = asked()
-    assert (status, told["status"], told["work"], told["workers"]) == (503, "down", "no worker looks for due work", 0)
+    assert (status, told["status"], told["work"], told["workers"]) == (503, "down", "no worker is running", 0)
     assert told["oldest_due_seconds"] > 4
     worker = make_worker("looks")
     worker.register_birth()

@@ -19,7 +19,7 @@ from tests.races.crowd import at_once
 from tests.workflows import TWO_TASKS, activated, only_task, started
 from workflowplatform.servers.database_url import from_url
 from workflowplatform.servers.paths import DataFolder
-from workflowplatform.servers.processes import Household
+from workflowplatform.servers.processes import ProcessGroup
 
 
 @pytest.fixture
@@ -29,17 +29,17 @@ def pooled(transactional: None, valkey: object, settings: Any) -> Iterator[None]
         pytest.skip("pgbouncer is not installed here")
     if "WORKFLOW_TEST_POOLER" in os.environ:
         pytest.skip("everything goes through a pooler already")
-    household, known = Household(), connection.settings_dict
+    group, known = ProcessGroup(), connection.settings_dict
     before = {"HOST": known["HOST"], "DISABLE_SERVER_SIDE_CURSORS": known["DISABLE_SERVER_SIDE_CURSORS"]}
     try:
         data = DataFolder(Path(os.environ["WORKFLOW_DATA"]))
-        address = start_pooler(household, data=data, server=known["HOST"], name=known["NAME"])
+        address = start_pooler(group, data=data, server=known["HOST"], name=known["NAME"])
         settings.WORKFLOW_PREPARE = False
         _use(HOST=from_url(address)["HOST"], DISABLE_SERVER_SIDE_CURSORS=True)
         yield
     finally:
         _use(**before)
-        household.stop_all()
+        group.stop_all()
 
 
 def _use(**changes: Any) -> None:

@@ -97,7 +97,7 @@ def read_only_at_once(product: Product) -> Iterator[None]:
 
 @contextmanager
 def disk_full(product: Product) -> Iterator[None]:
-    """Fill the file system on which the product's tables lie."""
+    """Fill the file system that holds the product's tables."""
     with psycopg.connect(host=str(product.servers.sockets), user=SUPERUSER, dbname=DATABASE, autocommit=True) as own:
         own.execute("CREATE TABLE filler (text text)")
         own.execute("ALTER TABLE filler ALTER text SET STORAGE PLAIN")
@@ -122,7 +122,7 @@ def judge(product: Product, trouble: Callable[[Product], Any], code: str, cause:
             while not any(answer.code == code for answer in product.answers[before:]):
                 assert time.monotonic() - begun < PATIENCE, product.answers[-5:]
                 time.sleep(0.05)
-            time.sleep(TROUBLED_SECONDS)
+            time.sleep(TROUBLED_SECONDS)  # sleep: the trouble lasts so long, under load
             troubled = refused(product.answers[before:])
             page = product.page()
             health, took = product.health()
@@ -176,24 +176,31 @@ def test_the_disk_is_full(transactional: None, record_property: Any) -> None:
 
 @contextmanager
 def held_table(product: Product) -> Iterator[None]:
-    """Let every start wait: somebody holds what each of them needs."""
+    """Let every start wait: another transaction locks what each of them needs."""
     with psycopg.connect(host=str(product.servers.sockets), user=SUPERUSER, dbname=DATABASE) as own:
         own.execute("LOCK TABLE wf_instances IN ACCESS EXCLUSIVE MODE")
         yield
         own.rollback()
 
 
+PLACES, LINE, CROWD = 2, 4, 16
+
+
 def test_the_pool_is_exhausted(transactional: None, record_property: Any) -> None:
     """Two places, four in line: all others are refused at once, the health answers, and everything is served afterwards."""
-    with a_product(WORKFLOW_POOL_SIZE="2", WORKFLOW_POOL_LINE="4", WORKFLOW_POOL_PATIENCE="8") as product:
+    sizes = {"WORKFLOW_POOL_SIZE": str(PLACES), "WORKFLOW_POOL_LINE": str(LINE), "WORKFLOW_POOL_PATIENCE": "8"}
+    with a_product(**sizes) as product:
         before = len(product.answers)
         threads = [
-            threading.Thread(target=partial(product.insist, f"crowd-{number}", PATIENCE)) for number in range(16)
+            threading.Thread(target=partial(product.insist, f"crowd-{number}", PATIENCE)) for number in range(CROWD)
         ]
         with held_table(product):
             for thread in threads:
                 thread.start()
-            time.sleep(3)
+            give_up = time.monotonic() + PATIENCE
+            while len(product.answers) - before < CROWD - PLACES - LINE:
+                assert time.monotonic() < give_up, product.answers[before:]
+                time.sleep(0.05)
             at_once = list(product.answers[before:])
             healths = [product.health() for _ in range(5)]
             page = product.page()
@@ -205,7 +212,7 @@ def test_the_pool_is_exhausted(transactional: None, record_property: Any) -> Non
         faults = product.faults()
         record_property("figure", f"busy: {len(at_once)} refused at once, served again after {healed:.1f} s")
         assert faults == []
-        assert len(at_once) >= 10
+        assert len(at_once) >= CROWD - PLACES - LINE
         assert {(answer.status, answer.code) for answer in at_once} == {(503, "busy")}
         assert sorted(answer.took for answer in at_once)[len(at_once) // 2] < 4
         assert page.status_code == 503
@@ -213,5 +220,5 @@ def test_the_pool_is_exhausted(transactional: None, record_property: Any) -> Non
         assert [status for status, _ in healths] == [200] * 5
         assert max(took for _, took in healths) < 2
         assert healed < HEALED_WITHIN
-        assert len(product.started) == 18, served
+        assert len(product.started) == CROWD + 2, served
         assert "too busy: no database connection of this process was free" in product.said()

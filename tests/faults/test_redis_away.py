@@ -1,7 +1,7 @@
 """Redis is a wake-up: emptied, stopped, refusing or silent, it costs a look's distance and never work."""
 
+import itertools
 import os
-from typing import Any
 
 import django_rq
 import pytest
@@ -10,6 +10,7 @@ import redis
 from benchmarks.faults.redis_away import FILLED, FLUSHED, HUNG, REFUSED, STOPPED
 from benchmarks.faults.trial import Trial
 from engine.dispatch.rq import FLAG, QUEUE, dispatcher, make_worker
+from workflowplatform.circuit_breaker import HUNG_SECONDS, CircuitBreaker
 
 LONGER = pytest.param(HUNG, marks=pytest.mark.slow)
 """A worker waits for a silent Redis for seconds before it gives it up."""
@@ -35,13 +36,13 @@ def test_a_worker_begins_under_the_name_of_one_that_was_killed(valkey: redis.Red
     assert valkey.hget(second.key, "pid") == str(os.getpid()).encode()
 
 
-def test_a_redis_that_hung_is_not_asked_again_for_a_while(valkey: redis.Redis, settings: Any) -> None:
+def test_a_redis_that_hung_is_not_asked_again_for_a_while(transactional: None, valkey: redis.Redis) -> None:
+    seconds = itertools.count()
     worker = make_worker("patient")
-    settings.WORKFLOW_WAKE_SECONDS = 60
+    worker.breaker = CircuitBreaker(clock=lambda: next(seconds) * HUNG_SECONDS / 2)
     worker.miss_redis(redis.exceptions.TimeoutError())
     worker.register_birth()
+    assert worker.dequeue_job_and_maintain_ttl(None) is None
     assert not valkey.exists(worker.key)
-    settings.WORKFLOW_WAKE_SECONDS = 0
-    worker.miss_redis(redis.exceptions.TimeoutError())
-    worker.register_birth()
+    assert worker.dequeue_job_and_maintain_ttl(None) is None
     assert valkey.exists(worker.key)

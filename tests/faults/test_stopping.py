@@ -14,11 +14,12 @@ import httpx
 import pytest
 
 from engine.dispatch.drain import drain
+from engine.dispatch.rq_status import look_at_workers
 from engine.models import Instance, Signal, StepRun
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from tests import workers
 from tests.cast import Cast
-from tests.faults.rolling import Web, proxied
+from tests.faults.rolling import PATIENCE, Web, proxied
 from tests.workflows import APPROVAL, activated, started
 
 TIMES = 50
@@ -61,7 +62,7 @@ def test_workers_told_to_stop_under_load_lose_and_double_nothing(
             until = time.monotonic() + 10
             while StepRun.objects.count() == before and time.monotonic() < until:
                 time.sleep(0.02)
-            time.sleep(chance.uniform(0, 0.1))
+            time.sleep(chance.uniform(0, 0.1))  # sleep: at any point of the work
             moved += StepRun.objects.count() > before
             os.kill(pid, signal.SIGTERM)
             ends.append(seconds_until_gone(pid))
@@ -81,12 +82,13 @@ def test_workers_told_to_stop_under_load_lose_and_double_nothing(
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the worker processes of a supervisor, once there are two of them."""
+    """Return the working processes of a supervisor, once there are two of them: the reserve is not registered."""
     until = time.monotonic() + 30
     while time.monotonic() < until:
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        children = set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+        found = sorted(children & {worker.pid or 0 for worker in look_at_workers().workers})
         if len(found) == 2:
-            return [int(one) for one in found]
+            return found
         time.sleep(0.05)
     raise AssertionError("there are no two workers")
 
@@ -117,7 +119,7 @@ def test_a_rolling_restart_behind_a_proxy_refuses_nobody(
                 caller.start()
             for _ in range(RESTARTS):
                 for web in webs:
-                    time.sleep(0.3)
+                    wait_for_more(answers)
                     ends.append(web.end())
                     web.start()
             over.set()
@@ -132,6 +134,14 @@ def test_a_rolling_restart_behind_a_proxy_refuses_nobody(
     assert set(answers) == {"200", "201"}
     assert max(ends) <= STOPS_WITHIN
     assert Instance.objects.count() == answers["201"]
+
+
+def wait_for_more(answers: Counter[str], count: int = 20) -> None:
+    """Wait until so many more requests were answered: a restart without load would show nothing."""
+    wanted, until = answers.total() + count, time.monotonic() + PATIENCE
+    while answers.total() < wanted:
+        assert time.monotonic() < until, f"only {answers.total()} of {wanted} answers"
+        time.sleep(0.02)
 
 
 def ask(port: int, token: str, over: threading.Event, answers: Counter[str]) -> None:

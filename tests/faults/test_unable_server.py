@@ -11,7 +11,7 @@ from django.test import Client
 
 from engine.dispatch import rq
 from engine.models import DeadLetter, Instance, Signal
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, fall_due, started
 

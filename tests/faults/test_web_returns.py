@@ -78,7 +78,7 @@ def live_through(servers: OwnServers, server: str, seconds: float) -> float:
         answers = crowd(server, 1)
         assert {status for status, _ in answers} == {503}
         assert max(took for _, took in answers) < AT_ONCE
-        time.sleep(0.2)
+        time.sleep(0.2)  # sleep: only the pace; how long the database is gone is the test's own choice
     servers.start_postgres()
     return seconds_until_it_serves(server)
 

@@ -22,7 +22,7 @@ from django.db import connection
 from benchmarks.faults.own_servers import OwnServers, own_house
 from benchmarks.faults.waiting import a_house, steady_faults, wait_for_ends
 from engine.models import Instance
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from tests.faults.test_web_returns import web
 from tests.workers import environment, running
 from workflowplatform.servers.paths import server_account

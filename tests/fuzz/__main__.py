@@ -1,7 +1,7 @@
 """Fuzz one target with atheris, guided by coverage: `python -m tests.fuzz TARGET --seconds 600`.
 
 atheris is no dependency of the project: install it into an environment of your own that also sees the project's packages.
-What is found stands beside as a file `crash-…`; what widens the coverage goes into --found (a folder outside the repository).
+A finding is kept as a file `crash-…`; inputs that widen the coverage go into --found (a folder outside the repository).
 """
 
 import argparse

@@ -120,7 +120,7 @@ def _computed(text: str, names: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Leave out what no door lets in."""
+    """Leave out JSON that API and pages refuse."""
     return None if refuse_unsafe_json(value) else value
 
 
@@ -419,7 +419,7 @@ def svg(data: bytes) -> None:
 
 
 def _step(draw: Draw) -> dict[str, Any]:
-    """Make a step, with a name in which anything may stand."""
+    """Make a step, with a name of any characters."""
     made = draw.pick(STEPS)(draw) if not draw.is_over else {"wait": {"for": "PT1H"}}
     return {"name": draw.text(), **made} if draw.byte() < 200 else made
 

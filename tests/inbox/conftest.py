@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.cast import Cast, ada, adam, cast, gwen, sam, uri, zoe
+from tests.cast import Cast, ada, adam, cast, committed_cast, gwen, sam, uri, zoe
 from tests.workflows import activated
 
-__all__ = ["ada", "adam", "cast", "gwen", "sam", "uri", "zoe"]
+__all__ = ["ada", "adam", "cast", "committed_cast", "gwen", "sam", "uri", "zoe"]
 
 REVIEW = """
 workflow: review

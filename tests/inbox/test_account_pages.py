@@ -77,7 +77,7 @@ def test_change_password(cast: Cast) -> None:
 
 
 def test_account_pages_leave_the_audit_chain_alone(cast: Cast) -> None:
-    """A page loaded before somebody else's act must not write the old chain back."""
+    """A page loaded before another person's act must not write the old chain back."""
     person = with_password(User.objects.get(pk=cast.ada.pk))
     form = SetPasswordForm(person, {"new_password1": NEW, "new_password2": NEW})
     settings = SettingsForm({"theme": "dark", "time_zone": "UTC"}, instance=person)

@@ -85,9 +85,9 @@ def test_page_says_what_each_outcome_leads_to_and_what_time_brings(task: Task, b
         "Create the order",
         "Correct it <small>Gwen</small>",
         "Declined",
-        "mail to Ada",
-        "priority becomes high, also offered to Management, mail to Management",
-        "given to Adam",
+        "e-mail to Ada",
+        "priority becomes high, also offered to Management, e-mail to Management",
+        "assigned to Adam",
         "Say sorry",
         "One person may hold 2 of these at a time.",
     ):
@@ -112,8 +112,8 @@ def test_history_tells_what_the_answer_changed(cast: Cast, task: Task, browser: 
     claim_task(actor=ada, task_id=task.pk)
     complete_task(actor=ada, task_id=task.pk, outcome="yes", values={"granted": 4, "why": "enough"})
     html = page(browser("ada"), task)
-    assert "<dt>Granted</dt><dd><del>5</del> <ins>4</ins></dd>" in html
-    assert "<dt>Why</dt><dd><ins>enough</ins></dd>" in html
+    assert "<dt>Granted</dt> <dd><del>5</del> <ins>4</ins></dd>" in html
+    assert "<dt>Why</dt> <dd><ins>enough</ins></dd>" in html
 
 
 def test_place_in_the_list_and_the_neighbours(cast: Cast, task: Task, browser: SignIn) -> None:

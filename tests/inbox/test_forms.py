@@ -17,7 +17,7 @@ from engine.presentation.forms.fields import FIELDS
 from engine.presentation.forms.form import SchemaForm, read_path
 from engine.presentation.forms.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
 from engine.presentation.forms.values import facts_of, shown, shown_as
-from engine.presentation.narrative.status_summary import STANDS, WAITS
+from engine.presentation.narrative.status_summary import SUMMARIES, WAITS
 from engine.presentation.narrative.step_outline import WORDS
 from tasks_inbox.templatetags.look import TONE_OF_STATUS
 
@@ -157,7 +157,7 @@ def test_every_step_kind_has_a_look_and_every_status_its_words() -> None:
 
 def test_every_wait_and_every_status_has_its_sentence() -> None:
     assert {kind.value for kind in WaitKind} == set(WAITS)
-    assert {status.value for status in InstanceStatus} - {"running"} == set(STANDS)
+    assert {status.value for status in InstanceStatus} - {"running"} == set(SUMMARIES)
 
 
 @pytest.mark.wording

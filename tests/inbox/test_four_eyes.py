@@ -1,4 +1,4 @@
-"""Four eyes on every door: who started a case never gets hold of the task that another must do, whichever way they try."""
+"""Four eyes on every route: the starter of a case never gets the task that another must do, whichever way they try."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -58,7 +58,7 @@ def rest_many(**body: Any) -> Callable[[Client, Task], Any]:
 REFUSED = 'data-code="four_eyes"'
 
 DOORS: Mapping[str, tuple[str, Callable[[Client, Task], Any], int, str]] = {
-    # door: who tries, how, what it answers, what it says
+    # route: who tries, how, the status, the text
     "inbox, claim": ("ada", inbox("claim"), 403, REFUSED),
     "inbox, complete without a claim": ("ada", inbox("complete", outcome="done"), 403, REFUSED),
     "inbox, draft": ("ada", inbox("draft", **{"f.note": "mine"}), 403, REFUSED),
@@ -125,7 +125,7 @@ def test_who_took_part_gets_in_by_no_door(own: Task, browser: SignIn, door: str)
 
 
 def test_who_did_not_take_part_gets_in(own: Task, browser: SignIn, cast: Cast) -> None:
-    """Keep the table honest: the same door opens for somebody else."""
+    """Keep the table honest: the same route works for another person."""
     assert DOORS["REST, claim"][1](browser("gwen"), own).status_code == 200
     own.refresh_from_db()
     assert own.assignee_id == cast.gwen.pk

@@ -1,4 +1,4 @@
-"""Four eyes by every way × every route: whoever took part in a step, in whatever way, gets hold of the other task by no route."""
+"""Four eyes by every way × every route: a person who took part in a step, in any way, gets the other task by no route."""
 
 from collections.abc import Callable, Mapping
 from threading import Barrier, Thread
@@ -171,7 +171,7 @@ def test_who_took_part_gets_the_other_task_by_no_route_and_others_do(house: Cast
 
 
 def offers_of(name: str, task: Task) -> bool:
-    """Tell whether the list of what somebody may take has the task."""
+    """Return whether a person's list of available tasks has the task."""
     client = Client()
     client.force_login(User.objects.get(username=name))
     found = client.get("/api/v1/tasks/?view=available").json()["results"]

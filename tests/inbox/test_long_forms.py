@@ -43,7 +43,7 @@ START = "/inbox/start/trip-expenses/"
 
 @pytest.fixture
 def uri_client(cast: Cast, browser: SignIn) -> Client:
-    """Give Uri's browser, with the workflow in force."""
+    """Activate the workflow and return Uri's browser."""
     activated(cast.actor("gwen"), gallery()["trip-expenses"])
     return browser("uri")
 
@@ -134,7 +134,7 @@ def test_wrong_file_is_refused_by_name_at_its_field_and_everything_typed_stays(c
     assert answer.status_code == 400
     assert errors(html) == ["type"]
     told = element("data-error", html)
-    assert [part for part in ("offer.exe", "pdf", "png", "jpg", "10 MB") if part not in told] == []
+    assert [part for part in ("offer.exe", "PDF", "10 MB") if part not in told] == []
     assert 'href="#id_f.proof"' in html
     assert 'value="77"' in html
     check.refresh_from_db()

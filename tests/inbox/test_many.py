@@ -98,7 +98,7 @@ def test_what_could_not_be_done_says_why_row_by_row(cast: Cast, review: str, bro
     answer = chosen(browser("ada"), "claim", *tasks, own)
     html = answer.content.decode()
     assert (value("done", html), value("left", html)) == ("2", "1")
-    assert codes("result", html) == ["done", "done", "four_eyes"]
+    assert codes("result", html) == ["four_eyes", "done", "done"]
 
 
 def some_own(cast: Cast) -> Task:
@@ -151,8 +151,8 @@ def test_started_list_says_what_each_case_waits_for(cast: Cast, review: str, bro
     task, _other = some_tasks(cast, 2)
     claim_task(actor=cast.actor("ada"), task_id=task.pk)
     html = browser("uri").get("/inbox/started/").content.decode()
-    assert "Waits for Ada to answer “Review trip 0”, claimed today" in html
-    assert "Waits for Finance to take “Review trip 1”, since today" in html
+    assert "Waiting for Ada to answer “Review trip 0”, claimed today" in html
+    assert "Waiting for Finance to claim “Review trip 1”, since today" in html
 
 
 def test_started_list_costs_the_same_for_one_case_and_for_many(

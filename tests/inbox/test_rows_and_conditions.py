@@ -7,8 +7,9 @@ import pytest
 from django.http import QueryDict
 
 from engine.kernel.forms import FieldError, check_values
-from engine.presentation.forms.form import SchemaForm, TaskForm
+from engine.presentation.forms.form import SchemaForm
 from engine.presentation.forms.schema import layout_of
+from engine.presentation.forms.task_form import TaskForm
 from engine.presentation.forms.tree import MOST_ROWS
 from tests.hooks import form_errors
 

@@ -1,4 +1,4 @@
-"""What people do with a task beside answering it, through its page and without JavaScript."""
+"""What people do with a task besides answering it, through its page and without JavaScript."""
 
 import re
 from datetime import datetime, timedelta
@@ -73,7 +73,7 @@ def called(what: str) -> str:
 
 def history(html: str) -> list[tuple[str, str, str]]:
     """Read what the page says was changed, newest first: what, from, to."""
-    told = re.findall(r"<dt>(.*?)</dt><dd>(?:<del>(.*?)</del> )?<ins>(.*?)</ins>", html)
+    told = re.findall(r"<dt>(.*?)</dt>\s*<dd>(?:<del>(.*?)</del> )?<ins>(.*?)</ins>", html)
     return [(what, old, new) for what, old, new in told]
 
 
@@ -139,7 +139,7 @@ def test_task_put_off_leaves_mine_waits_in_its_list_and_comes_back(cast: Cast, r
     assert send(ada, task, "snooze", until=until)["Location"] == "/inbox/"
     assert task.title not in ada.get("/inbox/").content.decode()
     assert task.title in ada.get("/inbox/?view=later").content.decode()
-    assert "data-put-off" in page(ada, task)
+    assert "data-snoozed" in page(ada, task)
     until_words = moment_words(datetime.fromisoformat(until), timezone.now())
     assert history(page(ada, task)) == [(called("until"), "", until_words)]
     send(ada, task, "snooze", back="1")
@@ -216,5 +216,5 @@ def test_page_of_a_task_costs_the_same_however_much_was_said(
     for more in (0, 5):
         for number in range(more):
             comment_task(actor=cast.actor("adam"), task_id=task.pk, text=f"thought {number}")
-        with django_assert_num_queries(23):
+        with django_assert_num_queries(27):
             page(ada, task)

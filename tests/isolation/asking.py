@@ -22,10 +22,15 @@ BODIES: dict[str, Any] = {
     "POST templates/<name>/versions/<number>/simulate/": {"start": {"amount": 5}},
     "POST instances/": {"template": "{template}", "input": {"amount": 1}},
     "POST instances/<instance_id>/cancel/": {"reason": "not needed"},
+    "POST instances/<instance_id>/withdraw/": {"reason": "not needed"},
+    "POST instances/<instance_id>/comment/": {"text": "Look twice"},
     "POST instances/<instance_id>/skip/": {"reason": "not needed"},
     "POST instances/<instance_id>/signals/": {"name": "go"},
     "POST tasks/<task_id>/complete/": {"outcome": "approve", "values": {"note": "ok"}},
     "POST tasks/<task_id>/assign/": {"user": "{worker}"},
+    "POST tasks/<task_id>/delegate/": {"user": "{worker}"},
+    "POST tasks/<task_id>/ask/": {"user": "{person}", "question": "Which one?"},
+    "POST tasks/<task_id>/return/": {"note": "the red one"},
     "POST tasks/<task_id>/draft/": {"values": {"note": "so far"}},
     "POST tasks/<task_id>/comment/": {"text": "Look twice"},
     "POST tasks/<task_id>/tick/": {"point": "point_1"},
@@ -45,12 +50,16 @@ BODIES: dict[str, Any] = {
     "POST people/<name>/erase/": {"reason": "asked for it"},
     "POST people/": {"name": "nora", "level": 2, "roles": ["hr"]},
     "PUT people/<name>/": {"full_name": "Some Body"},
+    "POST substitutions/": {"person": "{person}", "deputy": None, "from": "2998-01-07", "until": "2998-01-09"},
+    "PUT substitutions/<absence_id>/": {"note": "by bike"},
     "POST roles/": {"name": "legal"},
     "PUT roles/<name>/": {"title": "Money"},
     "POST tokens/": {"name": "nightly", "scopes": ["read"], "expires_in": "P30D"},
 }
 FORMS: dict[str, dict[str, Any]] = {
     "POST inbox/start/<name>/": {"f.amount": "3"},
+    "POST inbox/start/<name>/draft/": {"once": "begun1", "f.amount": "3"},
+    "POST inbox/start/<name>/draft/discard/": {"once": "begun1"},
     "POST inbox/bulk/": {"action": "claim", "task": "{free_task_id}"},
     "POST inbox/together/": {"task": "{free_task_id}"},
     "POST inbox/filters/": {"name": "late", "query": "view=mine"},
@@ -58,13 +67,22 @@ FORMS: dict[str, dict[str, Any]] = {
     "POST inbox/tasks/<task_id>/draft/": {"f.note": "so far"},
     "POST inbox/tasks/<task_id>/comment/": {"text": "Look twice"},
     "POST inbox/tasks/<task_id>/assign/": {"person": "{worker}"},
+    "POST inbox/tasks/<task_id>/delegate/": {"person": "{worker}"},
+    "POST inbox/tasks/<task_id>/ask/": {"person": "{person}", "question": "Which one?"},
+    "POST inbox/questions/<question_id>/": {"answer": "the red one"},
+    "POST inbox/away/": {"from": "2998-01-07", "until": "2998-01-09"},
+    "POST inbox/away/<absence_id>/": {"from": "2998-01-07", "until": "2998-01-09"},
     "POST inbox/tasks/<task_id>/suspend/": {"reason": "not now"},
     "POST inbox/tasks/<task_id>/skip/": {"reason": "not needed"},
     "POST inbox/tasks/<task_id>/snooze/": {"until": "2999-01-07T09:00:00Z"},
+    "POST inbox/instances/<instance_id>/comment/": {"text": "Look twice"},
     "POST inbox/instances/<instance_id>/<name>/": {"reason": "not needed"},
     "POST accounts/reset/": {"email": "{person}@nowhere.example"},
     "POST accounts/login/": {"username": "{person}", "password": "wrong"},
     "POST accounts/keys/": {"on": "1"},
+    "POST inbox/notifications/": {
+        "kinds": "1", "mail_late": "off", "quiet_from": "18:00", "quiet_until": "07:00", "digest_at": "09:00"
+    },
     "POST admin/engine/bulkact/begin/": {"action": "suspend", "rows": "{instance_id}", "reason": "x"},
     "POST admin/engine/templateversion/gallery/": {"name": "help-desk"},
     "POST admin/engine/templateversion/import/": {"text": "workflow: other\nsteps: [{set: {a: 1}}]"},
@@ -173,7 +191,7 @@ def body_of(route: Route, method: str, values: dict[str, Any]) -> tuple[Any, boo
 
 
 def names_rows(route: Route, method: str) -> bool:
-    """Tell whether a request names rows at all, by its address or by what it sends."""
+    """Return whether a request names rows at all, by its address or by what it sends."""
     written = f"{method} {route.address.removeprefix(REST)}"
     sent = str(BODIES.get(written) or FORMS.get(f"{method} {route.address}") or "")
     held = set(route.arguments) - {"queue_index", "job_id", "result_id", "url", "anywhere", "app_label"}

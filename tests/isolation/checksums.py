@@ -19,7 +19,7 @@ def tenant_tables() -> tuple[str, ...]:
     named = {
         model._meta.db_table
         for model in apps.get_models(include_auto_created=True)
-        if any(field.name == "tenant" for field in model._meta.get_fields())
+        if model._meta.managed and any(field.name == "tenant" for field in model._meta.get_fields())
     }
     return tuple(sorted(named))
 

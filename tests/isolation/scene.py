@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import Any
 from uuid import UUID
@@ -16,10 +16,23 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from engine.audit.chain import database_now
-from engine.models import Audit, BulkAct, DeadLetter, Instance, Signal, Task, TemplateVersion
+from engine.models import (
+    Audit,
+    BulkAct,
+    CaseFile,
+    DeadLetter,
+    Instance,
+    Signal,
+    StartDraft,
+    Task,
+    TaskQuestion,
+    TemplateVersion,
+)
 from engine.services.instances.bulk_operations import begin_bulk_act
 from engine.services.instances.lifecycle import start_instance
-from engine.services.people.accounts import create_person, create_role, create_token
+from engine.services.people.accounts import create_person
+from engine.services.people.tenants_and_roles import create_role
+from engine.services.people.tokens import create_token
 from engine.services.retention.purge import set_retention
 from engine.services.schedules.lifecycle import create_schedule
 from engine.services.tasks.attachments import attach_file
@@ -30,16 +43,18 @@ from engine.services.tasks.saved_filters import save_filter
 from engine.services.templates.versions import save_draft
 from engine.services.tenants.settings import put_calendar, put_secret
 from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
+from engine.storage.attachments import keep, path_of
 from tests.cast import Cast
 from tests.workflows import activated, only_task
 from workflowplatform.accounts.actor import Actor, actor_of
-from workflowplatform.accounts.models import Kind, Role, Tenant, Token, User
+from workflowplatform.accounts.models import Absence, Kind, Role, Tenant, Token, User
 from workflowplatform.accounts.scopes import Scope
 from workflowplatform.ids import uuid7
 
 OURS, THEIRS = "acme", "globex"
 """A and B of the matrix."""
 LEVELS = (1, 2, 3, 4, 5, 6)
+AWAY = datetime(2999, 1, 7, tzinfo=UTC)
 USED_AT = datetime.now(UTC).replace(hour=23, minute=59, second=59)
 FROM = "203.0.113.7"
 """The address that everybody asks from."""
@@ -75,7 +90,7 @@ IDEA = "workflow: {name}-idea\ntitle: {Name} idea\nsteps:\n  - id: note\n    set
 
 @dataclass(frozen=True)
 class Who:
-    """Somebody who asks: the person of a level of a tenant, by a session, by a token, or by a narrowed token."""
+    """A caller: the person of a level of a tenant, by a session, by a token, or by a narrowed token."""
 
     name: str
     tenant: str = ""
@@ -176,9 +191,40 @@ def _furnish(tenant: Tenant, people: dict[int, User]) -> Rows:
         worker=people[3].username,
         free_task_id=only_task(cases[1]).pk,
     )
+    question = TaskQuestion.objects.create(
+        tenant=tenant,
+        instance=cases[1],
+        task=only_task(cases[1]),
+        text=f"Which one of {name}?",
+        asked_by_name=god.name,
+        asked_of_id=people[2].pk,
+        asked_of_name=people[2].username,
+        asked_at=database_now(),
+        opened_at=database_now(),
+    )
+    rows.named["question_id"] = question.pk
     rows.pk.update(_pages_of(tenant, people, cases[0], broken, active, draft))
     rows.named.update(_set_up(tenant, god, rows))
+    rows.named.update(_files_of_requests(tenant, people[2], active, cases[0]))
     return rows
+
+
+def _files_of_requests(tenant: Tenant, person: User, version: TemplateVersion, case: Instance) -> dict[str, Any]:
+    """Leave a start form that was begun, with a file, and a file that came with a case."""
+    at = database_now()
+    draft = StartDraft.objects.create(
+        tenant=tenant, template_id=version.template_id, owner_id=person.pk, number="begun1", saved_at=at
+    )
+    made = {}
+    for name, of in (("draft_file_id", {"draft": draft}), ("file_id", {"instance": case})):
+        pk, content = uuid7(), f"a request's file of {tenant.name}".encode()
+        sha256 = keep(path_of(tenant.pk, pk), content)
+        CaseFile.objects.create(
+            id=pk, tenant=tenant, name=f"{tenant.name}.txt", content_type="text/plain", size=len(content), sha256=sha256,
+            added_by_id=person.pk, added_by_name=person.username, added_at=at, **of,
+        )  # fmt: skip
+        made[name] = pk
+    return made
 
 
 def _begun_task(actor: Actor, case: Instance, name: str) -> Task:
@@ -238,8 +284,16 @@ def _set_up(tenant: Tenant, god: Actor, rows: Rows) -> dict[str, Any]:
         actor=god, url=f"https://hooks.{name}.example/in", events=["task.opened"], title=f"{name} hook"
     )
     delivery = ping_webhook(actor=god, webhook_id=webhook.pk)
+    away = Absence.objects.create(
+        tenant=tenant,
+        person=User.objects.get(username=rows.named["person"]),
+        starts_at=AWAY,
+        ends_at=AWAY + timedelta(days=1),
+        entered_by=god.name,
+    )
     rows.pk.update(
         {
+            "accounts.absence": away.pk,
             "engine.secret": secret.pk,
             "engine.businesscalendar": calendar.pk,
             "engine.webhook": webhook.pk,
@@ -256,4 +310,5 @@ def _set_up(tenant: Tenant, god: Actor, rows: Rows) -> dict[str, Any]:
         "webhook_id": webhook.pk,
         "delivery_id": delivery.pk,
         "act_id": rows.pk["engine.bulkact"],
+        "absence_id": rows.pk["accounts.absence"],
     }

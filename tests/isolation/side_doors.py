@@ -1,4 +1,4 @@
-"""What an address of the admin can ask beside its path: filters, orders, searches, choices, popups, exports, chosen rows.
+"""What an address of the admin can ask besides its path: filters, orders, searches, choices, popups, exports, chosen rows.
 
 They follow from what each registered page declares and from its model's relations. Whatever names a row or a word of the
 other tenant must be answered like what names nobody's.
@@ -21,7 +21,7 @@ from tests.isolation.scene import OURS, Rows, Stage, Who
 from tests.isolation.walk import FOREIGN, OWN, RANDOM, Answer, ClientFactory, Deviation, Walked, plain, undone
 
 ENTER = ("acme3", "acme4", "acme5", "acme6", "globex5")
-"""Who stands for everybody here: below level 4 nobody comes in, and the other side asks back."""
+"""One person of each kind: acme3 for all below level 4, who may not enter, and globex5, who asks for Acme's rows."""
 TAKEN = (200, 302, 400, 403, 404, 405, 422)
 PLACE = re.compile(r"\{([\w.]+)\}")
 
@@ -43,7 +43,7 @@ class Door:
 
 
 def every_door() -> list[Door]:
-    """List the side doors of every page that the admin has."""
+    """List such requests for every page that the admin has."""
     doors = [door for model in admin.site._registry for door in (*_of_list(model), *_choices(model), *_chosen(model))]
     return [
         *doors,
@@ -135,7 +135,7 @@ def walk_side_doors(
     people: tuple[str, ...] = ENTER,
     around: Callable[[], Any] = undone,
 ) -> Walked:
-    """Ask through every side door and return what deviates."""
+    """Send every such request and return what deviates."""
     walked = Walked()
     askers = {who: client_factory(who) for who in stage.people if who.name in people}
     before = {rows.name: fingerprints(rows) for rows in (stage.ours, stage.theirs)}
@@ -155,7 +155,7 @@ LOOKED = frozenset({"wf_audit", "wf_tenants"})
 
 
 def _crosses(who: Who, door: Door) -> bool:
-    """Tell where level 6 sees every tenant: in their list, and where one is chosen from it."""
+    """Return whether level 6 sees every tenant here: in their list, and where one is chosen from it."""
     return who.level == 6 and ("/accounts/tenant/" in door.address or _TENANT in door.address)
 
 
@@ -189,7 +189,7 @@ def _through(
 
 
 def _shown(asked: str, answer: Answer, other: Rows, named: set[str]) -> Iterator[Deviation]:
-    """Look for what belongs to the other tenant, beside what was asked for and so is said again."""
+    """Look for what belongs to the other tenant, except for what the request named and the answer repeats."""
     text = plain(f"{answer.place} {answer.text}", named).lower()
     shown = [one for one in (other.name, *other.ids()) if one.lower() in text]
     if shown:

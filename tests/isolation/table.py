@@ -1,6 +1,6 @@
 """The one table of expected answers: who may do what along every route of the product.
 
-table.txt has a line for every route and method: what a stranger is answered, then the levels 1 to 6 with rows of their own
+table.txt has a line for every route and method: the answer without signing in, then the levels 1 to 6 with rows of their own
 tenant, then the same levels with rows of another tenant, which is also what they get for rows that nobody has. A `+` says
 that something was written. The last column names the scope that a narrowed token needs for it (`-`: no narrowed token will
 do, `open`: anybody may). A route without a line is red.
@@ -29,7 +29,7 @@ class Row:
     leaves: frozenset[str]
     """Tables in which asking for another tenant's row leaves rows in one's own: what is written under a name is one's own."""
     tells: frozenset[str]
-    """Tables of the tenant whose row is named that keep who asked: a failure to sign in stands in the person's chain."""
+    """Tables of the tenant whose row is named that keep who asked: a failed sign-in is in the person's chain."""
     crosses: bool
     """Whether level 6 sees and changes all tenants here."""
 
@@ -42,7 +42,7 @@ class Table:
 
     @classmethod
     def read(cls, text: str = "") -> Table:
-        """Read the lines; a route that stands there twice is an error."""
+        """Read the lines; a route that is listed twice is an error."""
         rows: dict[tuple[str, str], Row] = {}
         for line in (text or LINES.read_text()).splitlines():
             if line.strip() and not line.startswith("#"):
@@ -53,7 +53,7 @@ class Table:
         return cls(rows)
 
     def expected(self, ask: Any) -> tuple[str, ...]:
-        """Say what a request may be answered; nothing where the table has no line."""
+        """Return how a request may be answered; nothing where the table has no line."""
         row = self.rows.get((ask.method, ask.route.address))
         if row is None:
             return NOTHING

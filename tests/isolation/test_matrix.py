@@ -33,7 +33,7 @@ def without_a_line(routes: tuple[Route, ...]) -> set[tuple[str, str]]:
 
 
 def told(walked: Walked) -> str:
-    """Say what deviates, each on a line."""
+    """Write what deviates, each on a line."""
     return "\n".join(["", *map(str, walked.deviations[:40]), f"{len(walked.deviations)} deviations"])
 
 
@@ -60,7 +60,7 @@ def test_a_route_without_a_line_is_red(stage: Stage, settings: Any) -> None:
 
 
 def one_of_each(ask: Ask) -> bool:
-    """Choose for the short form: level 5 with foreign and random rows everywhere, somebody with own ones once a route."""
+    """Choose for the short form: level 5 with foreign and random rows everywhere, one person with own rows per route."""
     turn = crc32(ask.route.address.encode())
     if ask.cell != OWN:
         return ask.who.name == ("globex5" if turn % 8 == 0 else "acme5")
@@ -87,7 +87,7 @@ def test_every_request_is_answered_as_the_table_says(stage: Stage, record_proper
     assert walked.counts["requests"] > 12_000
 
 
-@pytest.mark.security("admin side doors tell nothing")
+@pytest.mark.security("admin side routes tell nothing")
 @pytest.mark.parametrize("every", [41, pytest.param(1, marks=pytest.mark.slow)])
 def test_side_doors_tell_nothing_of_the_other_tenant(stage: Stage, record_property: Record, every: int) -> None:
     people = {"people": ("acme5",)} if every > 1 else {}
@@ -128,7 +128,7 @@ OPENED: tuple[tuple[str, Any], ...] = (
 
 @pytest.mark.security("every route answers by one table")
 def test_the_matrix_is_red_without_the_wall(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take one filter of access away: whoever asks for the other tenant's rows is now answered."""
+    """Remove one filter of access: requests for the other tenant's rows are now answered."""
     for name, model in OPENED:
         monkeypatch.setattr(name, lambda actor, model=model: model.objects.all())
     wanted = (
@@ -172,7 +172,9 @@ def test_both_tenants_have_rows_wherever_a_tenant_can_have_some(stage: Stage) ->
         "wf_accepted_events", "wf_audit_anchors", "wf_audit_plain_ends", "wf_audit_redactions", "wf_erasures",
         "wf_calls", "wf_delivery_attempts", "wf_diagrams", "wf_effects", "wf_events",
         "wf_held_references", "wf_idempotency_keys", "wf_kept_signals", "wf_places", "wf_rates", "wf_retention_runs",
-        "wf_schedule_fires", "wf_signal_receipts", "wf_turns",
+        "wf_schedule_fires", "wf_signal_receipts", "wf_turns", "wf_step_runs", "wf_task_links", "wf_role_chats",
+        "wf_notifications",
+        "wf_notification_cursors", "wf_notification_settings", "wf_push_subscriptions",
     }  # fmt: skip
     counted = rows_written()
     Task.objects.filter(pk=stage.ours.named["task_id"]).update(title="x")

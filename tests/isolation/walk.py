@@ -1,8 +1,8 @@
 """The walk of the isolation matrix: every route × method × person × {own, foreign, random}, judged by one table.
 
 A request runs inside a savepoint that is rolled back, so that each meets the same rows. Before that the rows of the other
-tenant are compared: none may have changed, whoever asked for whatever. What is asked with an id of the other tenant must
-be answered like what is asked with an id that nobody has.
+tenant are compared: none may have changed, whatever the request. A request with an id of the other tenant must be answered
+like a request with an id that nobody has.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PASSING = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, as far as somebody could tell it apart."""
+    """What came back, as far as a caller could tell answers apart."""
 
     status: int
     place: str
@@ -61,7 +61,7 @@ class Seen:
 
 
 class Asker(Protocol):
-    """Somebody at the door: sends one request and remembers nothing."""
+    """A client: sends one request and remembers nothing."""
 
     def __call__(self, method: str, address: str, body: Any, as_json: bool) -> Answer: ...
 
@@ -237,7 +237,7 @@ class _Walker:
             self.deviate(ask, "left rows behind", ", ".join(sorted(unforeseen)))
 
     def _judge_words(self, ask: Ask, answer: Answer, other: Rows) -> None:
-        """Look for anything of the other tenant in what was answered to somebody who named nothing of theirs."""
+        """Look for anything of the other tenant in the answer to a request that named nothing of theirs."""
         if self.table.crosses(ask):
             return
         text = f"{answer.place} {answer.text}"
@@ -263,7 +263,7 @@ class _Walker:
 
 
 def _cells_for(route: Route, method: str, who: Who, cells: tuple[str, ...]) -> tuple[str, ...]:
-    """Say whose rows are asked for. B asks for A's; strangers ask once, but at the doors where people are named."""
+    """Return whose rows are asked for. B asks for A's; callers who are not signed in ask once, except where people are named."""
     stranger = who.user is None or (who.scopes and not is_rest(route.address))
     if not names_rows(route, method) or (stranger and (who.scopes or not route.address.startswith("accounts/"))):
         return (OWN,)
@@ -271,7 +271,7 @@ def _cells_for(route: Route, method: str, who: Who, cells: tuple[str, ...]) -> t
 
 
 def is_rest(address: str) -> bool:
-    """Tell where a token signs in."""
+    """Return whether a token signs in at an address."""
     return address.removeprefix("/").startswith((REST, "metrics"))
 
 

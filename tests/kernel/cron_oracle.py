@@ -1,4 +1,4 @@
-"""Say when cron jobs run by looking at the clock on the wall every minute: slow, simple, and without croniter.
+"""Find out when cron jobs run by looking at the clock on the wall every minute: slow, simple, and without croniter.
 
 The oracle knows nothing of the kernel. It reads fields by its own few lines, walks through real time, and asks zoneinfo for
 nothing but the wall-clock time of each minute. Wall-clock times seen before are an overlap, those left out a gap.
@@ -80,7 +80,7 @@ class Oracle:
         return cls(times, fields, not texts[2].startswith("*") and not texts[4].startswith("*"))
 
     def on(self, day: date) -> bool:
-        """Say whether the date matches; 40 in the day field is the last of the month."""
+        """Return whether the date matches; 40 in the day field is the last of the month."""
         days, months, weekdays = self.fields[2:]
         by_day = day.day in days or (40 in days and day.day == calendar.monthrange(day.year, day.month)[1])
         by_weekday = bool({day.isoweekday(), day.isoweekday() % 7} & weekdays)

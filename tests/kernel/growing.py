@@ -184,7 +184,7 @@ def calling_workflows(draw: Any) -> dict[str, Any]:
 
 
 def _let_call(draw: Any, value: Any) -> Any:
-    """Give steps ways to the outside: in place of what they write, and beside what they do."""
+    """Give steps ways to the outside: in place of what they write, and in addition to what they do."""
     if isinstance(value, list):
         return [_let_call(draw, item) for item in value]
     if not isinstance(value, dict):

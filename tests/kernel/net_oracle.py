@@ -46,7 +46,7 @@ def bounded(now: Marking) -> Marking:
 
 
 class Game:
-    """One net, as it stands in a canonical definition."""
+    """One net, as a canonical definition has it."""
 
     def __init__(self, net: Mapping[str, Any]) -> None:
         self.steps = {step["id"]: step for step in net["steps"]}
@@ -64,7 +64,7 @@ class Game:
         return list(dict.fromkeys(first + [f"{source}>{name}" for source, edge in self._edges() if edge["to"] == name]))
 
     def join(self, name: str) -> Any:
-        """Say how tokens come together at a step."""
+        """Return how tokens come together at a step."""
         return self.steps[name].get("join", "each")
 
     # what can follow from a marking
@@ -112,7 +112,7 @@ class Game:
     # questions
 
     def may_still_come(self, now: Marking, name: str, frozen: frozenset[str], most: int) -> bool | None:
-        """Tell whether a token can still reach an entry of an OR-join that is empty now; None: too much to walk."""
+        """Return whether a token can still reach an entry of an OR-join that is empty now; None: too much to walk."""
         held = {edge for edge, _ in now.tokens}
         empty = {edge for edge in self.doors[name] if edge not in held}
         seen, pending = {bounded(now)}, [bounded(now)]
@@ -149,11 +149,11 @@ class Board:
         self.rounds = {name: set(edges) for name, edges in now.rounds}
 
     def marking(self) -> Marking:
-        """Say how it stands."""
+        """Return where the tokens are now."""
         return marking(self.tokens, self.live, self.rounds)
 
     def arrive(self, edge: str) -> None:
-        """Look at a step's door when a token has come."""
+        """Look at a step's entries when a token has come."""
         name = edge.split(">")[1]
         join = self.game.join(name)
         if not self.tokens[edge] or join == "or":

@@ -124,7 +124,7 @@ class Case:
         return [run.step for run in begun if self.definition.steps[run.step].own_id]
 
     def statuses(self) -> dict[str, str]:
-        """Say what became of each step at last."""
+        """Return the last status of each step."""
         return {run.step: run.status.value for run in self.trace}
 
     @property

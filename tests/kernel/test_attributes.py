@@ -1,4 +1,4 @@
-"""Attributes beside a step: locks, milestones, handlers, reminders, clean-up, undoing."""
+"""Attributes of a step: locks, milestones, handlers, reminders, clean-up, undoing."""
 
 import pytest
 

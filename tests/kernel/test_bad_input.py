@@ -51,7 +51,7 @@ MASSES = {
 
 
 def judged(data: bytes) -> float:
-    """Read bytes as a template and give the seconds it took; whoever reads a file refuses what is no text first."""
+    """Read bytes as a template and return the seconds it took; what is no UTF-8 is refused earlier and read as Latin-1 here."""
     began = time.process_time()
     found = normalize(data.decode("utf-8", "surrogatepass") if _is_text(data) else data.decode("latin-1"))
     assert found.findings or found.canonical is not None

@@ -1,4 +1,4 @@
-"""Decorators stand around a body: what it is given before each attempt, and what it gives after a success."""
+"""Decorators wrap a body: they change its input before each attempt, and its result after a success."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A step that ends what it stands in, while its siblings are only being opened: nothing is left, nothing raises."""
+"""A step that ends the scope around it, while its siblings are only being opened: nothing is left, nothing raises."""
 
 from itertools import product
 

@@ -19,7 +19,7 @@ OPEN_X = "{id: x, task: {title: X, roles: [r]}}"
 
 
 def beside(other: str) -> str:
-    """Write a task beside the one that must be done by somebody else."""
+    """Write a task in parallel to the one that another person must do."""
     return f"- parallel: {{branches: {{a: [{other}], b: [{Y}]}}}}"
 
 

@@ -1,4 +1,4 @@
-"""`next` beside a step of an ordinary list: where the flow goes on, how often, and what an author is told of it."""
+"""`next` on a step of an ordinary list: where the flow continues, how often, and what an author is told about it."""
 
 import json
 
@@ -287,7 +287,7 @@ def test_what_an_author_is_told(steps: str, wanted: tuple[str, str, int]) -> Non
 
 GOOD = [
     REWORK,
-    # what a jump leads to is reached, though it stands behind an end
+    # the target of a jump is reached, though it comes after an end
     "steps:\n  - {set: {a: 1}, next: {to: c, when: state.a == 1}}\n  - complete: A\n  - {id: c, set: {c: 1}}",
     # an unconditional jump back with an end inside the loop
     "steps:\n  - {id: a, task: {}}\n  - {if: 'state.x == 1', then: [exit]}\n  - {set: {b: 1}, next: a}",

@@ -1,7 +1,7 @@
 """No two effects share a key, and one effect keeps its key: over random templates and random orders of events.
 
-What is one effect is decided here without keys: by who begot whom. Every frame is recorded with the frame it was born
-under and with that frame's attempt. Two calls of one step are the same effect when it is the same run, or when what is
+What is one effect is decided here without keys: by which frame opened which. Every frame is recorded with its parent
+and the parent's attempt. Two calls of one step are the same effect when it is the same run, or when what is
 around both was tried again in between.
 """
 
@@ -33,18 +33,18 @@ EDITED = re.compile(r"~\d+")
 
 
 class Lineage:
-    """Who was born under whom, and in which attempt of it."""
+    """The parent of each frame, and in which attempt of the parent the frame was opened."""
 
     def __init__(self) -> None:
         self.births: dict[int, tuple[int, int]] = {}
 
     def record(self, machine: Machine, frame: Frame) -> None:
-        """Keep under whom a frame was born."""
+        """Keep the parent of a frame."""
         above = machine.frames.get(frame.p)
         self.births.setdefault(frame.n, (frame.p, above.attempt if above is not None else 0))
 
     def chain(self, number: int) -> list[tuple[int, int]]:
-        """List the frames above one, the root first, each with the attempt in which the next was born."""
+        """List the frames above one, the root first, each with the attempt in which the next was opened."""
         found = []
         while number:
             number, attempt = self.births[number]
@@ -52,14 +52,14 @@ class Lineage:
         return found[::-1]
 
     def tried_again(self, one: int, other: int) -> bool:
-        """Tell whether two runs were born in different attempts of something around both."""
+        """Return whether two runs were opened in different attempts of something around both."""
         pairs = zip(self.chain(one), self.chain(other), strict=False)
         return any(left[0] == right[0] and left[1] != right[1] for left, right in pairs)
 
 
 @contextmanager
 def recorded() -> Iterator[Lineage]:
-    """Record every frame that is born."""
+    """Record every frame that is opened."""
     lineage, new = Lineage(), Tree.new
 
     def record(machine: Machine, parent: int) -> Frame:
@@ -90,7 +90,7 @@ def chosen(case: Case, choice: int) -> Event | None:
 
 
 def sent(case: Case) -> Iterator[tuple[int, str, int, str]]:
-    """Give every call and letter that a case asked for: token (0 where nobody waits), step, run, key."""
+    """Yield every call and e-mail that a case asked for: token (0 where nobody waits), step, run, key."""
     for one in case.slices:
         yield from ((wait.token, wait.step, wait.run, wait.call.key) for wait in one.opened if wait.call is not None)
         for effect in one.effects:
@@ -101,7 +101,7 @@ def sent(case: Case) -> Iterator[tuple[int, str, int, str]]:
 
 
 def walk(definition: Definition, choices: list[int]) -> tuple[Case, Case]:
-    """Play a case whole and stored, and beside it the same case cut after every step."""
+    """Play a case whole and stored, and next to it the same case cut after every step."""
     whole, cut = Case(definition), Case(definition)
     for choice in choices:
         event = chosen(whole, choice)

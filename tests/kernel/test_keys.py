@@ -1,4 +1,4 @@
-"""One key an occurrence: what reaches the outside can be told apart, and told to be the same."""
+"""One key per occurrence: the outside can tell different effects apart, and recognize the same one."""
 
 import json
 from typing import Any

@@ -12,10 +12,10 @@ from engine.kernel.language.normalizer import Normalized, normalize
 from engine.kernel.language.shapes import ATTRIBUTES, HEAD
 from engine.kernel.language.step_shapes import KINDS
 from engine.kernel.machine.decorators import Decorator
-from engine.kernel.simulator import Lending, run_tests
+from engine.kernel.simulator import SimulationSetup, run_tests
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
-LENDING = Lending(
+SETUP = SimulationSetup(
     decorator={
         "in_cents": Decorator(
             before=lambda given: {**given, "amount": given["amount"] * 100},
@@ -23,7 +23,7 @@ LENDING = Lending(
         )
     }.get
 )
-"""What the page says that its house has registered."""
+"""What the page says is registered."""
 LOOK_TWICE = """
 workflow: look-twice
 input: {type: object, required: [what], properties: {what: {type: string}}}
@@ -52,7 +52,7 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 def read_example(source: str) -> Normalized:
-    """Read an example of the page as a house reads it that has what the page says."""
+    """Read an example of the page, with the workflows and step kinds that the page mentions."""
     whole = source if source.startswith("workflow:") else f"workflow: example\n{source}"
     return normalize(whole, allow_not_yet=True, workflows=_embeddable, kinds={"yes_or_no": yes_or_no()})
 
@@ -61,7 +61,7 @@ def read_example(source: str) -> Normalized:
 def test_example_of_the_page_is_clean_and_its_tests_are_green(number: int) -> None:
     found = read_example(EXAMPLES[number])
     assert found.canonical is not None, found.findings
-    reports = run_tests(compile_definition(found.canonical), None, LENDING)
+    reports = run_tests(compile_definition(found.canonical), None, SETUP)
     assert reports
     assert not [(report.name, report.failures) for report in reports if not report.passed]
 

@@ -35,8 +35,8 @@ def failures(test: dict[str, Any]) -> list[str]:
 
 
 WORDS: list[tuple[dict[str, Any], str]] = [
-    ({"anwers": {}}, "a test has nothing named anwers; did you mean `answers`?"),
-    ({"people": {"ann": {"rols": []}}}, "ann has roles and a level, nothing named rols; did you mean `roles`?"),
+    ({"anwers": {}}, "a test has no key anwers; did you mean `answers`?"),
+    ({"people": {"ann": {"rols": []}}}, "ann has roles and a level, no key rols; did you mean `roles`?"),
     (
         {"people": {"ann": {"roles": ["finanse"]}}},
         "no workflow at hand knows the role finanse; did you mean `finance`?",
@@ -44,34 +44,34 @@ WORDS: list[tuple[dict[str, Any], str]] = [
     ({**ANN, "as": "anne"}, "as: there is no anne among the people; did you mean `ann`?"),
     ({"answers": {"revew": {}}}, "answers: the workflow has no task named revew; did you mean `review`?"),
     ({"answers": {"sub/aks": {}}}, "answers: the workflow has no task named aks; did you mean `ask`?"),
-    ({"answers": {"sup/ask": {}}}, "answers: there is no case named sup; did you mean `sub`?"),
+    ({"answers": {"sup/ask": {}}}, "answers: there is no instance named sup; did you mean `sub`?"),
     ({"answers": {"send": {}}}, "answers: the workflow has no task named send"),
     ({**ANN, "answers": {"review": {"by": "anne"}}}, "answers: there is no anne among the people"),
     ({"calls": {"sent": {}}}, "calls: the workflow has no step named sent; did you mean `send`?"),
-    ({"calls": {"send": {"resutl": 1}}}, "the answer to send has nothing named resutl; did you mean `result`?"),
+    ({"calls": {"send": {"resutl": 1}}}, "the answer to send has no key resutl; did you mean `result`?"),
     (
         {"calls": {"send": [{}, {"error": "busines"}]}},
-        "there is no class of errors named busines; did you mean `business`?",
+        "there is no error class busines; did you mean `business`?",
     ),
-    ({"signals": [{"name": "paid", "when": "P1D"}]}, "a signal has nothing named when"),
-    ({"signals": [{"name": "payd"}]}, "signals: nobody waits for a signal named payd; did you mean `paid`?"),
-    ({"do": [{"compleet": "review"}]}, "act 1: nothing known is done; did you mean `complete`?"),
-    ({"do": ["review"]}, "act 1: nothing known is done"),
+    ({"signals": [{"name": "paid", "when": "P1D"}]}, "a signal has no key when"),
+    ({"signals": [{"name": "payd"}]}, "signals: no step waits for a signal named payd; did you mean `paid`?"),
+    ({"do": [{"compleet": "review"}]}, "act 1: unknown verb; did you mean `complete`?"),
+    ({"do": ["review"]}, "act 1: unknown verb"),
     (
         {"do": [{"complete": "review", "wiht": {}}]},
-        "act 1: beside complete there is nothing named wiht; did you mean `with`?",
+        "act 1: complete has no key wiht; did you mean `with`?",
     ),
-    ({"do": [{"complete": "review", "claim": "review"}]}, "act 1: beside complete there is nothing named claim"),
+    ({"do": [{"complete": "review", "claim": "review"}]}, "act 1: complete has no key claim"),
     (
         {"do": [{"claim": "review"}, {"complete": "revew"}]},
         "act 2: the workflow has no task named revew; did you mean `review`?",
     ),
     ({"do": [{"complete": "ask"}]}, "act 1: the workflow has no task named ask"),
     ({"do": [{"complete": "aks", "in": "sub"}]}, "act 1: the workflow has no task named aks; did you mean `ask`?"),
-    ({"do": [{"complete": "ask", "in": "sup"}]}, "act 1: there is no case named sup; did you mean `sub`?"),
+    ({"do": [{"complete": "ask", "in": "sup"}]}, "act 1: there is no instance named sup; did you mean `sub`?"),
     (
         {"do": [{"start": {}, "name": "two"}, {"claim": "review", "in": "too"}]},
-        "act 2: there is no case named too; did you mean `two`?",
+        "act 2: there is no instance named too; did you mean `two`?",
     ),
     (
         {**ANN, "do": [{"claim": "review", "by": "anne"}]},
@@ -83,16 +83,16 @@ WORDS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"do": [{"claim": "review", "refused": "four_eye"}]},
-        "act 1: nothing is refused as four_eye; did you mean `four_eyes`?",
+        "act 1: there is no refusal code four_eye; did you mean `four_eyes`?",
     ),
-    ({"do": [{"signal": "payd"}]}, "act 1: nobody waits for a signal named payd; did you mean `paid`?"),
-    ({"do": [{"signal": "paid", "all": True}]}, "act 1: all means something only beside key"),
+    ({"do": [{"signal": "payd"}]}, "act 1: no step waits for a signal named payd; did you mean `paid`?"),
+    ({"do": [{"signal": "paid", "all": True}]}, "act 1: all only works with key"),
     ({"do": [{"start": {}, "workflow": "mian"}]}, "there is no workflow named mian at hand; did you mean `main`?"),
     ({"do": [{"expect": {"statsu": "running"}}]}, "nothing named statsu can be expected; did you mean `status`?"),
     ({"expect": {"tasks": {"revew": 0}}}, "expect: the workflow has no task named revew; did you mean `review`?"),
     (
         {"expect": {"tasks": {"review": {"titel": "Review"}}}},
-        "of a task there is nothing named titel; did you mean `title`?",
+        "a task has no key titel; did you mean `title`?",
     ),
     ({"expect": {"runs": {"sned": []}}}, "expect: the workflow has no step named sned; did you mean `send`?"),
     ({"expect": {"task_runs": {"revew": []}}}, "expect: the workflow has no task named revew"),
@@ -106,18 +106,18 @@ WORDS: list[tuple[dict[str, Any], str]] = [
     ({"expect": {"order": [["send", "revew"]]}}, "expect: the workflow has no step named revew"),
     ({"expect": {"absent": ["results.revew"]}}, "expect: the workflow has no step named revew"),
     ({"expect": {"absent": ["stat.x"]}}, "nothing named stat can be absent; did you mean `state`?"),
-    ({"expect": {"waits": {"tasks": 0}}}, "nobody waits for tasks; did you mean `task`?"),
+    ({"expect": {"waits": {"tasks": 0}}}, "there is no kind of wait named tasks; did you mean `task`?"),
     ({"expect": {"started": {"kidd": 0}}}, "there is no workflow named kidd at hand; did you mean `kid`?"),
-    ({"expect": {"instances": {"sup": {}}}}, "expect: there is no case named sup; did you mean `sub`?"),
+    ({"expect": {"instances": {"sup": {}}}}, "expect: there is no instance named sup; did you mean `sub`?"),
     ({"expect": {"instances": {"sub": {"tasks": {"aks": 0}}}}}, "expect: the workflow has no task named aks"),
     (
         {"expect": {"emitted": [{"singal": "x"}]}},
-        "of what is emitted there is nothing named singal; did you mean `signal`?",
+        "an emitted entry has no key singal; did you mean `signal`?",
     ),
-    ({"expect": {"refused": "levle"}}, "expect: nothing is refused as levle; did you mean `level`?"),
+    ({"expect": {"refused": "levle"}}, "expect: there is no refusal code levle; did you mean `level`?"),
     (
         {"expect": {"refused": {"cod": "level"}}},
-        "a refusal has a code and fields, nothing named cod; did you mean `code`?",
+        "a refusal has a code and fields, no key cod; did you mean `code`?",
     ),
 ]
 
@@ -165,7 +165,9 @@ def test_refusal_by_another_code_is_told() -> None:
         "start": {},
         "do": [{"complete": "review", "by": "eve", "with": {"outcome": "approve"}, "refused": "four_eyes"}],
     }
-    assert failures(test) == ["act 1 (complete review) was refused as not_candidate: the task is offered to others"]
+    assert failures(test) == [
+        "act 1 (complete review) was refused as not_candidate: they are not a candidate of the task"
+    ]
 
 
 def test_what_may_stand_in_a_test_is_not_taken_for_a_slip() -> None:

@@ -85,7 +85,7 @@ class Watched:
         return self.game.join(name) == "or" and any(edge in held for edge in self.game.doors[name])
 
     def judged(self, now: Marking, chosen: str, waiting: frozenset[str]) -> str:
-        """Say why an OR-join may run: nothing can come any more, or the waiting ones wait for each other only."""
+        """Return why an OR-join may run: nothing can come any more, or the waiting ones wait for each other only."""
         alone = self.game.may_still_come(now, chosen, frozenset({chosen}), MOST_MARKINGS)
         if alone is not True:
             return "undecided" if alone is None else "nothing can come"
@@ -145,7 +145,7 @@ def play_net(workflow: dict[str, Any], choices: list[int]) -> Counter[str]:
 
 
 def begun(game: Game) -> Marking:
-    """Say how a net stands when its first token lies before the first step."""
+    """Return the marking of a net when its first token has reached the first step."""
     board = Board(game, marking({f"{ENTRY}{game.start}": 1}, {}, {}))
     board.arrive(f"{ENTRY}{game.start}")
     return board.marking()

@@ -62,7 +62,7 @@ def _end(play: Play) -> Any:
 
 
 def _effects(play: Play) -> Any:
-    """Tell what a case did outside itself, whatever the order."""
+    """Return what a case did outside itself, whatever the order."""
     made = [
         json.dumps([step, call.request], sort_keys=True) for one in play.world.instances for step, call in one.requests
     ]
@@ -72,7 +72,7 @@ def _effects(play: Play) -> Any:
 
 
 def _order_decides(value: Any) -> bool:
-    """Tell whether an author wrote down somewhere that the order decides."""
+    """Return whether an author wrote down somewhere that the order decides."""
     if isinstance(value, list):
         return any(_order_decides(item) for item in value)
     if not isinstance(value, dict):
@@ -87,7 +87,7 @@ def _order_decides(value: Any) -> bool:
 
 @cache
 def _alone(name: str) -> list[tuple[Any, Any, Any]]:
-    """Play the tests of a workflow that play alone, as they stand: the test, its end, its effects."""
+    """Play the tests of a workflow that play alone, unchanged: the test, its end, its effects."""
     found = []
     for test in gallery()[name].canonical.get("tests", ()):
         play = Play(gallery(), name, test)

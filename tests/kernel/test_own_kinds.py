@@ -1,4 +1,4 @@
-"""Step kinds that a house registers: read into existing kinds before anything runs."""
+"""Step kinds that a project registers: expanded into existing kinds before anything runs."""
 
 import itertools
 import json

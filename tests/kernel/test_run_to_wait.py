@@ -1,4 +1,4 @@
-"""A case runs until every live branch waits, and goes on from there."""
+"""A case runs until every live branch waits, and continues from there."""
 
 import gc
 

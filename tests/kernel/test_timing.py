@@ -16,7 +16,7 @@ CALL = "steps: [{id: c, call: {python: f}%s}, {set: {after: true}}]"
 
 
 def patience(attributes: str) -> float:
-    """Say how many seconds the first attempt of a call has."""
+    """Return how many seconds the first attempt of a call has."""
     call = Case(CALL % attributes).wait_of("c", "call").call
     assert call is not None
     return call.timeout_seconds

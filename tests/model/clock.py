@@ -1,7 +1,7 @@
-"""A clock that stands still until a test moves it, told to PostgreSQL instead of to our code.
+"""A clock that stops until a test moves it, set in PostgreSQL instead of in our code.
 
 Outside the kernel the database's clock decides, and all of our SQL asks `clock_timestamp()` by its bare name. A schema that
-stands before `pg_catalog` in the search path of this test's connections answers that name from a table of one row. Nothing of
+comes before `pg_catalog` in the search path of this test's connections answers that name from a table of one row. Nothing of
 ours is patched, and forked workers, which connect by the same settings, see the same moment.
 """
 
@@ -27,7 +27,7 @@ CREATE FUNCTION standing.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELEC
 
 @dataclass
 class Clock:
-    """Say what time it is for everybody who asks the database."""
+    """The time that the database tells everyone."""
 
     at: datetime = BEGINNING
 

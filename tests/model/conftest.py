@@ -1,4 +1,4 @@
-"""Lend the machine a clock that stands still and a second tenant that must never see anything."""
+"""Give the machine a stopped clock and a second tenant that must never see anything."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Liveness: when nobody acts any more, the outside is well and time passes, everything that can go on does."""
+"""Liveness: when nobody acts any more, the outside is well and time passes, everything that can continue does."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ MOST_PASSES = 100
 
 
 def run_dry(world: World) -> None:
-    """Settle what is due, stop the clocks that would go on for ever, then go from due moment to due moment."""
+    """Settle what is due, pause schedules, which would never end, then go from due moment to due moment."""
     set_mood(Mood.WELL)
     world.work()
     for _ in range(MOST_PASSES):
@@ -63,7 +63,7 @@ def _slots(schedule: Schedule, world: World) -> list[datetime]:
 
 
 def _nothing_stands_still(world: World) -> None:
-    """Whoever is not over waits for a person, a named signal, a child, a turn or an operator."""
+    """Every instance that is not over waits for a person, a named signal, a child, a turn or an operator."""
     admitted = {name: world.room(name) for name in TEMPLATES}
     for instance in world.instances("queued"):
         assert admitted[instance.template.name] == 0, f"{instance.pk} waits for a turn that is free"

@@ -13,7 +13,7 @@ SELECT i.id, t.name, i.status, i.parent_token IS NOT NULL, i.started_at FROM wf_
 JOIN wf_templates t ON t.id = i.template_id WHERE i.tenant_id = %s ORDER BY i.started_at, i.id
 """
 RUNS = """
-SELECT r.instance_id, r.step, r.status, r.started_at, r.ended_at FROM wf_step_runs r
+SELECT r.instance_id, r.step, r.status, r.started_at, r.ended_at FROM wf_steps r
 WHERE r.tenant_id = %s ORDER BY r.instance_id, r.run, r.attempt
 """
 MADE = "SELECT instance_id, regexp_replace(path, '^.*/', ''), made FROM wf_effects WHERE tenant_id = %s"
@@ -57,7 +57,7 @@ class Glance:
     others: dict[str, list[UUID]] = field(default_factory=dict)
 
     def has(self, *statuses: str) -> bool:
-        """Tell whether there is an instance in one of these statuses, or at all."""
+        """Return whether there is an instance in one of these statuses, or at all."""
         return any(not statuses or instance.status in statuses for instance in self.instances)
 
 

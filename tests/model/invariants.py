@@ -1,7 +1,7 @@
-"""What must hold after every act, whoever did what: read from the tables themselves, and from the doors that strangers try.
+"""What must hold after every act of anyone: read from the tables themselves, and from services that another tenant calls.
 
 Each rule of `BROKEN` is a query for what breaks it; one statement asks them all. The rest compares rows with the promises that
-stand beside the templates.
+are listed with the templates.
 """
 
 from collections import Counter, defaultdict
@@ -50,17 +50,17 @@ BROKEN: dict[str, str] = {
       WHERE {OURS} AND w.kind IN ('timer', 'retry', 'call')
       AND NOT EXISTS (SELECT FROM wf_signals s WHERE s.instance_id = i.id AND s.waiting_token = w.token)""",
     "what was never admitted ran": f"""
-      SELECT i.id FROM wf_instances i JOIN wf_audit a ON a.subject_id = i.id
+      SELECT i.id FROM wf_instances i JOIN wf_audit_acts a ON a.subject_id = i.id
       WHERE {OURS} AND a.action = 'start_workflow' AND a.new->>'queued' = 'true'
-      AND NOT EXISTS (SELECT FROM wf_audit b WHERE b.subject_id = i.id AND b.action = 'admit_workflow')
-      AND EXISTS (SELECT FROM wf_step_runs r WHERE r.instance_id = i.id)""",
+      AND NOT EXISTS (SELECT FROM wf_audit_acts b WHERE b.subject_id = i.id AND b.action = 'admit_workflow')
+      AND EXISTS (SELECT FROM wf_steps r WHERE r.instance_id = i.id)""",
     "what is over still waits": f"""
       SELECT i.id FROM wf_instances i JOIN wf_waits w ON w.instance_id = i.id WHERE {OURS} AND {ENDED}""",
     "what is over has an open task": f"""
       SELECT i.id FROM wf_instances i JOIN wf_tasks t ON t.instance_id = i.id
       WHERE {OURS} AND {ENDED} AND t.status IN ('open', 'claimed', 'suspended')""",
     "what is over has a step under way": f"""
-      SELECT i.id FROM wf_instances i JOIN wf_step_runs r ON r.instance_id = i.id
+      SELECT i.id FROM wf_instances i JOIN wf_steps r ON r.instance_id = i.id
       WHERE {OURS} AND {ENDED} AND r.status IN ('running', 'pending')""",
     "what is over means to call": f"""
       SELECT i.id FROM wf_instances i JOIN wf_effects e ON e.instance_id = i.id
@@ -78,7 +78,7 @@ BROKEN: dict[str, str] = {
       SELECT i.id FROM wf_tasks i JOIN wf_task_candidates c ON c.task_id = i.id
       WHERE {OURS} AND i.status NOT IN ('open', 'claimed', 'suspended')""",
     "a step runs that has succeeded": f"""
-      SELECT i.instance_id FROM wf_step_runs i WHERE {OURS} GROUP BY i.instance_id, i.path, i.iteration
+      SELECT i.instance_id FROM wf_steps i WHERE {OURS} GROUP BY i.instance_id, i.path, i.iteration
       HAVING count(*) FILTER (WHERE i.status = 'success') > 1
       OR (bool_or(i.status = 'success') AND bool_or(i.status IN ('running', 'pending')))""",
     "rows of two tenants hang together": f"""
@@ -86,24 +86,25 @@ BROKEN: dict[str, str] = {
         EXISTS (SELECT FROM wf_templates t WHERE t.id = i.template_id AND t.tenant_id <> i.tenant_id)
         OR EXISTS (SELECT FROM wf_tasks t WHERE t.instance_id = i.id AND t.tenant_id <> i.tenant_id)
         OR EXISTS (SELECT FROM wf_signals s WHERE s.instance_id = i.id AND s.tenant_id <> i.tenant_id)
-        OR EXISTS (SELECT FROM wf_audit a WHERE a.subject_id = i.id AND a.tenant_id <> i.tenant_id))""",
+        OR EXISTS (SELECT FROM wf_audit_acts a WHERE a.subject_id = i.id AND a.tenant_id <> i.tenant_id))""",
     "an instance was started without a record": f"""
       SELECT i.id FROM wf_instances i WHERE {OURS}
-      AND 1 <> (SELECT count(*) FROM wf_audit a WHERE a.subject_id = i.id AND a.action = 'start_workflow')""",
+      AND 1 <> (SELECT count(*) FROM wf_audit_acts a WHERE a.subject_id = i.id AND a.action = 'start_workflow')""",
     "an instance ended without a record, or goes on after one": f"""
       SELECT i.id FROM wf_instances i WHERE {OURS} AND ARRAY(
-        SELECT a.action::text FROM wf_audit a WHERE a.subject_id = i.id AND a.action IN ({END_ACTS}))
+        SELECT a.action::text FROM wf_audit_acts a WHERE a.subject_id = i.id AND a.action IN ({END_ACTS}))
       IS DISTINCT FROM ARRAY(SELECT e.act FROM (VALUES {_pairs(INSTANCE_ENDS)}) e(status, act) WHERE e.status = i.status)""",
     "a step went without a record": f"""
-      SELECT i.instance_id FROM wf_step_runs i JOIN (VALUES {_pairs(STEP_ACTS)}) e(status, act) ON e.status = i.status
-      WHERE {OURS} AND NOT EXISTS (SELECT FROM wf_audit a WHERE a.subject_id = i.instance_id AND a.action = e.act
+      SELECT i.instance_id FROM wf_steps i JOIN (VALUES {_pairs(STEP_ACTS)}) e(status, act) ON e.status = i.status
+      WHERE {OURS} AND NOT EXISTS (SELECT FROM wf_audit_acts a WHERE a.subject_id = i.instance_id AND a.action = e.act
                                    AND a.step = i.step AND a.attempt = i.attempt)""",
     "a task was opened without a record": f"""
       SELECT i.instance_id FROM wf_tasks i WHERE {OURS} GROUP BY i.instance_id
-      HAVING count(*) <> (SELECT count(*) FROM wf_audit a WHERE a.subject_id = i.instance_id AND a.action = 'task_created')""",
+      HAVING count(*) <> (
+        SELECT count(*) FROM wf_audit_acts a WHERE a.subject_id = i.instance_id AND a.action = 'task_created')""",
     "a task was answered without a record": f"""
       SELECT i.id FROM wf_tasks i WHERE {OURS} AND i.status = 'completed'
-      AND NOT EXISTS (SELECT FROM wf_audit a WHERE a.subject_id = i.instance_id AND a.action = 'task_completed'
+      AND NOT EXISTS (SELECT FROM wf_audit_acts a WHERE a.subject_id = i.instance_id AND a.action = 'task_completed'
                       AND a.step = i.step AND a.actor_name = i.completed_by_name)""",
     "a task was closed without an event": f"""
       SELECT i.id FROM wf_tasks i WHERE {OURS} AND i.status NOT IN ('open', 'claimed', 'suspended')
@@ -114,14 +115,14 @@ BROKEN: dict[str, str] = {
                       AND e.actor_id = i.assignee_id)""",
     "a slot started without a record": f"""
       SELECT i.instance_id FROM wf_schedule_fires i WHERE {OURS} AND i.outcome = 'started'
-      AND 1 <> (SELECT count(*) FROM wf_audit a WHERE a.subject_id = i.instance_id AND a.action = 'trigger_scheduled')""",
+      AND 1 <> (SELECT count(*) FROM wf_audit_acts a WHERE a.subject_id = i.instance_id AND a.action = 'trigger_scheduled')""",
     "a slot was skipped without a reason": f"""
       SELECT i.schedule_id FROM wf_schedule_fires i WHERE {OURS} AND i.outcome = 'skipped' AND i.reason = ''""",
     "somebody below level 5 authored": f"""
-      SELECT i.subject_id FROM wf_audit i WHERE {OURS} AND i.actor_id IS NOT NULL AND i.actor_level < 5
+      SELECT i.subject_id FROM wf_audit_acts i WHERE {OURS} AND i.actor_id IS NOT NULL AND i.actor_level < 5
       AND i.action IN ({_words(AUTHORED)})""",
     "somebody below level 4 operated": f"""
-      SELECT i.subject_id FROM wf_audit i WHERE {OURS} AND i.actor_id IS NOT NULL AND i.actor_level < 4
+      SELECT i.subject_id FROM wf_audit_acts i WHERE {OURS} AND i.actor_id IS NOT NULL AND i.actor_level < 4
       AND i.action IN ({_words(OPERATED | {"cancel_workflow"})})""",
     "two versions of a template are in force": f"""
       SELECT i.template_id FROM wf_template_versions i WHERE {OURS} AND i.status IN ('active', 'paused')
@@ -190,7 +191,7 @@ def _limits(world: World) -> Iterator[str]:
 
 
 def _turns(world: World) -> Iterator[str]:
-    """See that nobody was admitted before somebody who came first."""
+    """See that no instance was admitted before one that came first."""
     first: dict[str, SeenInstance] = {}
     for instance in world.glance.instances:
         if instance.is_child:
@@ -274,7 +275,7 @@ LISTS: dict[str, tuple[Callable[[Actor], Any], ...]] = {
     "schedule": (lambda actor: access.visible_schedules(actor),),
     "template": (lambda actor: access.visible_templates(actor), lambda actor: access.visible_versions(actor)),
 }
-"""Looked up when asked, so that a door that a test has broken is the door that is tried."""
+"""Looked up when called, so that a function that a test has broken is the one that is tried."""
 
 DOORS: dict[str, tuple[Callable[[Actor, Any], Any], ...]] = {
     "instance": (access.instance_of, access.history_of, access.step_runs_of),

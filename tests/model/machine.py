@@ -1,6 +1,6 @@
 """The formal model, played by chance against the real services, the real drain and the real database.
 
-Every rule is one action: it asks the model how the doors must answer, acts, and compares. After each all invariants are held
+Every rule is one action: it asks the model how the services must answer, acts, and compares. After each all invariants are held
 against the tables. In the end the outside is well, time passes, and everything must run dry.
 """
 
@@ -82,7 +82,7 @@ class Machine(RuleBasedStateMachine):
             )
 
     def _known(self, pick: int) -> str:
-        """Choose a template: mostly one in force."""
+        """Choose a template: mostly an active one."""
         book = self.world.book
         known = sorted(book.versions)
         return chosen([name for name in known if book.in_force(name) and pick < 90] or known, pick)
@@ -321,7 +321,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.world.glance.has("running"))
     @rule(pick=picks)
     def complete(self, pick: int) -> None:
-        """Let an instance go as far as time and a friendly outside take it: to its end, or to somebody."""
+        """Let an instance go as far as time and a friendly outside take it: to its end, or to a person."""
         set_mood(Mood.WELL)
         instance = chosen(self.world.instances("running"), pick)
         for _ in range(20):

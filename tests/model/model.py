@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Answer(StrEnum):
-    """How a door may answer."""
+    """How a service may answer."""
 
     DONE = "done"
     MISSING = "there is no such thing for you"
@@ -21,7 +21,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody at the moment of an act."""
+    """A person at the moment of an act."""
 
     name: str
     level: int
@@ -91,7 +91,7 @@ def reachable(status: str) -> frozenset[str]:
 
 
 def author(person: Person, *, status: str, wanted: Collection[str]) -> Answer:
-    """Say how a door for authors answers about a version in this status."""
+    """Return how a service for authors answers about a version in this status."""
     if person.foreign or person.level < OPERATORS:
         return Answer.MISSING
     if person.level < AUTHORS:
@@ -100,14 +100,14 @@ def author(person: Person, *, status: str, wanted: Collection[str]) -> Answer:
 
 
 def create(person: Person) -> Answer:
-    """Say whether somebody may write templates."""
+    """Return whether a person may write templates."""
     return Answer.DONE if person.level >= AUTHORS else Answer.REFUSED
 
 
 def start(
     person: Person, *, status: str | None, floor: int, room: int | None, refuses: bool, heard: bool = False
 ) -> Answer:
-    """Say how a start ends; `status` is how the template stands, `room` what its limit leaves, `heard`: by events."""
+    """Return how a start ends; `status` is the template's, `room` what its limit leaves, `heard`: started by events."""
     if person.foreign or status is None or (status == "draft" and person.level < OPERATORS):
         return Answer.MISSING
     if person.level < floor:
@@ -118,7 +118,7 @@ def start(
 
 
 def operate(person: Person, *, starter: str, status: str, wanted: Collection[str]) -> Answer:
-    """Say how a door for operators answers about an instance."""
+    """Return how a service for operators answers about an instance."""
     if person.foreign or (person.level < OPERATORS and person.name != starter):
         return Answer.MISSING
     if person.level < OPERATORS:
@@ -127,14 +127,14 @@ def operate(person: Person, *, starter: str, status: str, wanted: Collection[str
 
 
 def schedule(person: Person, *, status: str | None, floor: int, heard: bool) -> Answer:
-    """Say whether somebody may let the clock start a template."""
+    """Return whether a person may schedule a template."""
     if person.level < OPERATORS:
         return Answer.REFUSED
     return start(person, status=status, floor=floor, room=None, refuses=False, heard=heard)
 
 
 def change_schedule(person: Person, *, status: str, wanted: Collection[str]) -> Answer:
-    """Say whether somebody may pause or resume a schedule."""
+    """Return whether a person may pause or resume a schedule."""
     if person.level < OPERATORS:
         return Answer.REFUSED
     if person.foreign:
@@ -143,7 +143,7 @@ def change_schedule(person: Person, *, status: str, wanted: Collection[str]) -> 
 
 
 def send(person: Person) -> Answer:
-    """Say whether somebody may send events; another tenant's reach nobody here."""
+    """Return whether a person may send events; another tenant's reach no instance here."""
     return Answer.DONE if person.level >= OPERATORS else Answer.REFUSED
 
 
@@ -158,15 +158,15 @@ class Offer:
     assignee: str | None
     answered_by: str | None
     suspended: bool = False
-    """Whether its instance stands still."""
+    """Whether its instance is suspended."""
 
     def suits(self, person: Person) -> bool:
-        """Tell whether it was offered to somebody who is allowed to do it."""
+        """Return whether it is offered to a person who is allowed to do it."""
         offered = not self.roles or bool(self.roles & person.roles)
         return person.level >= self.floor and person.name not in self.excluded and offered
 
     def is_seen_by(self, person: Person) -> bool:
-        """Tell whether it exists for somebody."""
+        """Return whether a person can see it."""
         if person.foreign or person.level >= OPERATORS:
             return not person.foreign
         if self.status not in OPEN_TASK:
@@ -176,7 +176,7 @@ class Offer:
 
 
 def take(person: Person, offer: Offer) -> Answer:
-    """Say how claiming or completing a task ends."""
+    """Return how claiming or completing a task ends."""
     if not offer.is_seen_by(person):
         return Answer.MISSING
     if offer.status not in ("open", "claimed"):
@@ -189,13 +189,13 @@ def take(person: Person, offer: Offer) -> Answer:
 
 
 def complete(person: Person, offer: Offer) -> Answer:
-    """Say how an answer is taken: as a claim, unless the instance stands still."""
+    """Return how completing a task ends: as a claim, unless the instance is suspended."""
     answer = take(person, offer)
     return Answer.CONFLICT if answer is Answer.DONE and offer.suspended else answer
 
 
 def release(person: Person, offer: Offer) -> Answer:
-    """Say how giving a task back ends."""
+    """Return how giving a task back ends."""
     if not offer.is_seen_by(person):
         return Answer.MISSING
     if offer.status != "claimed":
@@ -204,7 +204,7 @@ def release(person: Person, offer: Offer) -> Answer:
 
 
 def change_level(person: Person, other: Person, level: int) -> Answer:
-    """Say whether somebody may raise or lower another."""
+    """Return whether a person may raise or lower another's level."""
     if person.foreign:
         return Answer.MISSING
     if person.level < AUTHORS or other.level > person.level:
@@ -236,12 +236,12 @@ class Book:
         return next((status for status in self.versions.get(name, ()) if status in ("active", "paused")), None)
 
     def standing(self, name: str) -> str | None:
-        """Return how a template stands for whoever wants to start it."""
+        """Return the status of a template for a person who wants to start it."""
         held = self.versions.get(name, ())
         return self.in_force(name) or ("archived" if "archived" in held else "draft" if held else None)
 
     def move(self, name: str, number: int, status: str) -> None:
-        """Write down that a version moved; whatever was in force before an activated draft is archived."""
+        """Note that a version moved; the version that was active or paused before an activated draft is archived."""
         held = self.versions[name]
         if held[number - 1] == "draft":
             held[:] = ["archived" if other in ("active", "paused") else other for other in held]

@@ -4,10 +4,10 @@ A break is one small change to the product, made for the length of a test. Where
 its triggers are put to sleep, so that the machine's own eyes are tried and not PostgreSQL's.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
@@ -48,7 +48,7 @@ def _break_access(patch: pytest.MonkeyPatch, name: str, broken: Callable[..., An
     """Break a rule of access wherever its modules know it by name."""
     for module in (
         access,
-        *(sys.modules[f"{access.__name__}.{found.name}"] for found in iter_modules(access.__path__)),
+        *(import_module(f"{access.__name__}.{found.name}") for found in iter_modules(access.__path__)),
     ):
         if hasattr(module, name):
             patch.setattr(module, name, broken)
@@ -101,10 +101,10 @@ def _task_left_behind(patch: pytest.MonkeyPatch) -> None:
 
 
 def _step_unrecorded(patch: pytest.MonkeyPatch) -> None:
-    import engine.runtime.projection as projection
+    from engine.runtime.projection import rows
 
-    sound = projection.acts
-    patch.setattr(projection, "acts", lambda stage: [act for act in sound(stage) if act.action != "complete_step"])
+    sound = rows.acts
+    patch.setattr(rows, "acts", lambda stage: [act for act in sound(stage) if act.action != "complete_step"])
 
 
 def _author_unrecorded(patch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def _clock_asleep(patch: pytest.MonkeyPatch) -> None:
 
 
 def _retry_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(signal_decoder.HAPPENING_OF, SignalType.RETRY_DUE, lambda signal: Continue())
+    patch.setitem(signal_decoder.EVENT_OF, SignalType.RETRY_DUE, lambda signal: Continue())
 
 
 def _clock(machine: Machine) -> None:

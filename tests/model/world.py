@@ -16,7 +16,8 @@ from engine.dispatch.drain import drain
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
 from engine.models import Audit, Instance, Schedule, Signal, Task
 from engine.runtime.projection import NEVER
-from engine.services.people.accounts import create_person, create_tenant
+from engine.services.people.accounts import create_person
+from engine.services.people.tenants_and_roles import create_tenant
 from engine.services.templates.versions import activate_version, save_draft
 from tests.model import outside
 from tests.model.clock import BEGINNING, Clock
@@ -35,7 +36,7 @@ LEVELS: dict[str, tuple[int, tuple[str, ...]]] = {
     "adam": (4, ("hr", "management")),
     "uri": (2, ("finance",)),
 }
-"""Everybody at home. Gwen keeps her level, so that somebody can always author."""
+"""Everyone in the tenant. Gwen keeps her level, so that there is always an author."""
 STRANGERS: dict[str, tuple[int, tuple[str, ...]]] = {"sam": (5, ()), "stan": (4, ("finance",))}
 EVERYBODY = (*LEVELS, *STRANGERS)
 
@@ -52,8 +53,8 @@ _numbers = count(1)
 
 
 def _in_order(instance_id: str) -> RawSQL:
-    """Say which instance came first: ids of one millisecond come in any order, and chance must be repeatable."""
-    return RawSQL(f"(SELECT min(a.id) FROM wf_audit a WHERE a.subject_id = {instance_id})", [])
+    """Order instances by which came first: ids of one millisecond come in any order, and chance must be repeatable."""
+    return RawSQL(f"(SELECT min(a.id) FROM wf_audit_acts a WHERE a.subject_id = {instance_id})", [])
 
 
 def found(people: dict[str, tuple[int, tuple[str, ...]]]) -> tuple[Tenant, dict[str, User]]:
@@ -81,7 +82,7 @@ class World:
     verified: int = 0
     """Up to where the audit was followed."""
     hidden: set[Any] = field(default_factory=set)
-    """What strangers have looked for and not found."""
+    """What people of the other tenant have looked for and not found."""
 
     def __post_init__(self) -> None:
         self._sweep()
@@ -111,7 +112,7 @@ class World:
     # Acts
 
     def attempt(self, who: str, expected: Answer, act: Callable[[Actor], Result], *acts: str) -> Result | None:
-        """Let somebody act; the answer must be the expected one, and the audit must know it, or know nothing."""
+        """Let a person act; the answer must be the expected one, and the audit must have the act if it was done, or nothing."""
         actor, before = self.actor(who), self.last_row()
         self.sound = False
         self.clock.advance(TICK)
@@ -132,7 +133,7 @@ class World:
         return newest or 0
 
     def author(self, name: str) -> None:
-        """Put a template in force, with those that it needs, as Gwen would."""
+        """Activate a template, with those that it needs, as Gwen would."""
         for needed in (*TEMPLATES[name].before, name):
             if self.book.in_force(needed) is None:
                 self.create("gwen", needed, Answer.DONE)
@@ -146,7 +147,7 @@ class World:
             self.book.versions.setdefault(name, []).append("draft")
 
     def activate(self, who: str, name: str, number: int, expected: Answer) -> None:
-        """Put a version in force."""
+        """Activate a version."""
         act = lambda actor: activate_version(actor=actor, name=name, number=number)  # noqa: E731
         self.attempt(who, expected, act, "activate_template")
         if expected is Answer.DONE:

@@ -33,7 +33,7 @@ def _answerable(names: list[str]) -> list[str]:
 
 
 def _parts(pattern: Pattern) -> bool:
-    """Tell whether two plays do the same up to where two waits are open, and then go different ways."""
+    """Return whether two plays do the same up to where two waits are open, and then differ."""
     for one in pattern.plays:
         for other in pattern.plays:
             for (before, after), (_, differs) in zip(_pairs(one), _pairs(other), strict=False):

@@ -1,4 +1,4 @@
-"""What the house's own tests stand on."""
+"""Fixtures for tests of the commands and servers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.platform.running_house import House, a_house
 
 @pytest.fixture
 def house() -> Generator[House, None, None]:
-    """Give a place to run the house's commands in, and refuse to leave anything running."""
+    """Return a place to run the product's commands in, and fail if anything is left running."""
     with a_house() as lent:
         yield lent
         assert lent.leftovers() == []

@@ -1,4 +1,4 @@
-"""Start the house's commands as a person would, in an environment of nothing, and look at what they leave behind."""
+"""Start the product's commands as a person would, in a bare environment, and look at what they leave behind."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class House:
 
 @contextlib.contextmanager
 def a_house() -> Generator[House, None, None]:
-    """Lend a house in a short folder; whatever it still runs at the end is a defect and is killed."""
+    """Provide such a place in a folder with a short path; what still runs at the end is a defect and is killed."""
     root = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))
     root.chmod(0o755)
     (root / "t").mkdir(mode=0o755)

@@ -1,4 +1,4 @@
-"""What goes wrong on a stranger's machine: one sentence, an exit code, nothing lost, nothing left running."""
+"""What goes wrong on a newcomer's machine: one sentence, an exit code, nothing lost, nothing left running."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import tomllib
@@ -19,19 +20,24 @@ HOSTS = [
     "docker" + ".io",
     "ghcr" + ".io",
     "quay" + ".io",
+    "unpkg" + ".com",
+    "jsdelivr" + ".net",
+    "astral" + ".sh",
+    "deb.debian" + ".org",
 ]
-HOSTS += ["unpkg" + ".com", "jsdelivr" + ".net", "astral" + ".sh", "deb.debian" + ".org"]
+"""Where packages, images and scripts come from: a setting of the machine that installs them."""
 PLACES = [
-    r"(?<![\w.~-])/" + "work" + r"/(?:main|shared)\b",
-    r"(?<![\w.~-])/" + "root" + r"/",
-    "/opt/" + "pypi",
-    "/opt/" + "wheels",
+    rf"(?<![\w.~-]){re.escape(str(PROJECT))}(?![\w.-])",
+    r"(?<![\w.~-])/" + r"(?:root|home/\w+|Users/\w+)/",
+    r"(?<![\w.~-])/" + r"tmp/[a-z]",
+    r"(?<![\w.~-])/" + r"work/(?:main|shared|wt-)",
+    "/opt/" + r"(?:py" + "pi|wheels)",
 ]
-PLACES += ["/tmp/" + "plan", "/tmp/" + "lead"]
+"""Folders of one machine: this clone, home folders, scratch files, and those where the maintainers build the project."""
 
 
 def committed_texts() -> list[tuple[str, str]]:
-    """Read every file git knows, as it lies in the tree."""
+    """Read every file that git tracks, from the working tree."""
     if not (PROJECT / ".git").exists():
         pytest.skip("this is no clone")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
@@ -69,15 +75,21 @@ def test_every_dependency_is_pinned(project: dict) -> None:
     everything = runtime | {plain_name(word) for word in project["dependency-groups"]["dev"]}
     assert runtime - pinned("requirements.txt").keys() == set(), "run bin/pin"
     assert everything - pinned("requirements-dev.txt").keys() == set(), "run bin/pin"
+    for group in ("docs", "peers"):
+        wanted = {plain_name(word) for word in project["dependency-groups"][group]}
+        assert wanted - pinned(f"requirements-{group}.txt").keys() == set(), "run bin/pin"
 
 
 def test_constraints_and_requirements_agree(project: dict) -> None:
     constraints = dict(word.split(" ;")[0].split("==") for word in project["tool"]["uv"]["constraint-dependencies"])
     assert constraints == pinned("requirements-dev.txt"), "run bin/pin"
     assert pinned("requirements.txt").items() <= constraints.items(), "run bin/pin"
+    for file in ("requirements-docs.txt", "requirements-peers.txt"):
+        shared = pinned(file).items() & constraints.items()
+        assert {name for name, _version in shared} == pinned(file).keys() & constraints.keys(), "run bin/pin"
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt", "requirements-uv.txt"])
+@pytest.mark.parametrize("file", sorted(file.name for file in PROJECT.glob("requirements*.txt")))
 def test_every_pin_has_hashes_and_no_place(file: str) -> None:
     text = (PROJECT / file).read_text()
     blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
@@ -86,7 +98,7 @@ def test_every_pin_has_hashes_and_no_place(file: str) -> None:
     assert not re.search(r"^-|://", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("script", ["bin/up", "bin/test", "bin/pin", ".ci/run"])
+@pytest.mark.parametrize("script", ["bin/up", "bin/test", "bin/docs", "bin/peers", "bin/pin", ".ci/run"])
 def test_commands_are_plain_executable_sh(script: str) -> None:
     file = PROJECT / script
     assert file.stat().st_mode & 0o111
@@ -97,3 +109,42 @@ def test_commands_are_plain_executable_sh(script: str) -> None:
 def test_ci_calls_bin_test_and_nothing_else_decides() -> None:
     lines = [line for line in Path(PROJECT / ".ci/run").read_text().splitlines() if line and not line.startswith("#")]
     assert lines == ["set -eu", 'exec "$(dirname -- "$0")/../bin/test" "$@"']
+
+
+def hopeful_sleeps(source: str) -> list[int]:
+    """List the lines of a test module that sleep outside a loop without a comment `# sleep:` that says why."""
+    lines, found = source.splitlines(), set[int]()
+
+    def look(node: ast.AST, in_loop: bool) -> None:
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            in_loop = False
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "sleep") and not in_loop:
+            found.update({node.lineno} if "# sleep: " not in lines[node.lineno - 1] else ())
+        for child in ast.iter_child_nodes(node):
+            look(child, in_loop or isinstance(node, ast.While | ast.For))
+
+    look(ast.parse(source), False)
+    return sorted(found)
+
+
+def test_no_test_sleeps_and_hopes() -> None:
+    found = {
+        str(path.relative_to(PROJECT)): lines
+        for path in (PROJECT / "tests").rglob("*.py")
+        if (lines := hopeful_sleeps(path.read_text()))
+    }
+    assert found == {}, "wait for a condition with a deadline, or say why time itself is the subject: `# sleep: why`"
+
+
+def test_a_hopeful_sleep_would_be_found() -> None:
+    source = """
+time.sleep(1)
+time.sleep(2)  # sleep: a slow server
+while not done():
+    time.sleep(3)
+    call(lambda: time.sleep(4))
+for _ in rows:
+    def act():
+        time.sleep(5)
+"""
+    assert hopeful_sleeps(source) == [2, 6, 9]

@@ -1,4 +1,4 @@
-"""From a fresh clone with empty caches to a running product: as oneself, as anybody, and behind a closed door."""
+"""From a fresh clone with empty caches to a running product: as oneself, as another account, and as root in a closed folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def clone_into(house: House) -> Path:
 
 @pytest.fixture
 def bare_house() -> Generator[House, None, None]:
-    """Give a house whose HOME and package caches are empty."""
+    """Return a place whose HOME and package caches are empty."""
     with a_house() as house:
         caches = {name: str(house.root / "home" / name) for name in ("UV_CACHE_DIR", "PIP_CACHE_DIR")}
         yield replace(house, environment=house.environment | caches)

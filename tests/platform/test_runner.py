@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
 
@@ -145,7 +146,7 @@ def showing(name: str, seats: int, seen: list[str]) -> seating.Check:
 
     def show(output: Path | None) -> seating.Counts:
         seen.append(f"{name} begins")
-        time.sleep(0.05)
+        time.sleep(0.05)  # sleep: long enough for another check to begin meanwhile, if it may
         seen.append(f"{name} ends")
         assert output is not None
         output.write_text(f"words of {name}\n")
@@ -174,12 +175,23 @@ def test_who_is_told_to_end_stops_those_who_sit_and_begins_nothing_more(
 ) -> None:
     monkeypatch.setattr(seating, "SEATS", 1)
     seen: list[str] = []
-    stopped = Event()
+    stopped, asked = Event(), Event()
+
+    class WatchedSeats(seating.Seats):
+        def taken(self, turn: int, wanted: int) -> AbstractContextManager[None]:
+            if turn == 1:
+                asked.set()
+            return super().taken(turn, wanted)
+
+    monkeypatch.setattr(seating, "Seats", WatchedSeats)
 
     def told_to_end(output: Path | None) -> seating.Counts:
-        time.sleep(0.2)  # until the other one waits for its seat
-        os.kill(os.getpid(), signal.SIGALRM)
-        seen.append("stopped" if stopped.wait(30) else "left alone")
+        assert asked.wait(30)  # the other one wants its seat
+        for _ in range(10):
+            os.kill(os.getpid(), signal.SIGALRM)  # one that comes as the main thread begins to wait is not noticed
+            if stopped.wait(3):
+                break
+        seen.append("stopped" if stopped.is_set() else "left alone")
         return seating.Counts()
 
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)

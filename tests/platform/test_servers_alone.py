@@ -57,7 +57,7 @@ def test_start_after_kill_9_waits_for_a_server_that_is_still_dying(house: House)
     first.process.kill()
     first.process.wait()
     with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
-        time.sleep(1)
+        time.sleep(1)  # sleep: while the second waits for the first, nothing of it can be seen
         os.kill(dying, signal.SIGCONT)
         assert read_rows(address(second)) == [("kept",)]
     first.stop()

@@ -12,7 +12,7 @@ import pytest
 from tests.platform.running_house import House, Running, running
 from workflowplatform.servers.paths import PROJECT, DataFolder
 from workflowplatform.servers.postgres import APPLICATION, CROSSING, ROLE, SUPERUSER
-from workflowplatform.servers.processes import Household
+from workflowplatform.servers.processes import ProcessGroup
 from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 from workflowplatform.servers.up import Product
 
@@ -83,7 +83,7 @@ LISTED = "from workflowplatform.accounts.models import Tenant; print(*Tenant.obj
 
 
 def test_web_and_workers_are_not_told_who_owns_the_tables(tmp_path: Path) -> None:
-    nobody = cast(Household, None)  # nothing is started here
+    nobody = cast(ProcessGroup, None)  # nothing is started here
     product = Product(nobody, DataFolder(tmp_path), {"DATABASE_URL": "a", OWNER_ADDRESS: "b"})
     assert product._environment_of("web") == product._environment_of("worker") == {"DATABASE_URL": "a"}
     assert product._environment_of("migrate") == product.environment

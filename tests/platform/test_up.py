@@ -27,7 +27,7 @@ def start_up(house: House, *words: str) -> Running:
 
 def ready(started: Running) -> str:
     """Wait for the ready line and answer the address in it."""
-    line = started.await_line("ready ", seconds=90)
+    line = started.await_line("ready ", seconds=180)
     assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+", line)
     return line.removeprefix("ready ")
 
@@ -39,7 +39,7 @@ def answers(address: str) -> bool:
 
 
 def processes_of(house: House, words: str) -> list[int]:
-    """Find this house's processes by words of their command line."""
+    """Find this product's processes by words of their command line."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -53,7 +53,7 @@ def processes_of(house: House, words: str) -> list[int]:
 
 @dataclass
 class Home:
-    """A house in which the product runs, and where it answers."""
+    """A place in which the product runs, and its address."""
 
     house: House
     started: Running

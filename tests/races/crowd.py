@@ -29,7 +29,7 @@ def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 def await_a_waiter() -> None:
-    """Wait until somebody waits for a lock of this transaction's."""
+    """Wait until another transaction waits for a lock of this one."""
     until = time.monotonic() + 60
     with connection.cursor() as cursor:
         while time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""Who is ended by the database only because of others does the same again, and nobody hears of it."""
+"""A transaction that the database ends only because of others is retried, and nobody notices."""
 
 from collections.abc import Callable
 from functools import partial
@@ -132,10 +132,10 @@ def test_a_statement_that_takes_too_long_stops_no_neighbour(
     slow, quick = (started(committed_cast.actor("ada"), "timer") for _ in range(2))
     real = coordinator.deliver_batch
 
-    def deliver(claimed: Any) -> Any:
+    def deliver(claimed: Any, *given: Any) -> Any:
         if any(loaded.instance_id == slow.pk for loaded, _ in claimed):
             raise ended_by(psycopg.errors.QueryCanceled)
-        return real(claimed)
+        return real(claimed, *given)
 
     monkeypatch.setattr(coordinator, "deliver_batch", deliver)
     drain()

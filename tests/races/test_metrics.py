@@ -1,4 +1,4 @@
-"""Whoever counts first makes the meters, and only one of many threads does."""
+"""The first count creates the meters, and only one of many threads does so."""
 
 from engine import metrics
 from tests.races.crowd import at_once

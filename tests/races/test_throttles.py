@@ -13,6 +13,7 @@ from django.db import connection, transaction
 
 from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import _take, drain
+from engine.dispatch.fairness import Turn
 from engine.extensions import functions
 from engine.models import Instance, Place, Signal
 from engine.services.audit.verification import verify_folds
@@ -47,7 +48,7 @@ class Teller:
         with self.lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
-        time.sleep(0.02)
+        time.sleep(0.02)  # sleep: others meet this call inside
         with self.lock:
             self.inside -= 1
             self.served += 1
@@ -157,9 +158,9 @@ def test_the_place_of_a_worker_that_died_is_freed_when_its_call_was_made_again(
     cast = committed_cast
     activated(cast.actor("gwen"), BANK % "test_teller")
     cases = [started(cast.actor("ada"), "bank") for _ in range(4)]
-    intents, _ = _take(CallsUnderWay())
+    intents, _ = _take(CallsUnderWay(), turn=Turn(instances=50))
     while len(intents) < 2:  # the first look only lets them in
-        intents += _take(CallsUnderWay())[0]
+        intents += _take(CallsUnderWay(), turn=Turn(instances=50))[0]
     assert {intent.instance_id for intent in intents} == {cases[0].pk, cases[1].pk}
     drain()
     assert (teller.served, running_now()) == (0, 2)

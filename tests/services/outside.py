@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 @dataclass
 class Outside:
-    """Where the server stands, and every request it got: method, path, headers, body."""
+    """The server's address, and every request it got: method, path, headers, body."""
 
     port: int
     requests: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send(200, gzip.compress(b'{"packed": true}'), **{"content-encoding": "gzip"})
 
     def act_slow(self, rest: str) -> None:
-        time.sleep(float(rest))
+        time.sleep(float(rest))  # sleep: a slow server
         self.send(200, b"{}")
 
     def act_drip(self, rest: str) -> None:

@@ -1,4 +1,4 @@
-"""Doors that only the application's role finds shut: tests ask as the product does, behind the wall, a commit at a time.
+"""What only the application's role is refused: tests ask as the product does, behind the wall, one commit at a time.
 
 Most tests run as the owner of the tables and inside one transaction. What needs a crossing, or begins no transaction of its
 own, passes there and breaks in the product.
@@ -16,7 +16,8 @@ from django.test import Client
 
 from engine.models import Audit, Erasure
 from engine.services.audit.verification import verify_everything
-from engine.services.people.accounts import create_person, create_token
+from engine.services.people.accounts import create_person
+from engine.services.people.tokens import create_token
 from tests.api.conftest import Caller
 from tests.application import as_application
 from tests.cast import Cast
@@ -50,7 +51,7 @@ def caller_of(person: User) -> Caller:
 
 
 def enter(client: Client, tenant: Tenant) -> None:
-    """Let somebody of level 6 work in a tenant."""
+    """Let a person of level 6 work in a tenant."""
     assert client.post(f"/admin/accounts/tenant/{tenant.pk}/enter/").status_code == 302
 
 
@@ -63,7 +64,7 @@ def start_by(client: Client) -> Any:
 
 
 def tables_that_name(name: str) -> set[str]:
-    """Return where a name still stands, in any row of any tenant."""
+    """Return the tables that still contain a name, in any row of any tenant."""
     with connection.cursor() as cursor:
         cursor.execute(TABLES)
         tables = [table for table, *_ in cursor.fetchall() if table.startswith("wf_")]
@@ -132,7 +133,7 @@ def test_who_worked_in_another_tenant_is_erased_there_too(committed_cast: Cast) 
 
 @pytest.mark.security("four eyes hold on every route")
 def test_four_eyes_still_know_an_erased_service_account_that_level_6_made_elsewhere(committed_cast: Cast) -> None:
-    """Its maker lives behind another wall, and would be somebody else to what the account did under its pseudonym."""
+    """Its maker is in another tenant, and would count as another person than the account under its pseudonym."""
     cast = committed_cast
     maker = browser_of(cast.zoe)
     first, second = caller_of(cast.gwen), caller_of(second_of_level_five(cast))

@@ -20,8 +20,9 @@ from django.db.models import F
 from engine.audit.chain import Act, append, hash_plainly
 from engine.audit.chain import Chain as AuditChain
 from engine.audit.keys import AuditKey, _derived, keyring
+from engine.audit.subjects import FOREIGN_ANCHOR, KEYLESS_ROWS_MISSING, NO_KEY, UNKNOWN_KEY
 from engine.audit.unkeyed_rows import seal_ends
-from engine.models import Audit, Instance
+from engine.models import Audit, Instance, JournalRow
 from engine.services.audit.verification import hashed_values, verify_everything
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.retention.purge import apply_retention, set_retention
@@ -37,13 +38,20 @@ def told(cast: Cast) -> Instance:
 
 
 def make_plain(instance: Instance) -> None:
-    """Write an instance's chain as the release before hashed it."""
+    """Write an instance's chain as releases before the key did: a row for each act, hashed plainly."""
     previous, seq = "", 0
+    acts = list(Audit.objects.filter(subject_id=instance.pk).order_by("seq"))
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
-        for row in Audit.objects.filter(subject_id=instance.pk).order_by("seq"):
+        cursor.execute("DELETE FROM wf_audit WHERE subject_id = %s", [instance.pk])
+        for act in acts:
+            columns = {field.attname: getattr(act, field.attname) for field in Audit._meta.concrete_fields}
+            row = JournalRow(
+                **{name: value for name, value in columns.items() if name not in ("id", "row_id", "xid", "hash")}
+            )
             previous, seq = hash_plainly(previous, hashed_values(row)), row.seq
-            cursor.execute("UPDATE wf_audit SET hash = %s WHERE id = %s", [previous, row.pk])
+            row.hash = previous
+            row.save(force_insert=True)
         cursor.execute("SET LOCAL session_replication_role = origin")
     Instance.objects.filter(pk=instance.pk).update(audit_seq=seq, audit_hash=previous)
 
@@ -68,7 +76,7 @@ def test_every_row_is_keyed(cast: Cast, told: Instance) -> None:
 
 def test_rows_of_before_the_key_still_verify_and_the_chain_goes_on(cast: Cast, told: Instance) -> None:
     make_plain(told)
-    assert whats() == ["it was hashed without the key"]
+    assert whats() == [NO_KEY]
     seal_ends()
     assert whats() == []
     cancel_instance(actor=cast.actor("ada"), instance_id=told.pk, reason="no")
@@ -117,7 +125,7 @@ def test_a_chain_cut_to_before_the_upgrade_is_found(told: Instance) -> None:
         cursor.execute("DELETE FROM wf_audit WHERE subject_id = %s AND seq > 1", [told.pk])
         cursor.execute("SET LOCAL session_replication_role = origin")
     Instance.objects.filter(pk=told.pk).update(audit_seq=1, audit_hash=first.hash)
-    assert whats() == ["rows are missing that were there when hashes got a key"]
+    assert whats() == [KEYLESS_ROWS_MISSING]
 
 
 def test_a_replaced_key_still_verifies_what_it_made_and_a_forgotten_one_is_named(
@@ -130,7 +138,7 @@ def test_a_replaced_key_still_verifies_what_it_made_and_a_forgotten_one_is_named
     settings.WORKFLOW_AUDIT_KEYS = ("a newer one", "the new one")
     assert whats() == []
     settings.WORKFLOW_AUDIT_KEYS = ("a newer one",)
-    assert whats() == ["it was hashed with a key that is not known here"]
+    assert whats() == [UNKNOWN_KEY]
 
 
 def test_show_prints_the_key_in_use_and_the_public_key(capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +172,8 @@ def test_a_row_says_who_made_its_hash_in_a_chain_of_any_length(cast: Cast) -> No
     chain = AuditChain("tenant", uuid7(), cast.acme.pk)
     now = cast.acme.created_at
     rows, after = append(chain, [Act("one"), Act("two")], actor=cast.actor("ada"), at=now)
-    assert [row["hash"][:8] for row in rows] == [keyring().current.mark] * 2
+    assert [row["hash"][:8] for row in rows] == [keyring().current.mark]
+    assert after.seq == 2
     assert after.hash == rows[-1]["hash"]
 
 
@@ -176,7 +185,7 @@ def test_the_upgrade_seals_anchors_of_before(cast: Cast, told: Instance) -> None
     apply_retention()
     with connection.cursor() as cursor:
         cursor.execute("SELECT wf_seal_anchors(%s, %s)", [[told.pk], [""]])
-    assert whats() == ["its anchor was not written by retention"]
+    assert whats() == [FOREIGN_ANCHOR]
     migration = import_module("engine.migrations.0032_audit_keys")
     migration.seal_what_is_there(apps, SimpleNamespace(connection=connection))
     assert whats() == []

@@ -9,6 +9,7 @@ import pytest
 from engine.audit.chain import database_now
 from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.drain import Drained, drain, drain_once
+from engine.kernel.simulator.starts import LONGEST_CHAIN
 from engine.models import Instance, Signal, SignalReceipt, StepRun, Task, TemplateVersion
 from engine.services.audit.verification import verify_folds
 from engine.services.instances.events import accept_event
@@ -20,6 +21,8 @@ from engine.services.templates.versions import check_source
 from tests.cast import Cast
 from tests.workflows import TIMER, activated, fall_due, started
 from workflowplatform.accounts.actor import Actor
+
+pytestmark = pytest.mark.usefixtures("replayed")
 
 DOUBLE = """
 workflow: double
@@ -146,7 +149,7 @@ def test_what_a_child_withdraws_beside_it_leaves_no_trace(gwen: Actor) -> None:
 
 
 def test_what_goes_beyond_the_budget_of_an_act_is_queued_and_done_by_a_worker(gwen: Actor, settings: Any) -> None:
-    settings.WORKFLOW_TRANSACTION_BIRTHS = 3
+    settings.WORKFLOW_TRANSACTION_STARTS = 3
     activated(gwen, DOUBLE)
     each = (
         "  - {id: all, for_each: {each: '${range(0, 10)}', steps: "
@@ -191,7 +194,7 @@ def test_a_chain_without_a_wait_ends_as_an_incident_that_names_the_limit(
     gwen: Actor, settings: Any, source: str
 ) -> None:
     settings.WORKFLOW_LONGEST_CHAIN = 30
-    settings.WORKFLOW_TRANSACTION_BIRTHS = 10
+    settings.WORKFLOW_TRANSACTION_STARTS = 10
     version = activated(gwen, source)
     first = begun(gwen, version)
     assert first.status == "completed"
@@ -241,7 +244,7 @@ SELF_SPREADING = spawning(
 
 def test_what_begets_itself_many_times_over_stays_within_its_bounds(committed_cast: Cast, settings: Any) -> None:
     settings.WORKFLOW_SLICE_STEPS = 50
-    settings.WORKFLOW_TRANSACTION_BIRTHS = 10
+    settings.WORKFLOW_TRANSACTION_STARTS = 10
     settings.WORKFLOW_MOST_DESCENDANTS = 60
     settings.WORKFLOW_DRAIN_BATCH = 5
     cast = committed_cast
@@ -273,7 +276,7 @@ def test_what_begets_itself_many_times_over_stays_within_its_bounds(committed_ca
 
 def test_a_long_list_of_births_is_begun_slice_by_slice(gwen: Actor, settings: Any) -> None:
     settings.WORKFLOW_SLICE_STEPS = 100
-    settings.WORKFLOW_TRANSACTION_BIRTHS = 20
+    settings.WORKFLOW_TRANSACTION_STARTS = 20
     activated(gwen, DOUBLE)
     source = spawning(
         "long",
@@ -340,13 +343,13 @@ def test_a_trial_of_what_starts_itself_ends_and_says_why(gwen: Actor, source: st
     version = activated(gwen, source)
     name = version.template.name
     trial = try_version(actor=gwen, name=name, number=1, test={"start": {}})
-    assert "without a wait" in trial.problem
+    assert str(LONGEST_CHAIN) in trial.problem
     report = simulate_version(actor=gwen, name=name, number=1, test={"start": {}})
     assert report.over_budget
 
 
 def test_listeners_beyond_the_allowance_are_begun_by_a_worker(gwen: Actor, settings: Any) -> None:
-    settings.WORKFLOW_TRANSACTION_BIRTHS = 2
+    settings.WORKFLOW_TRANSACTION_STARTS = 2
     for number in range(4):
         head = "trigger: event\nevent: {name: heard}"
         activated(gwen, spawning(f"ear-{number}", "  - {id: a, set: {a: 1}}", head=head))

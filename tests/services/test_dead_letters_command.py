@@ -41,16 +41,17 @@ def test_they_are_listed_and_shown(letters: list[DeadLetter]) -> None:
     assert told("--tenant", "globex") == "0 dead letters.\n"
     assert [letter["template"] for letter in json.loads(told("--json", "--tenant", "acme"))] == ["timer", "timer"]
     assert json.loads(told("show", letters[0].pk))["envelope"]["type"] == "TimerDue"
-    with pytest.raises(CommandError, match="no tenant named nowhere"):
+    with pytest.raises(CommandError, match="nowhere"):
         told("--tenant", "nowhere")
 
 
 def test_one_is_replayed_and_the_other_discarded(letters: list[DeadLetter]) -> None:
     first, second = letters
-    with pytest.raises(CommandError, match="Say which"):
+    with pytest.raises(CommandError, match="--all"):
         told("replay")
-    with pytest.raises(CommandError, match="There is no dead letter"):
-        told("replay", first.pk, uuid7())
+    missing = uuid7()
+    with pytest.raises(CommandError, match=str(missing)):
+        told("replay", first.pk, missing)
     assert told("replay", first.pk) == f"{first.pk} replayed\n"
     drain()
     assert Instance.objects.get(pk=first.instance_id).status == "completed"

@@ -1,4 +1,4 @@
-"""Decorators that the house registers run around durable steps, in stored tests and in simulations alike."""
+"""Decorators that the project registers run around durable steps, in stored tests and in simulations alike."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def _from_cents(answer: dict[str, int]) -> dict[str, int]:
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the house know one decorator, for one test."""
+    """Register one decorator, for one test."""
     monkeypatch.setattr(decorators, "_registered", {})
     register_decorator("in_cents", before=_to_cents, after=_from_cents)
 

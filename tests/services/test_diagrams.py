@@ -1,4 +1,4 @@
-"""Diagrams: every definition can be drawn, the picture tells the truth, and strangers see none of it."""
+"""Diagrams: every definition can be drawn, the picture is right, and other tenants see none of it."""
 
 import itertools
 import re
@@ -16,7 +16,7 @@ from engine.diagram.layout import MADE_WITH, ROOM, lay_out, reworded
 from engine.diagram.outline import outline_text
 from engine.diagram.step_names import kind_of
 from engine.diagram.svg import draw
-from engine.dispatch.diagrams import WHILE_DRAWING, Draughtsman
+from engine.dispatch.diagrams import WHILE_DRAWING, DiagramWorker
 from engine.gallery import GALLERY, GALLERY_FOLDER
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.language.step_lists import bodies
@@ -178,7 +178,7 @@ def drawing(settings: Any) -> None:
 
 def laid_out(version: TemplateVersion) -> None:
     """Let a worker's hand draw, and wait for it."""
-    hand = Draughtsman()
+    hand = DiagramWorker()
     hand._next_look = 0
     while Diagram.objects.filter(version=version, geometry__isnull=False).count() == 0:
         hand.look()
@@ -251,7 +251,7 @@ def test_a_full_hand_is_followed_by_the_next_at_once(gwen: Actor, monkeypatch: p
     monkeypatch.setattr("engine.dispatch.diagrams.AT_ONCE", 1)
     for name in ("one", "two"):
         save_draft(actor=gwen, source=APPROVAL.replace("workflow: approval", f"workflow: {name}"))
-    hand = Draughtsman()
+    hand = DiagramWorker()
     hand._next_look = 0.0
     look_until_drawn(hand, 1)
     followed, every = Diagram.objects.filter(made_with=CLAIMED).count(), hand.every
@@ -259,7 +259,7 @@ def test_a_full_hand_is_followed_by_the_next_at_once(gwen: Actor, monkeypatch: p
     assert (followed, every) == (1, WHILE_DRAWING)
 
 
-def look_until_drawn(hand: Draughtsman, count: int) -> None:
+def look_until_drawn(hand: DiagramWorker, count: int) -> None:
     """Let a hand look until so many pictures are there; it begins nothing more when it waits for its time."""
     until = time.monotonic() + 60
     while Diagram.objects.filter(made_with=MADE_WITH).count() < count:

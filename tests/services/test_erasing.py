@@ -1,6 +1,7 @@
-"""A person can be erased: no name of theirs stays where the platform wrote it, the chains hold, and work goes on."""
+"""A person can be erased: no name of theirs stays where the platform wrote it, the chains hold, and work continues."""
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,12 @@ from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.models import Audit, AuditRedaction, Erasure, Instance, RuntimeState, Task, TaskComment, TaskEvent
 from engine.services.audit.roots import compare_with_root, make_root, newest_root
 from engine.services.audit.verification import verify_everything, verify_folds
-from engine.services.people import erasure
-from engine.services.people.accounts import change_details, create_person, create_token
-from engine.services.people.erasure import (
-    NAMED,
-    agree_erasure,
-    ask_erasure,
-    erase_person,
-    export_person,
-    find_mentions,
-    withdraw_erasure,
-)
+from engine.services.people import erasure, pseudonyms
+from engine.services.people.accounts import change_details, create_person
+from engine.services.people.erasure import agree_erasure, ask_erasure, erase_person, withdraw_erasure
+from engine.services.people.person_export import export_person, find_mentions
+from engine.services.people.pseudonyms import NAMED
+from engine.services.people.tokens import create_token
 from engine.services.tasks.comments import comment_task
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
@@ -39,7 +35,8 @@ NAME, FULL, MAIL = "penelope", "Penelope Quark", "penelope@quark.example"
 
 NOT_PEOPLE = {
     "Tenant.name", "Role.name", "Token.name", "KeptSignal.name", "Event.name", "TemplateVersion.event_name", "HostLock.name",
-    "SavedFilter.name", "Secret.name", "BusinessCalendar.name", "Task.name", "TaskAttachment.name", "Wait.name", "Webhook.name",
+    "SavedFilter.name", "Secret.name", "BusinessCalendar.name", "Task.name", "TaskAttachment.name",
+    "CaseFile.name", "Wait.name", "Webhook.name",
     "BulkRow.subject_name", "RuntimeState.last_executed_by", "Template.name", "Rate.name",
 }  # fmt: skip
 """Columns that sound like people and name other things."""
@@ -48,6 +45,7 @@ HANDLED = {
     "User.full_name",
     "User.email",
     "Audit.actor_name",
+    "JournalRow.actor_name",
     "TaskEvent.actor_name",
     "SavedFilter.owner_name",
 }
@@ -67,7 +65,7 @@ SELECT id, tenant_id, gen_random_uuid(), hash FROM wf_audit WHERE id = (SELECT m
 
 @pytest.fixture
 def penny(cast: Cast) -> User:
-    """Give Acme somebody who did a bit of everything."""
+    """Create a person in Acme who did a bit of everything."""
     gwen = cast.actor("gwen")
     person = create_person(
         actor=gwen, tenant=cast.acme, name=NAME, level=4, roles=["finance"], email="old@quark.example", full_name=FULL
@@ -87,7 +85,7 @@ def penny(cast: Cast) -> User:
 
 
 def rows_with(*words: str) -> list[str]:
-    """Find where in all our tables one of these words stands, whatever the column."""
+    """Find the rows of all our tables that contain one of these words, whatever the column."""
     found = []
     with connection.cursor() as cursor:
         for table in connection.introspection.django_table_names(only_existing=True, include_views=False):
@@ -191,8 +189,9 @@ def test_two_of_level_five_agree(cast: Cast, penny: User) -> None:
     gwen = cast.actor("gwen")
     second = create_person(actor=gwen, tenant=cast.acme, name="greta", level=5)
     asked = ask_erasure(actor=gwen, person=penny, reason="asked for it")
-    with pytest.raises(Refused, match="Somebody else"):
+    with pytest.raises(Refused) as refusal:
         agree_erasure(actor=gwen, person=penny)
+    assert refusal.value.code == "four_eyes"
     assert rows_with("Quark")
     done = agree_erasure(actor=actor_of(second), person=penny)
     assert (done.erasure.pk, done.erasure.asked_by_name, done.erasure.agreed_by_name) == (asked.pk, "gwen", "greta")
@@ -245,7 +244,7 @@ def test_a_run_that_died_half_way_is_finished_by_the_next(
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(erasure, "STEPS", (*erasure.STEPS[:3], dies))
+        patch.setattr(pseudonyms, "STEPS", (*pseudonyms.STEPS[:3], dies))
         with pytest.raises(RuntimeError):
             erase_person(person=penny, reason="asked for it")
     assert User.objects.get(pk=penny.pk).username == NAME
@@ -267,18 +266,21 @@ def test_an_export_holds_all_that_is_kept(cast: Cast, penny: User, tmp_path: Pat
         len(kept["audit"]) == Audit.objects.filter(models.Q(actor_id=penny.pk) | models.Q(subject_id=penny.pk)).count()
     )
     assert Audit.objects.filter(action="export_person", subject_id=penny.pk).exists()
-    with pytest.raises(CommandError, match="cannot be made"):
+    with pytest.raises(CommandError, match=re.escape(str(tmp_path))):
         call_command("person", "export", NAME, "--to", str(tmp_path / "out"))
 
 
 def test_the_command_erases_and_tells_what_stays(cast: Cast, penny: User, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("person", "erase", NAME, "--dry-run")
-    assert "Nothing stands against" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="Say why"):
+    assert capsys.readouterr().out
+    with pytest.raises(CommandError):
         call_command("person", "erase", NAME)
+    penny.refresh_from_db()
+    assert (penny.username, penny.is_active) == (NAME, True)
+    assert not Erasure.objects.exists()
     call_command("person", "erase", NAME, "--reason", "asked for it")
     assert "former-" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="no person"):
+    with pytest.raises(CommandError, match=NAME):
         call_command("person", "erase", NAME, "--reason", "again")
 
 
@@ -335,8 +337,9 @@ def test_an_act_under_way_is_waited_for_and_its_name_goes_too(
     try:
         assert begun.wait(10)
         monkeypatch.setattr(erasure, "PATIENCE", 0.2)
-        with pytest.raises(Conflict, match="Try again"):
+        with pytest.raises(Conflict) as refusal:
             erase_person(person=committed_cast.adam, reason="asked for it")
+        assert refusal.value.code == "busy"
         person = User.objects.get(pk=committed_cast.adam.pk)
         assert (person.username, person.is_active) == ("adam", False)
     finally:

@@ -100,11 +100,15 @@ def test_at_the_limit_an_event_queues_what_it_starts_or_leaves_the_refusal_on_re
     activated(gwen, LISTENS.replace("steps:", "limits: {concurrent: 1}\nsteps:"))
     refusing = LISTENS.replace("workflow: ordered", "workflow: busy")
     activated(gwen, refusing.replace("steps:", "limits: {concurrent: 1, at_limit: refuse}\nsteps:"))
-    for number in (1, 2):
+    first, second = (
         accept_event(actor=ada, name="order", external_id=f"e-{number}", payload={"id": "7", "total": 12})
+        for number in (1, 2)
+    )
     instances = Instance.objects.order_by("template__name", "id").values_list("template__name", "status")
     assert list(instances) == [("busy", "running"), ("ordered", "running"), ("ordered", "queued")]
-    assert "allowed at once" in Audit.objects.get(action="refuse_event").cause
+    assert first.refused == ()
+    assert [(one.template, one.code) for one in second.refused] == [("busy", "limit")]
+    assert Audit.objects.get(action="refuse_event").cause == second.refused[0].message
 
 
 def test_bad_events_are_refused(uri: Actor, ada: Actor) -> None:

@@ -14,7 +14,8 @@ from engine.errors import Conflict
 from engine.management.demo import furnish
 from engine.management.demo.stories import Story, acme_stories, globex_stories, last_acme_stories, mark_story
 from engine.models import Instance, Task
-from engine.services.people.accounts import create_person, create_tenant
+from engine.services.people.accounts import create_person
+from engine.services.people.tenants_and_roles import create_tenant
 from tests.workers import ROOT, environment
 from workflowplatform.accounts.models import Tenant, User
 

@@ -19,7 +19,7 @@ from engine.kernel.simulator.player import Play
 from engine.kernel.transitions import InstanceStatus, StepStatus
 from engine.management.demo.seed import MORE_ROLES
 from engine.presentation.forms.schema import CANNOT, Part, layout_of
-from engine.services.people.accounts import DEFAULT_ROLES
+from engine.services.people.tenants_and_roles import DEFAULT_ROLES
 
 FACTS = TenantFacts(
     roles=frozenset({*DEFAULT_ROLES, *MORE_ROLES}),
@@ -140,7 +140,7 @@ def declared(head: dict[str, Any]) -> set[End]:
 
 
 def can_run_out(steps: list[dict[str, Any]]) -> bool:
-    """Tell whether a case can come past the last of these steps."""
+    """Return whether a case can come past the last of these steps."""
     last = steps[-1] if steps else {}
     if "if" in last:
         return can_run_out(last["then"]) or can_run_out(last.get("else") or [])

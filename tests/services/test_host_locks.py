@@ -51,6 +51,6 @@ def test_the_block_gives_it_back_whatever_happens() -> None:
 
 
 def test_a_second_block_is_told_who_holds_it() -> None:
-    with host_lock("job") as lock, pytest.raises(LockHeld, match="does this now") as held, host_lock("job"):
+    with host_lock("job") as lock, pytest.raises(LockHeld) as held, host_lock("job"):
         pass
     assert held.value.facts["holder"] == lock.holder

@@ -17,7 +17,7 @@ from engine.dispatch.drain import drain
 from engine.models import RuntimeState, Signal
 from engine.runtime.commit import Batch, write
 from engine.services.instances.lifecycle import cancel_instance
-from engine.services.people.accounts import create_token
+from engine.services.people.tokens import create_token
 from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import APPROVAL, TIMER, activated, only_task, started
@@ -118,7 +118,7 @@ def test_processes_of_one_host_are_added_up(figures: Figures) -> None:
     assert figures.grown("conflicts_total") == 1
 
 
-# The door
+# Who may read it
 
 
 def read(**headers: Any) -> Any:

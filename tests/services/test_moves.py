@@ -17,7 +17,7 @@ from tests.workflows import TIMER, activated, started
 
 STATUS = {"status", "runtime_status"}
 UPDATES = ("UPDATE wf_instances SET status", "UPDATE wf_runtime_states SET runtime_status")
-BIRTHS = {"runtime/concurrency_limits.py": {"queue_newborn"}}
+CREATING = {"runtime/concurrency_limits.py": {"queue_new_instance"}}
 """Where a row is written for the first time."""
 
 
@@ -44,7 +44,7 @@ def test_nothing_else_writes_the_status_of_an_instance() -> None:
         if place.startswith(("kernel/", "migrations/")) or place == "runtime/moves.py":
             continue
         for node in ast.parse(path.read_text()).body:
-            if getattr(node, "name", "") not in BIRTHS.get(place, ()):
+            if getattr(node, "name", "") not in CREATING.get(place, ()):
                 found += [f"{place}:{line}" for line in _status_writes(node)]
     assert found == []
 

@@ -1,4 +1,4 @@
-"""Operating past a decision: whoever four eyes keep from a task ends it by no act; workflows know when an operator intervened."""
+"""Operating past a decision: a person whom four eyes bar from a task ends it by no act; workflows know when an operator acted."""
 
 import importlib
 import inspect
@@ -179,7 +179,7 @@ def test_a_child_that_holds_the_task_is_not_ended_from_either_side(house: Cast) 
     ada = house.actor("ada")
     ends_nothing(house, parent, lambda: instances.cancel_instance(actor=ada, instance_id=child.pk, reason="go on"))
     ends_nothing(house, parent, go(house, parent))
-    instances.cancel_instance(actor=ada, instance_id=parent.pk, reason="the whole case")  # nobody goes on without it
+    instances.cancel_instance(actor=ada, instance_id=parent.pk, reason="the whole case")  # nothing continues without it
 
 
 def test_what_was_done_in_a_child_under_way_counts_too(house: Cast) -> None:
@@ -202,7 +202,9 @@ def test_many_at_once_in_the_background_are_refused_one_by_one(house: Cast) -> N
     drain()
     row = BulkRow.objects.get(bulk_act=act)
     assert (row.status, Task.objects.open().filter(step="y").count()) == ("refused", 1)
-    assert "Four eyes" in row.message
+    with pytest.raises(WorkflowError) as refusal:
+        operations.skip_step(actor=ada, instance_id=instance.pk, reason="all")
+    assert (refusal.value.code, refusal.value.message) == ("four_eyes", row.message)
 
 
 # Every act
@@ -230,6 +232,8 @@ HARMLESS: Mapping[str, str] = {
     "lifecycle.start_instance": "another case, in which everything is decided anew",
     "lifecycle.queue_start": "another case, in which everything is decided anew",
     "lifecycle.next_tasks": "reads",
+    "lifecycle.end_by_hand": "the writes of cancel_instance and withdraw_instance, which decide before",
+    "requests.withdraw_instance": "only a case of one's own that belongs to no other, and before anybody has answered it",
     "lifecycle.tasks_after": "reads",
     "bulk_operations.begin_bulk_act": "each row goes through one of the acts above, in the name of who began it",
     "bulk_operations.preview_bulk_act": "reads",

@@ -117,7 +117,7 @@ def test_the_usual_loan_follows_what_is_lent(pool: Pool, monkeypatch: pytest.Mon
 
 
 def test_nobody_passes_those_in_line(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A place came back for the one in line: whoever comes now stands behind them."""
+    """A place came back for the one in line: a newcomer does not overtake it."""
     monkeypatch.setattr(pool, "_waiting", 1)
     monkeypatch.setattr(pool, "_most_waiting", 1)
     assert refused_within(pool) < 5
@@ -177,7 +177,7 @@ def test_old_and_long_unused_connections_go(pool: Pool, monkeypatch: pytest.Monk
     monkeypatch.setattr(pools, "MOST_IDLE_SECONDS", 0.05)
     first, second = pool.getconn(), pool.getconn()
     pool.putconn(first)
-    time.sleep(0.1)
+    time.sleep(0.1)  # sleep: longer than a connection may be unused
     pool.putconn(second)
     assert (first.closed, second.closed) == (True, False)
     monkeypatch.setattr(pools, "MOST_AGE_SECONDS", 0.05)

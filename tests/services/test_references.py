@@ -1,4 +1,4 @@
-"""A reference in use once at a time: the second start is refused, whoever makes it, until the first case is over."""
+"""A reference in use once at a time: the second start is refused for everyone until the first case is over."""
 
 from __future__ import annotations
 

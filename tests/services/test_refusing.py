@@ -26,4 +26,4 @@ def test_a_server_that_ends_the_line_is(transactional_db: None) -> None:
     told = sentence_for(error_of("SELECT pg_terminate_backend(pg_backend_pid())"))
     connection.close()
     assert told is not None
-    assert told.startswith("The database does not answer: ")
+    assert "terminat" in told

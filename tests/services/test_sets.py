@@ -1,4 +1,4 @@
-"""Several documents are one set: saved, checked and put in force together, or not at all."""
+"""Several documents are one set: saved, checked and activated together, or not at all."""
 
 import io
 from pathlib import Path

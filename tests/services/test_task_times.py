@@ -1,4 +1,4 @@
-"""Tasks that find their person, write letters and escalate, all of it by durable timers."""
+"""Tasks that find their person, send e-mails and escalate, all of it by durable timers."""
 
 from collections import Counter
 from datetime import timedelta

@@ -19,8 +19,9 @@ def test_a_draft_is_saved_with_its_findings(gwen: Actor) -> None:
 
 def test_errors_stop_the_activation_and_say_how_many(gwen: Actor) -> None:
     draft = templates.save_draft(actor=gwen, source=APPROVAL.replace("[finance]", "[finanse]"))
-    with pytest.raises(Unprocessable, match="Mend 1 error"):
+    with pytest.raises(Unprocessable, match="1") as refusal:
         templates.activate_version(actor=gwen, name="approval", number=draft.number)
+    assert len(refusal.value.findings) == 1
 
 
 def test_only_level_five_authors(ada: Actor, gwen: Actor) -> None:
@@ -52,8 +53,9 @@ def test_activating_archives_the_version_before(gwen: Actor) -> None:
 def test_a_paused_version_starts_nothing_until_resumed(gwen: Actor) -> None:
     activated(gwen, TIMER)
     templates.pause_version(actor=gwen, name="timer", number=1)
-    with pytest.raises(Conflict, match="paused"):
+    with pytest.raises(Conflict) as refusal:
         start_instance(actor=gwen, template="timer", input={})
+    assert refusal.value.code == "status"
     templates.resume_version(actor=gwen, name="timer", number=1)
     assert start_instance(actor=gwen, template="timer", input={}).instance.status == "running"
 
@@ -78,8 +80,9 @@ def test_an_active_version_cannot_be_changed_or_deleted(gwen: Actor) -> None:
 
 
 def test_a_document_without_a_name_is_refused_with_a_sentence(gwen: Actor) -> None:
-    with pytest.raises(Invalid, match="workflow:"):
+    with pytest.raises(Invalid) as refusal:
         templates.save_draft(actor=gwen, source="title: nameless")
+    assert refusal.value.errors[0].path == "source"
 
 
 def test_what_is_not_yet_executed_is_refused_never_ignored(gwen: Actor) -> None:

@@ -16,6 +16,8 @@ from engine.services.tasks.lifecycle import complete_task
 from tests.cast import Cast
 from tests.workflows import activated, fall_due, started
 
+pytestmark = pytest.mark.usefixtures("replayed")
+
 ROOM = """
 workflow: room
 title: Room
@@ -54,7 +56,7 @@ def visitors(cast: Cast, count: int, who: str = "ada") -> list[Instance]:
 
 
 def inside(instances: list[Instance]) -> list[int]:
-    """Say which of them talk now, by their place in the list."""
+    """Return which of them talk now, by their place in the list."""
     talking = set(Task.objects.filter(step="talk", status="open").values_list("instance_id", flat=True))
     return [number for number, one in enumerate(instances) if one.pk in talking]
 
@@ -167,7 +169,7 @@ def test_ten_thousand_in_line_are_let_in_by_index(house: Cast) -> None:
 
 
 def plan(statement: str, instance: Instance) -> str:
-    """Say how the database would look a line up."""
+    """Return how the database would look a line up."""
     names = {"tenant": instance.tenant_id, "key": "room", "still": ["incident", "suspended"], "many": 50}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {statement}", names)

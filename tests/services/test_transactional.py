@@ -17,6 +17,8 @@ from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.models import Role
 
+pytestmark = pytest.mark.usefixtures("replayed")
+
 BOOK = """
 workflow: book
 title: Book

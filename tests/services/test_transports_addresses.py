@@ -58,7 +58,7 @@ REGISTERED = """
 ::/128 ::1/128 ::ffff:0.0.0.0/104 64:ff9b::/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001:db8::/32 2002::/16
 2620:4f:8000::/48 3fff::/20 5f00::/16 fc00::/7 fe80::/10 ff00::/8
 """
-"""IANA's registries of special addresses and multicast, as they stood in 2025, and the host that every machine in Azure asks."""
+"""IANA's registries of special addresses and multicast, as of 2025, and the host that every machine in Azure asks."""
 
 
 @pytest.mark.security("calls reach public addresses only")
@@ -159,7 +159,7 @@ def test_redirect_out_of_the_tenant_list_is_refused(opened: Outside, settings: o
 
 
 def answering(*answers: str) -> object:
-    """Return a resolver that gives these addresses, one set a question; an address is its own answer, as everywhere."""
+    """Return a resolver that gives these addresses, one set per question; an address is its own answer, as everywhere."""
     left = list(answers)
 
     def getaddrinfo(host: str, port: int, *args: object, **kwargs: object) -> list[object]:

@@ -122,7 +122,7 @@ def test_without_a_tenant_nothing_is_seen_and_with_one_only_its_own(committed_ca
 
 
 def test_a_guest_of_level_6_keeps_their_own_row_and_no_other_of_their_home(committed_cast: Cast) -> None:
-    scope = tenancy.Scope(committed_cast.acme.pk, guest=committed_cast.zoe.pk)
+    scope = tenancy.VisibleTenants(committed_cast.acme.pk, guest=committed_cast.zoe.pk)
     with as_application(outside=scope):
         assert set(User.objects.values_list("username", flat=True)) == {"gwen", "ada", "adam", "uri", "zoe"}
         assert list(Tenant.objects.all()) == [committed_cast.acme]
@@ -216,7 +216,7 @@ def test_ended_work_is_purged_by_those_who_cross_and_nobody_else(committed_cast:
     with as_application():
         with acting_for(committed_cast.acme.pk), pytest.raises(ProgrammingError, match="permission denied"):
             rows("SELECT wf_purge_instances(ARRAY[]::uuid[])")
-        with crossing("beside"):
+        with crossing("background"):
             assert value("SELECT wf_purge_instances(ARRAY[]::uuid[])") == 0
 
 
@@ -234,7 +234,7 @@ def as_the_caller(function: str) -> Iterator[None]:
 
 
 def leave_in_limbo(cast: Cast, instance: Instance) -> None:
-    """Take a running instance all that it waits for, and be somebody else at the commit."""
+    """Delete all that a running instance waits for, and have no tenant's scope at the commit."""
     with as_application(outside=tenancy.NOBODY), transaction.atomic():
         with acting_for(cast.acme.pk):
             Wait.objects.filter(instance=instance).delete()
@@ -296,19 +296,21 @@ def test_telling_costs_no_journey(committed_cast: Cast, monkeypatch: pytest.Monk
 # Crossings
 
 USES = {
-    "engine/admin/people.py": {"tenants"},
     "engine/checks.py": {"operator"},
     "engine/api/authentication.py": {"who asks"},
     "engine/dispatch/drain.py": {"drain"},
-    "engine/dispatch/rq.py": {"beside"},
-    "engine/dispatch/webhooks.py": {"beside"},
-    "engine/services/people/erasure.py": {"erasure"},
+    "engine/dispatch/notifications.py": {"background"},
+    "engine/dispatch/rq.py": {"background"},
+    "engine/services/tasks/mail_links.py": {"mail link"},
+    "engine/dispatch/webhooks.py": {"background"},
+    "engine/services/people/pseudonyms.py": {"erasure"},
     "engine/services/health.py": {"health"},
     "engine/services/people/sign_in_log.py": {"sign-in"},
     "engine/services/tenants/cross_tenant_access.py": {"tenants"},
     "engine/services/templates/startup_validation.py": {"operator"},
     "engine/streaming/hub.py": {"streams"},
     "manage.py": {"operator"},
+    "workflowplatform/accounts/admin/tenants.py": {"tenants"},
     "workflowplatform/accounts/forms.py": {"sign-in"},
     "workflowplatform/accounts/middleware.py": {"who asks"},
     "workflowplatform/accounts/views.py": {"sign-in"},
@@ -338,3 +340,20 @@ def test_every_crossing_is_known() -> None:
 def test_a_crossing_needs_a_reason_that_is_listed() -> None:
     with pytest.raises(LookupError, match="no reason"), crossing("because"):
         pass
+
+
+def test_the_search_of_the_owner_answers_for_the_own_tenant_only(committed_cast: Cast) -> None:
+    cast = committed_cast
+    activated(cast.actor("gwen"), APPROVAL)
+    started(cast.actor("uri"), "approval", amount=12)
+    Task.objects.update(answered_by=["ada"])
+    asked = f"SELECT count(*) FROM wf_answered_by('{cast.acme.pk}', 'ada')"
+    assert value(asked) == 1
+    with as_application(outside=tenancy.NOBODY):
+        assert value(asked) == 0
+        with acting_for(cast.globex.pk):
+            assert value(asked) == 0
+        with acting_for(cast.acme.pk):
+            assert value(asked) == 1
+        with crossing("drain"):
+            assert value(asked) == 1

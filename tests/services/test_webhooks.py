@@ -24,8 +24,9 @@ from engine.services.people import accounts as people
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from engine.services.webhooks import deliveries
 from engine.services.webhooks import subscriptions as webhooks
-from engine.services.webhooks.deliveries import PAUSES, Answer, collect, pause_after, settle, take_on
+from engine.services.webhooks.deliveries import PAUSES, DeliveryResult, collect, pause_after, settle, take_on
 from engine.services.webhooks.events import EVENTS
+from engine.transports.address_guard import AddressRefused, safe_addresses
 from tests.cast import Cast
 from tests.races.crowd import at_once
 from tests.services.outside import Outside, outside_world
@@ -34,7 +35,7 @@ from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Tenant
 
 ADDRESS = "https://hooks.example.com/in"
-GOOD, BAD = Answer(200), Answer(500, "The answer was 500.")
+GOOD, BAD = DeliveryResult(200), DeliveryResult(500, "The answer was 500.")
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def made(actor: Actor, *events: str, url: str = ADDRESS, **more: Any) -> tuple[W
 
 
 def collected(expected: int) -> list[WebhookDelivery]:
-    """Collect until as many are there: another test's open transaction holds the horizon back for a while."""
+    """Collect until as many are there: another test's open transaction holds the cursor back for a while."""
     give_up = time.monotonic() + 60
     while WebhookDelivery.objects.count() < expected and time.monotonic() < give_up:
         collect()
@@ -211,7 +212,7 @@ def test_address_that_is_gone_is_disabled_at_once_with_a_notice(
 ) -> None:
     settings.WORKFLOW_PUBLIC_URL = "https://workflow.example.com"
     with django_capture_on_commit_callbacks(execute=True):
-        settle(one_try(), Answer(410, "The answer was 410 Gone."))
+        settle(one_try(), DeliveryResult(410, "The answer was 410 Gone."))
     hook.refresh_from_db()
     assert (hook.status, "410" in hook.reason) == ("disabled", True)
     assert WebhookDelivery.objects.get().status == "failed"
@@ -254,7 +255,7 @@ def test_webhook_whose_owner_may_no_longer_see_is_disabled(cast: Cast, hook: Web
     people.deactivate_person(actor=cast.actor("greta"), person=cast.gwen)
     assert collect() == 0
     hook.refresh_from_db()
-    assert (hook.status, hook.reason.startswith("gwen, its owner")) == ("disabled", True)
+    assert (hook.status, "gwen" in hook.reason) == ("disabled", True)
     webhooks.resume_webhook(actor=cast.actor("greta"), webhook_id=hook.pk)
     hook.refresh_from_db()
     assert (hook.status, hook.owner_name) == ("active", "greta")
@@ -262,7 +263,7 @@ def test_webhook_whose_owner_may_no_longer_see_is_disabled(cast: Cast, hook: Web
 
 def test_failed_deliveries_are_sent_again_one_or_all_since(hook: Webhook, ada: Actor, gwen: Actor) -> None:
     first = one_try()
-    settle(first, Answer(410))
+    settle(first, DeliveryResult(410))
     webhooks.resume_webhook(actor=gwen, webhook_id=hook.pk)
     later = database_now()
     assert deliveries.replay_failed(actor=ada, webhook_id=hook.pk, since=later) == 0
@@ -312,14 +313,16 @@ def test_redirect_is_not_followed_and_nothing_private_is_reached(gwen: Actor, ou
     settings.WORKFLOW_HTTP_ALLOW = []
     refused = dispatch.post(one_try())
     assert (refused.status, len(outside.requests)) == (None, 1)
-    assert "not a public address" in refused.error
+    with pytest.raises(AddressRefused) as guarded:
+        safe_addresses("127.0.0.1", 80, private=False, timeout=1)
+    assert str(guarded.value) in refused.error
 
 
 def test_only_the_beginning_of_an_answer_is_kept(gwen: Actor, outside: Outside) -> None:
     webhook, _ = made(gwen, url=f"{outside.origin}/status/503")
     webhooks.ping_webhook(actor=gwen, webhook_id=webhook.pk)
     taken = one_try()
-    settle(taken, Answer(503, "no", "x" * 5000))
+    settle(taken, DeliveryResult(503, "no", "x" * 5000))
     assert len(DeliveryAttempt.objects.get().answer) == 1024
 
 

@@ -72,7 +72,7 @@ def test_a_clean_file_says_nothing_to_scripts(good: str) -> None:
 
 def test_a_finding_stands_in_one_line_with_its_place_code_and_hint(good: str, bad: str) -> None:
     told = run_dirty("validate", good, bad)
-    assert told == f"{bad}:3:5 no_kind this step says not what it does (did you mean `task`?)\n"
+    assert told == f"{bad}:3:5 no_kind this step has no kind: say what it does (did you mean `task`?)\n"
 
 
 def test_lines_are_those_of_the_file_when_it_holds_several_documents(tmp_path: Path) -> None:
@@ -219,8 +219,9 @@ def test_names_are_the_gallerys_unless_a_tenant_is_named(cast: Cast, tmp_path: P
 
 
 def test_import_with_activate_is_refused_while_a_stored_test_is_red(cast: Cast, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="Nothing was imported"):
+    with pytest.raises(CommandError):
         run("import", written(tmp_path, "red.yaml", RED), "--activate", "--tenant", "acme")
+    assert not TemplateVersion.objects.exists()
 
 
 @pytest.mark.parametrize("words", [("test",), pytest.param(("simulate",), marks=pytest.mark.slow)])
@@ -297,7 +298,7 @@ def test_import_keeps_a_draft_with_findings_and_is_not_clean(cast: Cast, bad: st
 
 def test_activating_with_errors_imports_nothing_of_the_file(cast: Cast, tmp_path: Path) -> None:
     file = written(tmp_path, "set.yaml", f"{GOOD}---\n{BAD}")
-    with pytest.raises(CommandError, match="Nothing was imported"):
+    with pytest.raises(CommandError):
         run("import", file, "--activate", "--tenant", "acme")
     assert not TemplateVersion.objects.exists()
 

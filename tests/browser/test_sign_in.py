@@ -1,4 +1,4 @@
-"""In by the door, out by the menu."""
+"""Sign in on the page, sign out in the menu."""
 
 from __future__ import annotations
 

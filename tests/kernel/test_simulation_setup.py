@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.kernel.machine.decorators import Decorator
-from engine.kernel.simulator import Lending, run_test
+from engine.kernel.simulator import SimulationSetup, run_test
 from engine.kernel.timing.calendars import Calendar
 from tests.kernel.play import compiled
 
@@ -15,15 +15,15 @@ WAITING = 'steps: [{id: nap, wait: {for: PT10H, calendar: office}}, {set: {woke:
 
 
 def test_lent_calendar_counts_business_time() -> None:
-    lending = Lending(calendar={"office": Calendar.from_json(OFFICE)}.get)
-    report = run_test(compiled(WAITING), {"expect": {"state": {"woke": "2030-01-08T11:00:00Z"}}}, None, lending)
+    setup = SimulationSetup(calendar={"office": Calendar.from_json(OFFICE)}.get)
+    report = run_test(compiled(WAITING), {"expect": {"state": {"woke": "2030-01-08T11:00:00Z"}}}, None, setup)
     assert report.failures == ()
 
 
 def test_calendar_of_the_test_itself_comes_before_the_lent_one() -> None:
-    lending = Lending(calendar={"office": Calendar.from_json({**OFFICE, "holidays": ["2030-01-08"]})}.get)
+    setup = SimulationSetup(calendar={"office": Calendar.from_json({**OFFICE, "holidays": ["2030-01-08"]})}.get)
     test = {"calendars": {"office": OFFICE}, "expect": {"state": {"woke": "2030-01-08T11:00:00Z"}}}
-    assert run_test(compiled(WAITING), test, None, lending).failures == ()
+    assert run_test(compiled(WAITING), test, None, setup).failures == ()
 
 
 def test_calendar_that_nobody_has_is_an_incident_and_a_bad_one_is_told() -> None:
@@ -33,10 +33,10 @@ def test_calendar_that_nobody_has_is_an_incident_and_a_bad_one_is_told() -> None
 
 
 def test_decorator_runs_in_a_simulation_as_in_a_case() -> None:
-    lending = Lending(decorator={"loud": Decorator(after=lambda found: found.upper())}.get)
+    setup = SimulationSetup(decorator={"loud": Decorator(after=lambda found: found.upper())}.get)
     definition = compiled("steps: [{id: say, call: {python: f}, decorators: loud}]")
     test = {"calls": {"say": {"result": "hello"}}, "expect": {"results": {"say": "HELLO"}}}
-    assert run_test(definition, test, None, lending).failures == ()
+    assert run_test(definition, test, None, setup).failures == ()
 
 
 def test_rated_steps_take_turns_under_the_clock_of_the_simulation() -> None:
@@ -71,8 +71,8 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_simulation_over_its_budget_ends_and_says_so(name: str) -> None:
     step, test, why = LONG[name]
-    lending = Lending(most_steps=1_000)
-    report = run_test(compiled(dedent(f"steps:\n  - {step}\n")), test, None, lending)
+    setup = SimulationSetup(most_steps=1_000)
+    report = run_test(compiled(dedent(f"steps:\n  - {step}\n")), test, None, setup)
     assert report.over_budget
     assert why in report.failures[0]
 
@@ -85,7 +85,7 @@ def test_simulation_ends_when_it_is_told_to_stop() -> None:
         return len(asked) > 50
 
     definition = compiled("steps: [{repeat: {times: 900, steps: [{set: {a: 1}}]}}]")
-    report = run_test(definition, {}, None, Lending(stop=stop))
+    report = run_test(definition, {}, None, SimulationSetup(stop=stop))
     assert (report.over_budget, report.failures) == (True, ("the test is too long: it takes too much time",))
 
 

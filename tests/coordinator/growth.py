@@ -1,0 +1,104 @@
+"""Grow the tables that the hot statements touch, by copies of one real row each: in SQL, past triggers and foreign keys."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from django.db import connection
+
+from workflowplatform.servers.postgres import ROLE, SUPERUSER
+
+INSTANCE = "md5('instance' || n)::uuid"
+TASK = "md5('task' || n)::uuid"
+OWN_ID = "gen_random_uuid()"
+
+GROWN: dict[str, dict[str, str]] = {
+    "wf_people": {
+        "id": "md5('person' || n)::uuid",
+        "username": "'person-' || n",
+        "email": "'p' || n || '@acme.example'",
+    },
+    "wf_roles": {"id": OWN_ID, "name": "'role-' || n"},
+    "wf_memberships": {"id": OWN_ID, "user_id": "md5('person' || n)::uuid"},
+    "wf_instances": {"id": INSTANCE, "reference": "'R-' || n"},
+    "wf_runtime_states": {"instance_id": INSTANCE, "runtime_instance_id": INSTANCE},
+    "wf_waits": {"instance_id": INSTANCE, "name": "'word'", "key": "'K-' || n"},
+    "wf_tasks": {
+        "id": TASK,
+        "instance_id": INSTANCE,
+        "status": "CASE WHEN mod(n, 5) = 0 THEN 'open' ELSE 'completed' END",
+    },
+    "wf_task_candidates": {"task_id": TASK},
+    "wf_task_drafts": {"id": OWN_ID, "task_id": TASK},
+    "wf_signals": {"id": OWN_ID, "instance_id": INSTANCE, "due_at": "now() + n * interval '1 hour'"},
+    "wf_effects": {"instance_id": INSTANCE},
+    "wf_places": {"instance_id": INSTANCE, "key": "'door-' || n"},
+    "wf_signal_receipts": {"id": OWN_ID, "instance_id": INSTANCE},
+    "wf_kept_signals": {"id": OWN_ID, "key": "'K-' || n"},
+}
+"""The tables, and what tells a copy from its model: an expression over `n` for each column that does."""
+
+
+@contextmanager
+def owner() -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """Connect as the owner, whatever role the test has."""
+    with psycopg.connect(**{**connection.get_connection_params(), "user": ROLE}, autocommit=True) as own:
+        yield own
+
+
+def grow(rows: int) -> None:
+    """Add so many rows to each table; each must have one."""
+    with owner() as own:
+        own.execute("SET session_replication_role = replica")
+        for table, changes in GROWN.items():
+            own.execute(_copies(own, table, changes), [rows])
+
+
+def _copies(own: psycopg.Connection[tuple[object, ...]], table: str, changes: dict[str, str]) -> str:
+    found = own.execute(
+        "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
+        "AND attidentity = '' AND attgenerated = ''",
+        [table],
+    )
+    columns = [str(name) for (name,) in found]
+    assert changes.keys() <= set(columns), changes.keys() - set(columns)
+    values = ", ".join(changes.get(name, f'model."{name}"') for name in columns)
+    names = ", ".join(f'"{name}"' for name in columns)
+    return (
+        f"INSERT INTO {table} ({names}) SELECT {values} "
+        f"FROM (SELECT * FROM {table} LIMIT 1) model, generate_series(1, %s) n"
+    )
+
+
+def analyze() -> None:
+    """Let the planner know the tables as they are."""
+    with owner() as own:
+        for table in GROWN:
+            own.execute(f"ANALYZE {table}")
+
+
+def forget_statistics() -> None:
+    """Let the planner know nothing but the size of the files."""
+    known = connection.get_connection_params()
+    with psycopg.connect(host=known["host"], dbname=known["dbname"], user=SUPERUSER, autocommit=True) as superuser:
+        for table in GROWN:
+            superuser.execute("DELETE FROM pg_statistic WHERE starelid = %s::regclass", [table])
+            superuser.execute("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE oid = %s::regclass", [table])
+
+
+def rest() -> None:
+    """Bring the tables into one state, whatever tests ran before, and keep autovacuum from them.
+
+    It would tell the planner what a test wants it not to know; and how much free space a small table has changes its plans.
+    """
+    with owner() as own:
+        for table in GROWN:
+            own.execute(f"VACUUM FULL {table}")
+            own.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
+
+
+def empty() -> None:
+    """Give the disk back: deleted rows would stay in the files, whose size the planner reads."""
+    with owner() as own:
+        own.execute("SET session_replication_role = replica")
+        own.execute(f"TRUNCATE {', '.join(GROWN)} CASCADE")

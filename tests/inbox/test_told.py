@@ -1,0 +1,335 @@
+"""What people are told by mail: by a real mail server on loopback, as they want it, and nothing that they may not see."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from engine.audit.chain import database_now
+from engine.dispatch.notifications import tell_people
+from engine.models import Instance, Notification, NotificationCursor, Task
+from engine.services.instances.lifecycle import cancel_instance
+from engine.services.notifications import collecting, sending
+from engine.services.notifications.collecting import collect_news
+from engine.services.notifications.preferences import Preferences, change_preferences, own_preferences
+from engine.services.notifications.telling import News, tell
+from engine.services.people.absences import enter_absence
+from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.handover import ask_about_task, delegate_task, withdraw_question
+from engine.services.tasks.lifecycle import claim_task, complete_task
+from tests.cast import Cast
+from tests.inbox.conftest import REVIEW
+from tests.mail_server import Post, mail_server, texts_of
+from tests.workflows import activated, only_task, started
+from workflowplatform.accounts.models import Membership, Role, User
+
+PAIRS = 500 if os.environ.get("WORKFLOW_TEST_ALL") else 30
+"""Each is two tasks at once."""
+
+GIVEN = """
+workflow: given
+title: Given
+starters: {min_level: 2}
+input:
+  type: object
+  properties: {who: {type: string}, pin: {type: string, title: Secret PIN, x-confidential: true}, amount: {type: number}}
+reference: {key: "${'GIV-' + start.who}"}
+steps:
+  - id: do
+    task:
+      title: "Do it, ${start.who}"
+      assignee: "${start.who}"
+      due: PT3H
+      outcomes: {approve: {title: Approve}, reject: {title: Reject, reject: true}}
+"""
+
+
+@pytest.fixture
+def post(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Generator[Post]:
+    """Send every mail to a real server, and wait for no more of a kind than there are."""
+    monkeypatch.setattr(sending, "SETTLING", timedelta(0))
+    with mail_server() as server:
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port
+        settings.WORKFLOW_PUBLIC_URL = "https://workflow.example.com"
+        settings.DEFAULT_FROM_EMAIL = "workflow@acme.example"
+        yield server
+
+
+def told(expected: int) -> list[Notification]:
+    """Tell until so many messages are written: another test's open transaction holds the cursor back for a while."""
+    give_up = time.monotonic() + 30
+    while True:
+        tell_people()
+        rows = list(Notification.objects.order_by("pk"))
+        if len(rows) >= expected or time.monotonic() > give_up:
+            return rows
+        time.sleep(0.05)
+
+
+def given(cast: Cast, who: str = "ada", **more: Any) -> Task:
+    if not Instance.objects.filter(template__name="given").exists():
+        activated(cast.actor("gwen"), GIVEN)
+    return only_task(started(cast.actor("uri"), "given", who=who, **more))
+
+
+def test_who_gets_a_task_gets_a_mail_with_facts_and_absolute_addresses(committed_cast: Cast, post: Post) -> None:
+    task = given(committed_cast, amount=12, pin="4711")
+    told(1)
+    (mail,) = post.to("ada@acme.example")
+    plain, page = texts_of(mail)
+    assert mail["Subject"] == "Given (GIV-ada)"
+    assert mail["References"] == f"<case-{task.instance_id}@acme.example>"
+    assert str(task.pk) not in plain, "the button leads to the signed link"
+    for text in (plain, page):
+        assert "Do it, ada" in text
+        assert "Amount" in text
+        assert "4711" not in text
+        assert "Secret PIN" not in text
+        assert "https://workflow.example.com/inbox/answer/" in text
+        assert "https://workflow.example.com/inbox/notifications/" in text
+    assert not re.findall(r'href="/', page)
+
+
+def test_mail_is_written_in_the_language_and_zone_of_its_reader(committed_cast: Cast, post: Post) -> None:
+    User.objects.filter(username="ada").update(language="de", time_zone="Asia/Tokyo")
+    task = given(committed_cast)
+    told(1)
+    plain, page = texts_of(post.to("ada@acme.example")[0])
+    assert task.due_at is not None
+    assert f"{task.due_at.astimezone(ZoneInfo('Asia/Tokyo')):%H:%M}" in plain
+    assert '<html lang="de">' in page
+
+
+def test_own_acts_are_no_news(committed_cast: Cast, post: Post) -> None:
+    given(committed_cast, "uri")
+    task = given(committed_cast, "adam")
+    told(1)
+    assert [mail["To"] for mail in post.mails] == ["adam@acme.example"]
+    assign_task(actor=committed_cast.actor("gwen"), task_id=task.pk, person="gwen")
+    tell_people()
+    assert len(post.mails) == 1
+
+
+def test_questions_and_delegated_tasks_are_told_at_once(committed_cast: Cast, post: Post) -> None:
+    task = given(committed_cast)
+    ada = committed_cast.actor("ada")
+    claim_task(actor=ada, task_id=task.pk)
+    ask_about_task(actor=ada, task_id=task.pk, user="uri", question="Which colour?")
+    told(2)
+    (plain, _page) = texts_of(post.to("uri@acme.example")[0])
+    assert "Which colour?" in plain
+    assert "https://workflow.example.com/inbox/questions/" in plain
+    withdraw_question(actor=ada, task_id=task.pk)
+    delegate_task(actor=ada, task_id=task.pk, user="adam", note="Prepare it")
+    told(3)
+    assert len(post.to("adam@acme.example")) == 1
+
+
+def test_question_that_was_withdrawn_is_not_told(committed_cast: Cast, post: Post) -> None:
+    task = given(committed_cast)
+    ada = committed_cast.actor("ada")
+    claim_task(actor=ada, task_id=task.pk)
+    ask_about_task(actor=ada, task_id=task.pk, user="uri", question="Which colour?")
+    withdraw_question(actor=ada, task_id=task.pk)
+    told(2)
+    assert post.to("uri@acme.example") == []
+
+
+def test_deputies_are_told_for_whom_and_how_long(committed_cast: Cast, post: Post) -> None:
+    given(committed_cast)
+    begin = timezone.now() + timedelta(days=1)
+    adam = committed_cast.adam
+    for role in Role.objects.filter(memberships__user=committed_cast.ada).exclude(memberships__user=adam):
+        Membership.objects.create(tenant=committed_cast.acme, user=adam, role=role)
+    days: dict[str, Any] = {"starts_at": begin, "ends_at": begin + timedelta(days=2)}
+    enter_absence(actor=committed_cast.actor("ada"), person="ada", deputy="adam", **days)
+    told(2)
+    (row,) = Notification.objects.filter(kind="handed_over")
+    assert (row.person_id, row.actor_name, row.text.rpartition("/")[2]) == (committed_cast.adam.pk, "ada", "1")
+    assert len(post.to("adam@acme.example")) == 1
+
+
+def test_what_one_may_not_see_any_more_is_not_told(committed_cast: Cast, post: Post) -> None:
+    task = given(committed_cast)
+    with transaction.atomic():
+        tell(
+            [(News("mentioned", "one", task.pk, task.instance_id, "uri", "look"), committed_cast.ada.pk)],
+            database_now(),
+        )
+    User.objects.filter(username="ada").update(level=2)
+    cancel_instance(actor=committed_cast.actor("gwen"), instance_id=task.instance_id, reason="over")
+    told(1)
+    assert post.to("ada@acme.example") == []
+    assert set(Notification.objects.filter(person=committed_cast.ada).values_list("status", flat=True)) == {"dropped"}
+
+
+def test_many_tasks_at_once_are_one_mail_for_each_person(committed_cast: Cast, post: Post) -> None:
+    activated(committed_cast.actor("gwen"), REVIEW)
+    activated(committed_cast.actor("gwen"), GIVEN)
+    for name in ("ada", "gwen"):
+        change_preferences(actor=committed_cast.actor(name), mail={"offered": "once"})
+    with transaction.atomic():
+        for number in range(PAIRS):
+            started(committed_cast.actor("uri"), "review", what=f"{number}", amount=1)
+            started(committed_cast.actor("uri"), "given", who="adam")
+    told(PAIRS)
+    assert len(post.to("adam@acme.example")) == 1
+    assert len(post.to("ada@acme.example")) <= 1
+    assert len(post.to("gwen@acme.example")) <= 1
+    tell_people()
+    assert len(post.to("adam@acme.example")) == 1
+
+
+def test_more_than_three_in_ten_minutes_become_one_that_waits(cast: Cast, post: Post) -> None:
+    task = given(cast)
+    for number in range(3):
+        tell([(News("mentioned", str(number), task.pk, task.instance_id, "uri", "hello"), cast.ada.pk)], database_now())
+        _send_all()
+    assert len(post.mails) == 3
+    for number in range(3, 6):
+        tell([(News("mentioned", str(number), task.pk, task.instance_id, "uri", "hello"), cast.ada.pk)], database_now())
+        _send_all()
+    assert len(post.mails) == 3
+    Notification.objects.filter(status="sent").update(sent_at=database_now() - timedelta(minutes=11))
+    Notification.objects.filter(status="pending").update(due_at=database_now())
+    Notification.objects.filter(status="pending").update(created_at=database_now() - timedelta(minutes=2))
+    _send_all()
+    assert len(post.mails) == 4
+
+
+def _send_all() -> None:
+    from engine.dispatch.notifications import _send
+
+    while messages := sending.take_messages():
+        for message in messages:
+            sending.settle_message(message, _send(message))
+
+
+def test_address_that_is_refused_for_good_is_kept_as_bounced_and_not_tried_again(cast: Cast, post: Post) -> None:
+    post.refused["ada@acme.example"] = "550 no such user"
+    task = given(cast)
+    tell([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], database_now())
+    _send_all()
+    (row,) = Notification.objects.all()
+    assert (row.status, row.tries) == ("failed", 1)
+    assert own_preferences(cast.actor("ada")).bounced_address == "ada@acme.example"
+    tell([(News("assigned", "two", task.pk, task.instance_id), cast.ada.pk)], database_now())
+    _send_all()
+    assert Notification.objects.get(key="two").status == "dropped"
+
+
+def test_server_that_is_busy_is_asked_again_later(cast: Cast, post: Post) -> None:
+    post.refused["ada@acme.example"] = "451 try later"
+    task = given(cast)
+    tell([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], database_now())
+    _send_all()
+    row = Notification.objects.get()
+    assert (row.status, row.tries) == ("pending", 1)
+    assert row.due_at > database_now()
+    del post.refused["ada@acme.example"]
+    Notification.objects.update(due_at=database_now())
+    _send_all()
+    assert len(post.mails) == 1
+    assert post.mails[0]["Message-ID"].startswith(f"<{row.message_id}@"), "a repeat is recognised by its id"
+
+
+def test_kinds_that_are_off_are_not_told_and_daily_ones_wait_for_the_digest(cast: Cast, post: Post) -> None:
+    change_preferences(actor=cast.actor("ada"), mail={"assigned": "off", "mentioned": "daily"})
+    task, now = given(cast), database_now()
+    tell([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], now)
+    tell([(News("mentioned", "two", task.pk, task.instance_id, "uri", "please look"), cast.ada.pk)], now)
+    (row,) = Notification.objects.all()
+    assert row.way == "daily"
+    assert row.due_at > now
+    Notification.objects.update(due_at=now)
+    _send_all()
+    (mail,) = post.mails
+    plain, _page = texts_of(mail)
+    assert "please look" in plain
+    assert "Do it, ada" in plain
+
+
+def test_quiet_hours_hold_messages_back_until_they_are_over() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    wishes = Preferences(quiet=True, quiet_weekend=True, zone=berlin)
+    friday_evening = datetime(2026, 11, 20, 20, 0, tzinfo=berlin).astimezone(UTC)
+    assert wishes.due("once", friday_evening) == ("quiet", datetime(2026, 11, 23, 7, 30, tzinfo=berlin))
+    noon = datetime(2026, 11, 20, 12, 0, tzinfo=berlin).astimezone(UTC)
+    assert wishes.due("once", noon) == ("once", noon)
+    early = datetime(2026, 11, 20, 6, 0, tzinfo=berlin).astimezone(UTC)
+    assert wishes.due("once", early) == ("quiet", datetime(2026, 11, 20, 7, 30, tzinfo=berlin))
+
+
+def test_due_dates_are_told_once_each(cast: Cast, post: Post) -> None:
+    task, now = given(cast), database_now()
+    NotificationCursor.objects.filter(tenant=cast.acme).delete()
+    NotificationCursor.objects.create(tenant=cast.acme, due_until=now - timedelta(minutes=5))
+    Task.objects.filter(pk=task.pk).update(due_at=now - timedelta(minutes=1))
+    collect_news([cast.acme.pk])
+    NotificationCursor.objects.update(due_until=now - timedelta(minutes=5))
+    collect_news([cast.acme.pk])
+    assert list(Notification.objects.values_list("kind", flat=True)) == ["late"]
+
+
+def test_who_started_a_case_hears_how_it_was_decided(committed_cast: Cast, post: Post) -> None:
+    task = given(committed_cast)
+    claim_task(actor=committed_cast.actor("ada"), task_id=task.pk)
+    complete_task(actor=committed_cast.actor("ada"), task_id=task.pk, outcome="approve", comment="Fine by me")
+    told(2)
+    (mail,) = post.to("uri@acme.example")
+    plain, _page = texts_of(mail)
+    assert mail["From"] == "Ada via Workflow <workflow@acme.example>"
+    assert "Fine by me" in plain
+    assert mail["Subject"] == "Given (GIV-ada)"
+
+
+def test_other_tenants_hear_nothing(committed_cast: Cast, post: Post) -> None:
+    given(committed_cast)
+    told(1)
+    assert {row.tenant_id for row in Notification.objects.all()} == {committed_cast.acme.pk}
+    assert not [mail for mail in post.mails if "globex" in mail["To"]]
+
+
+def test_members_of_a_role_get_one_digest_a_day_for_all_offers(committed_cast: Cast, post: Post) -> None:
+    activated(committed_cast.actor("gwen"), REVIEW)
+    for number in range(3):
+        started(committed_cast.actor("uri"), "review", what=f"{number}", amount=1)
+    told(1)
+    rows = Notification.objects.filter(kind="offered")
+    holders = Membership.objects.filter(role__name="finance", role__tenant=committed_cast.acme)
+    assert {row.person_id for row in rows} == set(holders.values_list("user_id", flat=True))
+    assert rows.count() == 1
+    rows.update(due_at=database_now())
+    tell_people()
+    (mail,) = post.to("ada@acme.example")
+    plain, _page = texts_of(mail)
+    assert "Review 2" in plain
+
+
+def test_two_workers_send_each_message_once(committed_cast: Cast, post: Post) -> None:
+    from tests.races.crowd import at_once
+
+    task = given(committed_cast)
+    tell([(News("mentioned", "one", task.pk, task.instance_id, "uri", "x"), committed_cast.ada.pk)], database_now())
+    at_once([_send_all, _send_all, _send_all])
+    assert len([mail for mail in post.mails if "x" in texts_of(mail)[0]]) == 1
+
+
+def test_collecting_costs_people_nothing_and_a_few_statements(
+    committed_cast: Cast, post: Post, django_assert_max_num_queries: Any
+) -> None:
+    activated(committed_cast.actor("gwen"), REVIEW)
+    for number in range(20):
+        started(committed_cast.actor("uri"), "review", what=f"{number}", amount=1)
+    with django_assert_max_num_queries(30):
+        collecting.collect_news([committed_cast.acme.pk])
