@@ -35,6 +35,7 @@ from engine.access.operations import (
     webhook_of,
 )
 from engine.access.people import (
+    manager_named,
     own_tenant,
     person_named,
     visible_people,
@@ -107,6 +108,7 @@ __all__ = [
     "instance_of",
     "instance_to_operate",
     "kept_draft_of",
+    "manager_named",
     "mandate_of",
     "own_tenant",
     "people_fit_for",

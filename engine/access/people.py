@@ -1,11 +1,13 @@
 """Which people, roles and tokens an actor sees."""
 
+from uuid import UUID
+
 from django.db.models import QuerySet
 
 from engine.errors import NotFound
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT, Level
-from workflowplatform.accounts.models import Role, Tenant, Token, User
+from workflowplatform.accounts.models import Kind, Role, Tenant, Token, User
 
 
 def own_tenant(actor: Actor) -> QuerySet[Tenant]:
@@ -25,6 +27,13 @@ def person_named(actor: Actor, name: str) -> User:
     if person is None:
         raise NotFound
     return person
+
+
+def manager_named(tenant_id: UUID, name: str) -> str | None:
+    """Return the user name of the active person who leads a person of a tenant, or None."""
+    led = User.objects.filter(tenant_id=tenant_id, username=name.replace("\0", ""))
+    leads = led.filter(manager__is_active=True, manager__kind=Kind.PERSON)
+    return leads.values_list("manager__username", flat=True).first()
 
 
 def visible_roles(actor: Actor) -> QuerySet[Role]:

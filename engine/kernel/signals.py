@@ -222,6 +222,8 @@ class Environment:
     """A function of a run's number that gives the id of an instance to start. None: no id is known beforehand."""
     members: Any = None
     """A function of (roles, lowest level) that names the active people who hold any of these roles. None: nobody is known."""
+    manager: Any = None
+    """A function of a user name that gives the name of the person who leads them, or None. None: nobody leads anybody."""
     refuse_new_instance: Any = None
     """A function of (own_life, waited) that gives code and sentence where one more instance may not be started, else None."""
     decorator: Any = None

@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.access.four_eyes import members_of
+from engine.access.people import manager_named
 from engine.audit.chain import database_now
 from engine.conf import conf
 from engine.db.outbox import announce_on_commit
@@ -117,6 +118,7 @@ def environment_of(
         perform=perform,
         new_id=lambda number: uuid7(),
         members=lambda roles, level: members_of(loaded.tenant_id, roles, level),
+        manager=cache(partial(manager_named, loaded.tenant_id)),
         refuse_new_instance=allowance.refusing(loaded),
         decorator=decorator_named,
     )

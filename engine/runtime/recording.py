@@ -57,6 +57,7 @@ class Recorder:
     performed: list[Json] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     members: list[list[str]] = field(default_factory=list)
+    managers: list[str | None] = field(default_factory=list)
     refused: list[Json] = field(default_factory=list)
     looks: int = 0
     """How often the kernel asked whether to stop, until it was told to."""
@@ -72,6 +73,7 @@ class Recorder:
             perform=self._heard(self.performed, real.perform, lambda event: event and told_event(event)),
             new_id=self._heard(self.ids, real.new_id, str),
             members=self._heard(self.members, real.members, sorted),
+            manager=self._heard(self.managers, real.manager, lambda name: name),
             refuse_new_instance=self._heard(self.refused, real.refuse_new_instance, lambda said: said and list(said)),
         )
 
@@ -123,6 +125,7 @@ class Recorder:
             "performed": self.performed if any(self.performed) else None,
             "ids": self.ids or None,
             "members": self.members if any(self.members) else None,
+            "managers": self.managers if any(self.managers) else None,
             "refused": self.refused if any(self.refused) else None,
         }
         told = {"events": [told_event(event) for event in events]}

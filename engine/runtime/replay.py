@@ -74,6 +74,7 @@ def _environment(instance: Instance, at: datetime, said: Mapping[str, Json]) -> 
         perform=_answers(said.get("performed", ()), event_of),
         new_id=_answers(said.get("ids", ()), str),
         members=_answers(said.get("members", ()), list, nothing=()),
+        manager=_answers(said.get("managers", ()), str),
         refuse_new_instance=_answers(said.get("refused", ()), tuple),
         decorator=decorator_named,
     )

@@ -17,7 +17,7 @@ from engine.audit.chain import Act, record
 from engine.kernel.effects import BarPeople, ChangeTask, OpenTask, TellPeople
 from engine.kernel.machine.idempotency_keys import bounded
 from engine.kernel.signals import SignalType
-from engine.kernel.steps.assignment import WAYS, choose
+from engine.kernel.steps.assignment import EXPERIENCE, MANAGER, WAYS, choose
 from engine.kernel.transitions import TaskStatus
 from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
 from engine.runtime.definition_cache import definition_of
@@ -69,16 +69,37 @@ def _bind_new(stages: Sequence[Stage]) -> None:
 
 
 def _finds_person(task: OpenTask) -> bool:
-    return task.rules.assign_by in WAYS and not task.assignee and not task.rules.several
+    return task.rules.assign_by in (*WAYS, MANAGER) and not task.assignee and not task.rules.several
 
 
 def _bind(stage: Stage, step: str, task: Task) -> None:
+    if task.rules.assign_by == MANAGER:
+        _bind_to_manager(stage, task)
+    else:
+        _bind_to_candidate(stage, step, task)
+
+
+def _bind_to_manager(stage: Stage, task: Task) -> None:
+    """Give a task to the manager of the person who started its instance; else it is offered, and its history says why."""
+    starter = stage.loaded.facts.started_by
+    name = access.manager_named(task.tenant_id, starter) if starter else None
+    person = _receiver(stage, task, name)
+    if person is None:
+        _note(stage, task, "offered", {"of": starter}, cause="no_manager")
+        return
+    Task.objects.filter(pk=task.pk).update(assignee=person)
+    _note(stage, task, "assigned", {"assignee": person.username}, cause=MANAGER)
+
+
+def _bind_to_candidate(stage: Stage, step: str, task: Task) -> None:
     turn = _turn(stage, step)
     fitting = {person.username: person for person in access.people_fit_for(task)}
     way = task.rules.assign_by
     assert way is not None
-    loads = _loads(list(fitting.values())) if way == "least_loaded" else {}
-    name = choose(way, list(fitting), loads=loads, last=turn.person_name or None, draw=draw)
+    people = list(fitting.values())
+    loads = _loads(people) if way in ("least_loaded", "most_experienced") else {}
+    done = _experience(stage, step, people) if way == "most_experienced" else {}
+    name = choose(way, list(fitting), loads=loads, last=turn.person_name or None, draw=draw, done=done)
     if name is None:
         return
     Task.objects.filter(pk=task.pk).update(assignee=fitting[name])
@@ -95,6 +116,17 @@ def _turn(stage: Stage, step: str) -> Turn:
 def _loads(people: Sequence[User]) -> dict[str, int]:
     held = Task.objects.open().filter(assignee__in=people).values_list("assignee__username")
     return dict(held.annotate(number=Count("pk")))
+
+
+def _experience(stage: Stage, step: str, people: Sequence[User]) -> dict[str, int]:
+    """Count the tasks of a step that each of these people answered lately, in any version of the template."""
+    answered = Task.objects.filter(completed_by_id__in=[person.pk for person in people], step=step)
+    lately = answered.filter(
+        status=TaskStatus.COMPLETED,
+        completed_at__gte=stage.now - EXPERIENCE,
+        version__template_id=stage.loaded.template_id,
+    )
+    return dict(lately.values_list("completed_by_name").annotate(number=Count("pk")))
 
 
 # What an escalation changes

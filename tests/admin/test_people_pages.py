@@ -83,6 +83,20 @@ def test_each_difference_is_its_own_act(cast: Cast, sign_in: SignIn) -> None:
     assert list(acts)[1:] == ["change_details", "change_level", "grant_role", "revoke_role"]
 
 
+def test_manager_is_chosen_on_the_page_and_never_in_a_circle(cast: Cast, sign_in: SignIn) -> None:
+    browser = sign_in("gwen")
+    assert browser.post(page(cast.uri), details(cast.uri, manager="ada")).status_code == 302
+    cast.uri.refresh_from_db()
+    assert cast.uri.manager_id == cast.ada.pk
+    refused = browser.post(page(cast.ada), details(cast.ada, manager="uri"))
+    assert form_errors(refused.context["adminform"].form) == {"manager": ["circle"]}
+    choices = [name for name, _ in browser.get(page(cast.ada)).context["adminform"].form.fields["manager"].choices]
+    assert (sorted(choices), "sam" in choices) == (["", "adam", "gwen", "uri"], False)
+    browser.post(page(cast.uri), details(cast.uri, manager=""))
+    cast.uri.refresh_from_db()
+    assert cast.uri.manager_id is None
+
+
 def test_role_of_another_tenant_is_no_choice(cast: Cast, sign_in: SignIn) -> None:
     Role.objects.create(tenant=cast.globex, name="secret", title="Secret of Globex")
     browser = sign_in("gwen")

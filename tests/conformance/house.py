@@ -109,6 +109,9 @@ class House:
         if user.level != person.level:
             User.objects.filter(pk=user.pk).update(level=person.level)
             user.level = person.level
+        if person.manager and user.manager_id is None:
+            User.objects.filter(pk=user.pk).update(manager=self.add_person(Person(person.manager)))
+            user.refresh_from_db()
         for name in person.roles:
             Membership.objects.get_or_create(tenant=self.tenant, user=user, role=self.add_role(name))
         return user

@@ -129,7 +129,7 @@ OPENED: tuple[tuple[str, Any], ...] = (
 
 @pytest.fixture
 def statements_built_anew() -> Iterator[None]:
-    """Keep no list's statement of the rules in force before this test, nor of those that it breaks."""
+    """Keep no list's statement of the rules that held before this test, nor of those that it breaks."""
     forget_shapes()
     yield
     forget_shapes()

@@ -226,6 +226,8 @@ WARNED = [
         3,
     ),
     (STEPS + "  - {task: {title: A, priority: urgent}}", "unknown_priority", 3),
+    (STEPS + "  - {task: {title: A, assign_by: manager_of}}", "no_fallback", 3),
+    (STEPS + "  - {task: {title: A, assignee: '${manager_of(instance.started_by)}'}}", "no_fallback", 3),
     (STEPS + "  - {id: r, task: {title: R}}\n  - {set: {x: '${result.r.note}'}}", "unknown_field", 4),
     (STEPS + "  - {id: a, call: {python: f}}\n  - {compensate: a}", "nothing_to_undo", 4),
     (

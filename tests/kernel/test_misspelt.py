@@ -36,7 +36,7 @@ def failures(test: dict[str, Any]) -> list[str]:
 
 WORDS: list[tuple[dict[str, Any], str]] = [
     ({"anwers": {}}, "a test has no key anwers; did you mean `answers`?"),
-    ({"people": {"ann": {"rols": []}}}, "ann has roles and a level, no key rols; did you mean `roles`?"),
+    ({"people": {"ann": {"rols": []}}}, "ann has roles, a level and a manager, no key rols; did you mean `roles`?"),
     (
         {"people": {"ann": {"roles": ["finanse"]}}},
         "no workflow at hand knows the role finanse; did you mean `finance`?",

@@ -11,10 +11,12 @@ from engine import access
 from engine.dispatch.drain import drain
 from engine.models import Instance, Signal, Task, TaskEvent
 from engine.runtime import task_effects
-from engine.services.tasks.lifecycle import claim_task, complete_task
+from engine.services.people.accounts import change_manager
+from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.models import User
 
 SHARED = """
 workflow: shared
@@ -54,6 +56,69 @@ def test_random_follows_the_draw_that_is_lent(gwen: Actor, monkeypatch: pytest.M
 def test_where_nobody_fits_the_task_is_offered(gwen: Actor, uri: Actor) -> None:
     activated(gwen, SHARED.format(way="round_robin").replace("ada, adam, gwen, uri", "uri"))
     assert holders(gwen, 1) == [None]
+
+
+def test_most_experienced_gets_the_next_one(gwen: Actor, adam: Actor) -> None:
+    activated(gwen, SHARED.format(way="most_experienced"))
+    assert holders(gwen, 2) == ["ada", "adam"], "nobody has any: who has fewest open tasks, then by name"
+    own = access.tasks_mine(adam).first()
+    assert own is not None
+    complete_task(actor=adam, task_id=own.pk)
+    assert holders(gwen, 3) == ["adam", "adam", "adam"]
+    Task.objects.filter(pk=own.pk).update(completed_at=own.created_at - timedelta(days=91))
+    assert holders(gwen, 1) == ["ada"], "what was done long ago counts no more"
+
+
+LED = """
+workflow: led
+title: Led
+starters: {min_level: 2}
+input: {type: object, properties: {employee: {type: string}}}
+steps:
+  - id: first
+    task: {title: First, assign_by: manager_of, roles: [finance], not_same_as: [start]}
+  - id: second
+    task: {title: Second, assignee: "${manager_of(start.employee)}", roles: [finance]}
+"""
+
+
+def led(cast: Cast, **leads: str | None) -> None:
+    for name, lead in leads.items():
+        change_manager(actor=cast.actor("gwen"), person=getattr(cast, name), manager=lead)
+
+
+def test_task_is_for_the_manager_of_the_starter_decided_when_it_opens(cast: Cast, gwen: Actor, uri: Actor) -> None:
+    activated(gwen, LED)
+    led(cast, uri="adam", adam="gwen")
+    task = only_task(started(uri, "led", employee="adam"))
+    led(cast, uri="ada")
+    assert (task.status, task.assignee and task.assignee.username) == ("open", "adam")
+    event = TaskEvent.objects.get(task=task, kind="assigned")
+    assert (event.cause, event.new) == ("manager_of", {"assignee": "adam"})
+    complete_task(actor=cast.actor("adam"), task_id=task.pk)
+    following = only_task(task.instance)
+    assert following.assignee_id == gwen.person_id
+    release_task(actor=gwen, task_id=following.pk)
+    complete_task(actor=cast.actor("ada"), task_id=following.pk)
+
+
+@pytest.mark.parametrize("why", ["nobody", "inactive", "low level", "four eyes"])
+def test_without_a_manager_who_may_do_it_the_task_is_offered_and_says_so(cast: Cast, gwen: Actor, why: str) -> None:
+    early = "  - {id: early, task: {title: E, users: [ada]}}\n  - id: first"
+    checked = LED.replace("  - id: first", early).replace("[start]", "[early]")
+    activated(gwen, checked if why == "four eyes" else LED)
+    led(cast, uri={"nobody": None, "low level": None}.get(why, "ada"))
+    if why == "low level":
+        User.objects.filter(pk=cast.ada.pk).update(level=3)
+        led(cast, uri="ada")
+    if why == "inactive":
+        User.objects.filter(pk=cast.ada.pk).update(is_active=False)
+    instance = started(cast.actor("uri"), "led", employee="gwen")
+    if why == "four eyes":
+        complete_task(actor=cast.actor("ada"), task_id=only_task(instance).pk)
+    task = only_task(instance)
+    assert (task.assignee_id, task.effective_roles) == (None, ["finance"])
+    assert TaskEvent.objects.get(task=task, kind="offered").cause == "no_manager"
 
 
 LATE = """

@@ -15,6 +15,7 @@ from cel_expr_python import cel
 
 from engine.kernel.expressions.cost import searching
 from engine.kernel.expressions.meter import NODE, charge, charge_for, meter
+from engine.kernel.expressions.org_chart import manager_of
 from engine.kernel.expressions.text_marks import date, person
 from engine.kernel.signals import Json
 from engine.kernel.timing.periods import parse_moment, parse_period
@@ -291,6 +292,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "period": (period, [[_T.STRING]], _T.DURATION),
     "date": (date, [[_T.DYN]], _T.STRING),
     "person": (person, [[_T.STRING]], _T.STRING),
+    "manager_of": (manager_of, [[_T.DYN]], _T.DYN),
     "add_business_days": (add_business_days, [[_T.DYN, _T.INT]], _T.TIMESTAMP),
 }
 """name → (implementation, parameter lists, result type)."""

@@ -17,6 +17,7 @@ import engine.kernel.steps.sequences
 import engine.kernel.steps.tasks  # noqa: F401
 from engine.kernel.effects import Closing, ErrorRecord, Slice, WaitKind
 from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
+from engine.kernel.expressions.org_chart import lend_chart
 from engine.kernel.interpreter.cleanup import leave
 from engine.kernel.interpreter.deferred_rules import LATE_RULES
 from engine.kernel.interpreter.repair import error_of_stuck, let_go_on, skip_step, stuck
@@ -78,6 +79,17 @@ def advance(
     environment: Environment,
 ) -> Slice:
     """Apply events to an instance and run it to its next waits."""
+    with lend_chart(environment.manager):
+        return _advance(definition, snapshot, facts, events, environment)
+
+
+def _advance(
+    definition: Definition,
+    snapshot: Snapshot | None,
+    facts: InstanceFacts,
+    events: Sequence[Event],
+    environment: Environment,
+) -> Slice:
     snapshot = snapshot or _before_the_first(facts, environment)
     machine = Machine(definition, snapshot, facts, environment, RULES)
     if machine.status is InstanceStatus.INCIDENT:

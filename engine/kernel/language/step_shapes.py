@@ -83,7 +83,7 @@ TASK = Shape(
         "escalate": list_of(inner(ESCALATE)),
         "not_same_as": Field("refs"),
         "same_as": Field("refs"),
-        "assign_by": enum("offer", "random", "round_robin", "least_loaded", "skill", "manager_of"),
+        "assign_by": enum("offer", "random", "round_robin", "least_loaded", "most_experienced", "skill", "manager_of"),
         "complete_when": condition(names=JOINED),
         "wip_limit": WHOLE,
         "allow": list_of(enum("skip")),

@@ -10,5 +10,4 @@ _INBOX = "the inbox does not know it yet"
 
 NOT_YET: Mapping[str, str] = {
     "task.assign_by=skill": _INBOX,
-    "task.assign_by=manager_of": _INBOX,
 }

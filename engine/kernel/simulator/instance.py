@@ -38,6 +38,8 @@ class Task:
     """People to whom it is offered besides the author's candidates: earlier and later assignees."""
     for_everybody: bool = field(init=False)
     files: list[str] = field(default_factory=list)
+    ended_at: datetime | None = None
+    """When it was answered."""
 
     def __post_init__(self) -> None:
         task = self.task
@@ -124,6 +126,7 @@ class Instance:
         task = self.tasks[token]
         task.status = _TASK_END[how]
         if how is Closing.ANSWERED:
+            task.ended_at = self.world.now
             self.completed.append(task.wait.step)
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from engine.kernel.effects import OpenTask, Wait
 from engine.kernel.machine.four_eyes import everybody
 from engine.kernel.signals import Json
-from engine.kernel.steps.assignment import choose
+from engine.kernel.steps.assignment import EXPERIENCE, MANAGER, choose
 from engine.kernel.timing.periods import spell_moment
 
 if TYPE_CHECKING:
@@ -36,12 +36,13 @@ class Person:
     name: str
     roles: frozenset[str] = frozenset()
     level: int = USUAL_LEVEL
+    manager: str | None = None
 
 
 def read_people(given: Mapping[str, Json]) -> dict[str, Person]:
     """Read the cast of a test."""
     return {
-        name: Person(name, frozenset(one.get("roles", ())), one.get("level", USUAL_LEVEL))
+        name: Person(name, frozenset(one.get("roles", ())), one.get("level", USUAL_LEVEL), one.get("manager"))
         for name, one in ((name, one or {}) for name, one in given.items())
     }
 
@@ -113,13 +114,42 @@ def choose_assignee(world: "World", instance: "Instance", wait: Wait) -> str | N
     if task.rules.several:
         return None
     inside = people_inside(instance, task)
+    if task.rules.assign_by == MANAGER:
+        return _fitting_manager(world, instance, task, inside)
     fitting = [person.name for person in world.people.values() if may_act(task, None, person, inside)]
     place = (instance.definition.name, wait.step)
     way, last = task.rules.assign_by or "offer", world.last_given.get(place)
-    chosen = choose(way, fitting, loads=_loads(world), last=last, draw=lambda number: wait.token % number)
+    chosen = choose(
+        way,
+        fitting,
+        loads=_loads(world),
+        last=last,
+        draw=lambda number: wait.token % number,
+        done=_experience(world, place),
+    )
     if chosen is not None:
         world.last_given[place] = chosen
     return chosen
+
+
+def _fitting_manager(world: "World", instance: "Instance", task: OpenTask, inside: Collection[str]) -> str | None:
+    """Return who leads the person who started an instance, where no rule keeps them from the task."""
+    starter = instance.facts.started_by
+    name = world.manager_of(starter) if starter else None
+    try:
+        if name is not None:
+            refuse_person(task, world.person(name), inside)
+    except Refused:
+        return None
+    return name
+
+
+def _experience(world: "World", place: tuple[str, str]) -> Counter[str]:
+    """Count who answered tasks of a step lately."""
+    since = world.now - EXPERIENCE
+    all_tasks = (task for one in world.instances for task in one.tasks.values())
+    lately = (task for task in all_tasks if task.answered_by and task.ended_at is not None and task.ended_at >= since)
+    return Counter(task.answered_by[-1] for task in lately if (task.instance.definition.name, task.wait.step) == place)
 
 
 def _loads(world: "World") -> Counter[str]:

@@ -23,7 +23,7 @@ Scope = tuple[Definition, ...]
 TEST_KEYS = (
     "name", "as", "people", "at", "start", "answers", "calls", "signals", "calendars", "do", "expect", "description",
 )  # fmt: skip
-PERSON_KEYS = ("roles", "level")
+PERSON_KEYS = ("roles", "level", "manager")
 SIGNAL_KEYS = ("with", "key", "ttl", "all", "delivered", "by")
 ACT_KEYS: Mapping[str, tuple[str, ...]] = {
     "complete": ("by", "with"),
@@ -112,10 +112,11 @@ class _Spelling:
     def check(self) -> None:
         self.keys((), self.test, TEST_KEYS, "a test has no key {}")
         for name, one in self.people.items():
-            self.keys(("people", name), one, PERSON_KEYS, f"{name} has roles and a level, no key {{}}")
+            self.keys(("people", name), one, PERSON_KEYS, f"{name} has roles, a level and a manager, no key {{}}")
             for role in _list(_mapping(one).get("roles")):
                 said = f"no workflow at hand knows the role {role}"
                 self.nearly(("people", name, "roles"), role, self.roles, said, "choose a name that differs more")
+            self.person(("people", name, "manager"), _mapping(one).get("manager"))
         self.person(("as",), self.test.get("as"))
         for place, entry in enumerate(_list(self.test.get("signals"))):
             self.keys(("signals", place), entry, ("name", "at", *SIGNAL_KEYS), "a signal has no key {}")

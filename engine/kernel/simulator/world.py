@@ -112,6 +112,7 @@ class World:
             has_place=partial(self.places.has, instance) if instance is not None else None,
             new_id=self.next_id,
             members=self._members,
+            manager=self.manager_of,
             decorator=self.setup.decorator,
         )
 
@@ -252,6 +253,10 @@ class World:
     def _members(self, roles: Sequence[str], level: int) -> set[str]:
         """Return the people of the test who hold one of these roles and are of a level."""
         return {one.name for one in self.people.values() if one.roles & set(roles) and one.level >= level}
+
+    def manager_of(self, name: str) -> str | None:
+        """Return who leads a person, as the test says."""
+        return self.person(name).manager
 
     # signals
 

@@ -89,6 +89,9 @@ INSTANCE_MESSAGES: Mapping[str, AuditMessage] = {
     "task_escalated": AuditMessage(
         gettext_lazy("escalated %(step)s"), gettext_lazy("%(step)s was escalated"), "alert-triangle", "warning"
     ),
+    "task_offered": AuditMessage(
+        gettext_lazy("offered %(step)s"), gettext_lazy("%(step)s was offered to those who may do it"), "user"
+    ),
     "task_late": AuditMessage(
         gettext_lazy("missed the SLA of %(step)s"),
         gettext_lazy("%(step)s missed its SLA"),
@@ -203,5 +206,6 @@ TASK_MESSAGES: Mapping[str, AuditMessage] = {
     "escalated": AuditMessage(
         gettext_lazy("escalated it"), gettext_lazy("It was escalated"), "alert-triangle", "warning"
     ),
+    "offered": AuditMessage(gettext_lazy("offered it"), gettext_lazy("It was offered to those who may do it"), "user"),
     "late": AuditMessage(gettext_lazy("missed its SLA"), gettext_lazy("It missed its SLA"), "clock", "danger"),
 }

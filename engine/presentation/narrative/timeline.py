@@ -216,6 +216,9 @@ def _old(value: Json) -> str:
 CAUSES: Mapping[str, Any] = {
     "round_robin": gettext_lazy("Assigned in turn."),
     "random": gettext_lazy("Assigned at random."),
+    "most_experienced": gettext_lazy("Assigned to the person who did most of these in the last 90 days."),
+    "manager_of": gettext_lazy("Assigned to the manager of the person who started it."),
+    "no_manager": gettext_lazy("The person who started it has no manager who may do this."),
     "least_loaded": gettext_lazy("Assigned to the person with the fewest tasks."),
     "remind": "",
     "withdrawn": "",

@@ -7,6 +7,7 @@ of it is thrown away. Calls are not made, functions of the host are not run, not
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from engine import access
 from engine.kernel.effects import ChangeTask, OpenTask, Slice, TellPeople, WaitKind
@@ -104,7 +105,11 @@ def _timers(task: Task) -> Sequence[tuple[int, datetime]]:
 
 
 def _ahead(loaded: Loaded, task: Task, event: Event, now: datetime) -> Ahead:
-    environment = Environment(now=now, calendar=lambda name: calendar_named(loaded.tenant_id, name))
+    environment = Environment(
+        now=now,
+        calendar=lambda name: calendar_named(loaded.tenant_id, name),
+        manager=partial(access.manager_named, loaded.tenant_id),
+    )
     result = advance(definition_of(loaded.version_id), loaded.snapshot, loaded.facts, [event], environment)
     if not any(result.applied) or result.status is InstanceStatus.INCIDENT:
         return Ahead(known=False)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import escape
 from unfold.decorators import display
@@ -94,7 +94,13 @@ def email_help(person: User) -> str:
 
 
 class ChangedPersonForm(PersonForm):
-    """Change details, level and roles; each difference is its own audit entry."""
+    """Change details, level, roles and manager; each difference is its own audit entry."""
+
+    manager = forms.ChoiceField(
+        required=False,
+        help_text="Workflows can give a task to the manager of the person who started it.",
+        widget=UnfoldAdminSelectWidget(),
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -102,6 +108,8 @@ class ChangedPersonForm(PersonForm):
         held = [role.name for role in person.roles.all()]
         self.initial.update(full_name=person.full_name, email=person.email, level=person.level, roles=held)
         self.fields["email"].help_text = email_help(person)
+        self.initial["manager"] = person.manager.username if person.manager else ""
+        self.fields["manager"].choices = [("", "Nobody"), *managers_for(self.actor, person)]  # type: ignore[attr-defined]
 
     def act(self, typed: dict[str, Any]) -> User:
         person, held = self.instance, set(self.initial["roles"])
@@ -111,7 +119,16 @@ class ChangedPersonForm(PersonForm):
             people.grant_role(actor=self.actor, person=person, role=role)
         for role in sorted(held - set(typed["roles"])):
             people.revoke_role(actor=self.actor, person=person, role=role)
+        if typed["manager"] != self.initial["manager"]:
+            people.change_manager(actor=self.actor, person=person, manager=typed["manager"] or None)
         return person
+
+
+def managers_for(actor: Actor, person: User) -> list[tuple[str, str]]:
+    """List the people who could lead a person: the active ones, and who does now."""
+    found = access.visible_people(actor).filter(kind=Kind.PERSON).exclude(pk=person.pk)
+    kept = found.filter(Q(is_active=True) | Q(pk=person.manager_id)).order_by("username")
+    return [(one.username, one.display_name) for one in kept]
 
 
 def invite(request: HttpRequest, person: User) -> str:
@@ -237,7 +254,10 @@ class PersonAdmin(TenantAdmin):
         ),
         Button("withdraw", "Withdraw the request", withdraw, TO_MANAGE_PEOPLE, is_to_be_erased),
     )
-    readonly_for_viewers = ("username", "kind_words", "full_name", "email", "level_words", "role_words", "state")
+    readonly_for_viewers = (
+        *("username", "kind_words", "full_name", "email", "level_words", "role_words"),
+        *("manager_words", "state"),
+    )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).prefetch_related("roles")
@@ -249,7 +269,7 @@ class PersonAdmin(TenantAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         if obj and not self.has_change_permission(request, obj):
             return list(self.readonly_for_viewers)
-        changed = ["username", "kind_words", "full_name", "email", "level", "roles"]
+        changed = ["username", "kind_words", "full_name", "email", "level", "roles", "manager"]
         return changed if obj else list(NewPersonForm.field_order)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -273,6 +293,10 @@ class PersonAdmin(TenantAdmin):
     @display(description="Roles")
     def role_words(self, person: User) -> str:
         return ", ".join(str(role) for role in person.roles.all()) or "–"
+
+    @display(description="Manager")
+    def manager_words(self, person: User) -> str:
+        return person.manager.display_name if person.manager else "–"
 
     @display(
         description="State",

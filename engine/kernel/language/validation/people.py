@@ -4,6 +4,7 @@ A person is known by name, or by the expression that gives one (`${instance.star
 they are known only if the members are passed in; roles change, so that is a warning.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 from engine.kernel.effects import PRIORITIES
 from engine.kernel.findings import did_you_mean
 from engine.kernel.language.reading.nodes import Outline, Reading
+from engine.kernel.steps.assignment import MANAGER
 
 STARTER = "${instance.started_by}"
 MOST_CHOICES = 100
+ASKS_CHART = re.compile(r"\bmanager_of\s*\(")
 Members = Mapping[str, frozenset[str]]
 
 
@@ -23,6 +26,7 @@ def check_people(reading: Reading) -> None:
     for step, task in _tasks(reading):
         _check_level(reading, step, task)
         _check_priorities(reading, step, task)
+        _check_manager(reading, step, task)
         if _nobody(reading, task, {}):
             reading.error(step.node, "four_eyes", _text(step), step.path)
 
@@ -73,6 +77,14 @@ def _check_level(reading: Reading, step: Outline, task: Mapping[str, Any]) -> No
     if [_spelled(one) for one in alone] == [STARTER] and not task.get("roles") and level > reading.starter_level:
         text = f"the starter may have level {reading.starter_level}, but this task requires {level}"
         reading.warn(step.node, "starter_level", text, step.path, f"min_level: {reading.starter_level}")
+
+
+def _check_manager(reading: Reading, step: Outline, task: Mapping[str, Any]) -> None:
+    """Warn of a task for a manager that is everybody's where there is no manager."""
+    by_chart = task.get("assign_by") == MANAGER or ASKS_CHART.search(str(task.get("assignee") or ""))
+    if by_chart and not task.get("roles") and not task.get("users"):
+        text = f"a person without a manager would offer `{step.id}` to everybody"
+        reading.warn(step.node, "no_fallback", text, step.path, "name `roles` or `users` who do it then")
 
 
 def _check_priorities(reading: Reading, step: Outline, task: Mapping[str, Any]) -> None:
