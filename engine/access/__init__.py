@@ -6,11 +6,10 @@ calls the same rules that decide.
 """
 
 from engine.access.case_files import (
-    attachments_of_instance,
     case_files,
     case_files_of_task,
-    comments_of_instance,
     files_of_own_drafts,
+    questions_of_case,
     start_drafts,
     start_files,
 )
@@ -88,7 +87,6 @@ __all__ = [
     "Reason",
     "Way",
     "attachments_of",
-    "attachments_of_instance",
     "audit_of_tenant",
     "bulk_act_of",
     "case_files",
@@ -96,7 +94,6 @@ __all__ = [
     "colleagues",
     "comments_of",
     "comments_of_case",
-    "comments_of_instance",
     "draft_of",
     "events_of",
     "explain_task",
@@ -115,6 +112,7 @@ __all__ = [
     "people_to_give",
     "people_who_see",
     "person_named",
+    "questions_of_case",
     "refuse_act",
     "refuse_given",
     "refuse_inactive",

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from engine.access.instances import visible_instances
 from engine.access.tasks import task_of, visible_tasks
-from engine.models import CaseFile, StartDraft, Task, TaskAttachment, TaskComment, TemplateVersion
+from engine.models import CaseFile, StartDraft, Task, TaskQuestion, TemplateVersion
 from workflowplatform.accounts.actor import Actor
 
 
@@ -57,13 +57,7 @@ def _texts(value: Any) -> Iterator[str]:
         yield from _texts(inner)
 
 
-def attachments_of_instance(actor: Actor, instance_id: UUID) -> QuerySet[TaskAttachment]:
-    """Return the files of all tasks of an instance, of those tasks that the actor sees."""
+def questions_of_case(actor: Actor, instance_id: UUID) -> QuerySet[TaskQuestion]:
+    """Return what was asked about the tasks of an instance, of those tasks that the actor sees, oldest first."""
     seen = visible_tasks(actor).filter(instance_id=instance_id).order_by().values("pk")
-    return TaskAttachment.objects.filter(tenant_id=actor.tenant_id, task_id__in=seen).order_by("id")
-
-
-def comments_of_instance(actor: Actor, instance_id: UUID) -> QuerySet[TaskComment]:
-    """Return what was said about the tasks of an instance, of those tasks that the actor sees, oldest first."""
-    seen = visible_tasks(actor).filter(instance_id=instance_id).order_by().values("pk")
-    return TaskComment.objects.filter(tenant_id=actor.tenant_id, task_id__in=seen).order_by("id")
+    return TaskQuestion.objects.filter(tenant_id=actor.tenant_id, task_id__in=seen).order_by("id")

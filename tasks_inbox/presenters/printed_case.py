@@ -1,7 +1,7 @@
 """A case as it is printed: names in full, exact times, every decision with its answer, and the end of its audit."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,13 +11,15 @@ from django.utils.translation import gettext as _
 
 from engine import access
 from engine.audit.keys import public_key
-from engine.models import CaseFile, Instance, Task, TaskAttachment, TaskComment
+from engine.models import CaseFile, Instance, Task, TaskAttachment, TaskComment, TaskQuestion
 from engine.presentation.forms.values import NOTHING, Fact, fact_of, facts_of
+from engine.presentation.narrative import people_names
 from engine.presentation.narrative.relative_times import span_words
 from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.audit.receipts import decided_tasks, receipt_name
 from engine.storage.attachments import spell_size
 from tasks_inbox.presenters.field_labels import answer_of, in_order, input_schema_of
+from tasks_inbox.templatetags.look import case_name
 from workflowplatform.accounts.actor import Actor
 
 GROUP = 4
@@ -73,15 +75,16 @@ class PrintedCase:
 def printed_case(actor: Actor, instance: Instance) -> PrintedCase:
     """Prepare a case that the actor sees for paper."""
     tasks = decided_tasks(instance)
-    remarks = list(access.comments_of_instance(actor, instance.pk))
+    said = list(access.comments_of_case(actor, instance.pk))
+    questions = list(access.questions_of_case(actor, instance.pk))
     files: list[CaseFile | TaskAttachment] = [
         *access.case_files(actor, instance.pk),
-        *access.attachments_of_instance(actor, instance.pk),
+        *access.files_of_case(actor, instance.pk),
     ]
-    people = Names.of(actor, [*_named(instance, tasks, remarks), actor.name])
+    people = Names.of(actor, [*_named(instance, tasks, said, questions), actor.name])
     asked = _asked(instance)
     return PrintedCase(
-        title=_title(instance),
+        title=case_name(instance),
         tenant=instance.tenant.name.capitalize(),
         started_by=people.full(instance.started_by_name) or _("automatic"),
         started_at=exact(instance.started_at),
@@ -89,7 +92,7 @@ def printed_case(actor: Actor, instance: Instance) -> PrintedCase:
         facts=tuple(fact for fact in asked if not fact.rows and fact.text != NOTHING),
         tables=tuple(fact for fact in asked if fact.rows),
         decisions=tuple(_decision(task, people, _steps(instance)) for task in tasks),
-        remarks=tuple(Remark(people.full(one.author_name), exact(one.at), one.text) for one in remarks),
+        remarks=tuple(_remarks(said, questions, people)),
         files=", ".join(_file_words(file) for file in files),
         events=instance.audit_seq,
         hash=grouped(instance.audit_hash),
@@ -123,9 +126,22 @@ class Names:
         return self.known.get(name) or name[:1].upper() + name[1:]
 
 
-def _named(instance: Instance, tasks: Iterable[Task], remarks: Iterable[TaskComment]) -> list[str]:
+def _named(
+    instance: Instance, tasks: Iterable[Task], said: Iterable[TaskComment], questions: Iterable[TaskQuestion]
+) -> list[str]:
     answered = [name for task in tasks for name in (task.completed_by_name, task.completed_for_name, *task.answered_by)]
-    return [instance.started_by_name, *answered, *(one.author_name for one in remarks)]
+    asked = [name for one in questions for name in (one.asked_by_name, one.asked_of_name)]
+    return [instance.started_by_name, *answered, *asked, *(one.author_name for one in said)]
+
+
+def _remarks(said: Iterable[TaskComment], questions: Iterable[TaskQuestion], people: Names) -> Iterator[Remark]:
+    """Give comments and questions in the order in which they were written; answers to questions are comments."""
+    found = [(one.at, people.full(one.author_name), one.text) for one in said]
+    for one in questions:
+        facts = {"name": people.full(one.asked_of_name), "question": one.text}
+        found.append((one.asked_at, people.full(one.asked_by_name), _("asked %(name)s: %(question)s") % facts))
+    for at, by, text in sorted(found, key=lambda one: one[0]):
+        yield Remark(by, exact(at), text)
 
 
 def _asked(instance: Instance) -> list[Fact]:
@@ -143,10 +159,6 @@ def _asked(instance: Instance) -> list[Fact]:
     return found
 
 
-def _title(instance: Instance) -> str:
-    return instance.reference or str(instance.template)
-
-
 def _steps(instance: Instance) -> dict[str, str]:
     outline = outline_of(instance.version.canonical, ())
     return {name: step.name for name, step in steps_by_id(outline).items()}
@@ -158,7 +170,7 @@ def _decision(task: Task, people: Names, steps: dict[str, str]) -> Decision:
     lines = [f"{fact.label}: {fact.text}" for fact in answer if not fact.rows and fact.text != NOTHING]
     by = [task.completed_by_name] if task.completed_by_name else list(task.answered_by)
     return Decision(
-        step=steps.get(task.step, task.title),
+        step=steps.get(task.step) or people_names.said(task.title),
         answer=str(chosen["title"]) if chosen else _("Done"),
         by=people.who(by, task.completed_for_name) or _("automatic"),
         at=exact(task.completed_at) if task.completed_at else "",

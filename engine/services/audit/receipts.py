@@ -44,6 +44,7 @@ def _said(actor: Actor, instance: Instance) -> dict[str, Any]:
         "case": {
             "id": str(instance.pk),
             "reference": instance.reference,
+            "title": instance.title or None,
             "template": instance.template.name,
             "version": instance.version.number,
             "status": instance.status,
@@ -55,6 +56,7 @@ def _said(actor: Actor, instance: Instance) -> dict[str, Any]:
             "output": instance.output,
         },
         "decisions": list(_decisions(instance)),
+        "comments": list(_comments(actor, instance)),
         "files": list(_files(actor, instance)),
         "audit": {"events": instance.audit_seq, "hash": instance.audit_hash},
     }
@@ -80,9 +82,14 @@ def _decisions(instance: Instance) -> Iterator[dict[str, Any]]:
         }
 
 
+def _comments(actor: Actor, instance: Instance) -> Iterator[dict[str, Any]]:
+    for said in access.comments_of_case(actor, instance.pk):
+        yield {"by": said.author_name, "at": moment(said.at), "text": said.text}
+
+
 def _files(actor: Actor, instance: Instance) -> Iterator[dict[str, Any]]:
     files: list[CaseFile | TaskAttachment] = [*access.case_files(actor, instance.pk)]
-    files += access.attachments_of_instance(actor, instance.pk)
+    files += access.files_of_case(actor, instance.pk)
     for file in files:
         yield {"name": file.name, "size": file.size, "sha256": file.sha256}
 
