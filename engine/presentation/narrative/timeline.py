@@ -4,6 +4,7 @@ What only the machine does on its way (a step begins, a branch is taken) is left
 whole one.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from engine.diagram.step_names import label_of, outcome_text
+from engine.kernel.errors import ErrorClass
 from engine.kernel.signals import Json
 from engine.models import Audit, Task, TaskComment, TaskEvent
 from engine.presentation.forms.values import NOTHING, shown, shown_as
@@ -116,7 +118,7 @@ def _entry(
         who=who,
         what=_completed_words(task, row, name, who)
         or str(message.by_person if who else message.by_engine) % {"step": name},
-        note=str(CAUSES.get(_note(row), _note(row))) if whole or row.action != "skip_step" else "",
+        note=_in_words(_note(row)) if whole or row.action != "skip_step" else "",
         comment=task.comment if task and row.action == "task_completed" else "",
         diffs=_diffs(row, _schema_of(task, asked)),
         tone=message.tone,
@@ -223,8 +225,46 @@ CAUSES: Mapping[str, Any] = {
     "remind": "",
     "withdrawn": "",
     "escalate": gettext_lazy("Escalated."),
+    "held back: enabled": gettext_lazy("Its condition is not met yet."),
+    "held back: mutex": gettext_lazy("Another step has to end first."),
+    "held back: throttle": gettext_lazy("Too many of these run at once."),
+    "held back: rate_limit": gettext_lazy("Too many of these ran lately."),
+    "cancelled": "",
+    "cancelled before it began": gettext_lazy("It had not begun."),
+    "what it needs did not come about": gettext_lazy("What it needs did not come about."),
+    "enabled_while became false": gettext_lazy("Its condition is no longer met."),
 }
 """What the engine notes as a cause, in words."""
+
+FAILURES: Mapping[str, Any] = {
+    "timeout/no_answer": gettext_lazy("There was no answer in time."),
+    "transport/no_answer": gettext_lazy("The other side could not be reached."),
+    "transport/bad_answer": gettext_lazy("The answer could not be read."),
+    "transport/exception": gettext_lazy("The function broke off."),
+    "authorization/address_refused": gettext_lazy("This address may not be called from here."),
+    "definition/bad_request": gettext_lazy("What was to be sent is not valid."),
+    "definition": gettext_lazy("The workflow is not right at this step."),
+    "expression": gettext_lazy("A value could not be computed."),
+    "transport": gettext_lazy("The other side is not able to answer now."),
+    "timeout": gettext_lazy("It took too long."),
+    "authorization": gettext_lazy("It was not allowed."),
+    "consistency": gettext_lazy("Something else changed the same at that moment."),
+    "business": gettext_lazy("The other side refused it."),
+}
+"""Why a step is tried again: by class and code, else by class alone."""
+FAILURE = re.compile(rf"({'|'.join(ErrorClass)})/\S+")
+CONDITION = re.compile(r"when: (.+) was false", re.DOTALL)
+
+
+def _in_words(noted: str) -> str:
+    """Return what the engine notes as a cause or as an error, in words; what people write stays as it is."""
+    failure, condition = FAILURE.fullmatch(noted), CONDITION.fullmatch(noted)
+    if failure is not None:
+        return str(FAILURES.get(noted, FAILURES[failure[1]]))
+    if condition is not None:
+        return _("Its condition was not met: %(condition)s") % {"condition": condition[1]}
+    return str(CAUSES.get(noted, noted))
+
 
 CHANGING = frozenset(
     (
@@ -257,7 +297,7 @@ def _event_entry(event: TaskEvent, task: Task) -> Entry:
         at=event.at,
         who=who,
         what=words or str(message.by_person if who else message.by_engine),
-        note=str(CAUSES.get(event.cause, event.cause)),
+        note=_in_words(event.cause),
         comment=task.comment if completed else "",
         diffs=_event_diffs(event, task),
         tone=message.tone,
