@@ -14,8 +14,10 @@ from django.utils.translation import gettext_lazy, ngettext
 from engine.diagram.step_names import label_of
 from engine.kernel.transitions import TaskStatus
 from engine.models import Instance, Task
+from engine.presentation.narrative import people_names
 from engine.presentation.narrative.relative_times import SOON
 from engine.services.notifications.audience import Item
+from engine.services.notifications.mentions import names_in
 from workflowplatform.accounts.models import User
 
 LONGEST_QUOTE = 280
@@ -49,8 +51,8 @@ def words_of(item: Item) -> Words:
 
 
 def case_title(instance: Instance) -> str:
-    """Return a case's title: as its author writes it, else its template's."""
-    return str(getattr(instance, "title", "") or instance.template.title or instance.template.name)
+    """Return a case's title as its reader sees it: what its author writes, else its template's."""
+    return people_names.said(instance.title or "") or str(instance.template)
 
 
 def subject_of(instance: Instance) -> str:
@@ -121,7 +123,7 @@ def _task_of(item: Item) -> Task:
 
 def _title(item: Item) -> str:
     if item.task is not None:
-        return item.task.title
+        return people_names.said(item.task.title)
     return case_title(item.instance) if item.instance else ""
 
 
@@ -148,7 +150,16 @@ def _mentioned(item: Item) -> Words:
     who = _who(item.row.actor_name) or _("Someone")
     why = _("You get this because you were mentioned.")
     said = _("%(who)s mentioned you:") % {"who": who}
+    if not _is_named(item):
+        why = _("You get this because you take part in this case.")
+        said = _("%(who)s wrote to everyone on this case:") % {"who": who}
     return Words(_title(item), said, _("Read and reply"), why, quoted(item.row.text), sender=who)
+
+
+def _is_named(item: Item) -> bool:
+    """Return whether a comment names its receiver; one on the whole case is told to everyone who takes part."""
+    person = item.row.person
+    return person is None or person.username in names_in(item.row.text)
 
 
 def _asked(item: Item) -> Words:

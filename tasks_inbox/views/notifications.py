@@ -110,6 +110,8 @@ def _page(request: InboxRequest, wishes: Preferences, errors: Any = ()) -> HttpR
 def _below(kind: str, request: InboxRequest) -> str:
     if kind == "due_soon":
         return _("4 hours before")
+    if kind == "mentioned":
+        return _("Or writes to everyone on a case of mine")
     if kind == "offered":
         held = Role.objects.filter(pk__in=request.actor.roles).order_by("name")
         return ", ".join(label_of(role.name, {"title": role.title}) for role in held)

@@ -6,7 +6,7 @@ import pytest
 
 from engine import access
 from engine.errors import Conflict, Invalid, NotFound, Refused
-from engine.models import Audit, Effect, Instance, Task
+from engine.models import Audit, Effect, Instance, Notification, Task
 from engine.services.instances.requests import (
     add_case_file,
     comment_instance,
@@ -140,6 +140,19 @@ def test_comments_on_a_case_reach_its_tasks_and_those_on_tasks_only_those_who_se
     assert [one.text for one in access.comments_of(ada, task.pk)] == ["The blue one", "Too dear?"]
     assert [one.text for one in access.comments_of_case(uri, bought.pk)] == ["The blue one"]
     assert [one.text for one in access.comments_of_case(ada, bought.pk)] == ["The blue one", "Too dear?"]
+
+
+def test_a_comment_on_a_case_is_told_to_everyone_who_takes_part_and_to_nobody_twice(
+    cast: Cast, uri: Actor, ada: Actor, bought: Instance
+) -> None:
+    task = only_task(bought)
+    complete_task(actor=ada, task_id=task.pk, outcome="approve", values={})
+    comment_instance(actor=uri, instance_id=bought.pk, text="Thanks, @gwen and @ada")
+    comment_instance(actor=cast.actor("gwen"), instance_id=bought.pk, text="Fine")
+    rows = Notification.objects.filter(kind="mentioned", channel="mail").order_by("pk")
+    told = [(row.person.username if row.person else "", row.task_id, row.text) for row in rows]
+    assert sorted(told[:2]) == [("ada", task.pk, "Thanks, @gwen and @ada"), ("gwen", None, "Thanks, @gwen and @ada")]
+    assert sorted(told[2:]) == [("ada", task.pk, "Fine"), ("uri", None, "Fine")]
 
 
 def test_a_file_of_a_case_is_kept_and_a_wrong_one_refused(uri: Actor, bought: Instance) -> None:

@@ -25,6 +25,7 @@ from engine.runtime import claims
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.task_effects import send_reminder
 from engine.services.instances.lifecycle import end_by_hand, require_reason
+from engine.services.notifications.case_comments import tell_case
 from engine.services.tasks.comments import refuse_text
 from engine.services.tasks.lifecycle import note_act
 from engine.storage.attachments import clean_name, keep, path_of, read_up_to, refuse_file
@@ -79,13 +80,13 @@ def withdraw_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instan
 
 @in_one_transaction
 def comment_instance(*, actor: Actor, instance_id: UUID, text: str) -> TaskComment:
-    """Say something about a case that one sees, to everyone who works on it."""
+    """Say something about a case that one sees; the people of the case are told."""
     instance = access.instance_of(actor, instance_id)
     refuse_text(text)
     claims.lock([instance.pk])
     now = database_now()
     record(instance, Act("comment_workflow"), actor=actor)
-    return TaskComment.objects.create(
+    comment = TaskComment.objects.create(
         tenant_id=instance.tenant_id,
         instance_id=instance.pk,
         text=text.strip(),
@@ -93,6 +94,8 @@ def comment_instance(*, actor: Actor, instance_id: UUID, text: str) -> TaskComme
         author_name=actor.name,
         at=now,
     )
+    tell_case(actor, instance, comment)
+    return comment
 
 
 @in_one_transaction
