@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.translation import ngettext
 
 from engine.models import RoleChat, Task
+from engine.presentation.narrative.people_names import names_shown, said
 from engine.services.notifications.role_chats import chats_of, note_chat
 from engine.services.notifications.sending import Message, Sent
 from engine.storage.encryption import UnreadableSecret, decrypt
@@ -27,7 +28,8 @@ def send_chat_message(message: Message) -> Sent:
         chats = chats_of(message.role_id)
     if not tasks or not chats:
         return Sent("dropped", "There is nothing new, or no chat.")
-    failures = [_post(chat, tasks, str(message.id)) for chat in chats]
+    with names_shown(message.tenant_id):
+        failures = [_post(chat, tasks, str(message.id)) for chat in chats]
     if all(failures):
         return Sent("failed", next(filter(None, failures)))
     return Sent("sent")
@@ -65,7 +67,7 @@ def lines(tasks: Sequence[Task]) -> list[tuple[str, str]]:
     """Return the first tasks as texts and addresses."""
     return [
         (
-            " · ".join(filter(None, (as_words(task.title), as_words(task.business_reference or "")))),
+            " · ".join(filter(None, (as_words(said(task.title)), as_words(task.business_reference or "")))),
             public_address(reverse("inbox:task", args=[task.pk])),
         )
         for task in tasks[:MOST_LINES]

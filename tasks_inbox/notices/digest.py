@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from engine import access
 from engine.diagram.step_names import label_of
 from engine.models import Task
+from engine.presentation.narrative import people_names
 from engine.services.notifications.audience import items_for
 from engine.services.notifications.preferences import Preferences
 from engine.services.notifications.sending import Message
@@ -189,7 +190,7 @@ def _tasks(name: str, title: str, tasks: Any, now: datetime) -> Section:
 def _task_line(task: Task, now: datetime) -> Line:
     when, tone = _when(task, now)
     return Line(
-        task.title,
+        people_names.said(task.title),
         " · ".join(part for part in (_reference(task), case_title(task.instance)) if part),
         when,
         tone,

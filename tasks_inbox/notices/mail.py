@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from engine import access
@@ -21,15 +21,15 @@ from engine.audit.chain import database_now
 from engine.conf import conf
 from engine.models import Instance, Task
 from engine.services.notifications.audience import Item, items_for
-from engine.services.notifications.preferences import Preferences, forget_bounce, note_bounce, preferences_of, zone_of
+from engine.services.notifications.preferences import Preferences, forget_bounce, note_bounce, preferences_of
 from engine.services.notifications.sending import Message, Sent
 from engine.services.tasks.mail_links import allows_link, link_token
 from tasks_inbox.notices.digest import Digest, digest_for
 from tasks_inbox.notices.facts import facts_for_message
+from tasks_inbox.notices.reader import as_reader
 from tasks_inbox.notices.words import path_of, subject_of, words_of
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import User
-from workflowplatform.database.tenancy import acting_for
 from workflowplatform.http.public_links import public_address
 from workflowplatform.mail_texts import Link, as_words, one_line
 
@@ -69,8 +69,7 @@ def send_mail_message(message: Message) -> Sent:
 
 def compose(message: Message, person: User, wishes: Preferences) -> Letter | None:
     """Write a message in its reader's language and zone; None where nothing is left to tell."""
-    language = person.language or settings.LANGUAGE_CODE
-    with acting_for(person.tenant_id), translation.override(language), timezone.override(zone_of(person)):
+    with as_reader(person):
         actor = actor_of(person)
         if message.style == "single":
             items = items_for(actor, message.rows)

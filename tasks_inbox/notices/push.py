@@ -4,20 +4,19 @@ import json
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone, translation
 
 from engine.models import PushSubscription
 from engine.services.notifications.audience import items_for
-from engine.services.notifications.preferences import preferences_of, zone_of
+from engine.services.notifications.preferences import preferences_of
 from engine.services.notifications.push import browsers_of, forget_browser
 from engine.services.notifications.sending import Message, Sent
 from engine.transports.outcomes import CallResult, Failed, Succeeded
 from engine.transports.web_push import Target, send_push
 from tasks_inbox.notices.digest import digest_for
+from tasks_inbox.notices.reader import as_reader
 from tasks_inbox.notices.words import path_of, words_of
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.models import User
-from workflowplatform.database.tenancy import acting_for
 from workflowplatform.http.public_links import public_address
 
 LONGEST = 300
@@ -39,8 +38,7 @@ def send_push_message(message: Message) -> Sent:
 
 def compose(message: Message, person: User) -> dict[str, Any] | None:
     """Write a message in its reader's language; None where nothing is left to tell."""
-    language = person.language or settings.LANGUAGE_CODE
-    with acting_for(person.tenant_id), translation.override(language), timezone.override(zone_of(person)):
+    with as_reader(person):
         actor = actor_of(person)
         if message.style != "single":
             digest = digest_for(actor, person, message, preferences_of([person])[person.pk])

@@ -7,6 +7,7 @@ from typing import Any
 from engine import access
 from engine.errors import NotFound
 from engine.models import Task
+from engine.presentation.narrative.people_names import said
 from engine.presentation.narrative.step_outline import near, outline_of, steps_by_id
 from engine.services.tasks.outcome_preview import foresee
 from tasks_inbox.presenters.field_labels import began_with
@@ -35,7 +36,7 @@ def case_context_of(actor: Actor, task: Task) -> dict[str, Any]:
     ahead = foresee(actor=actor, task=task)
     return {
         "outline": near(outline),
-        "step_name": steps[task.step].name if task.step in steps else task.title,
+        "step_name": steps[task.step].name if task.step in steps else said(task.title),
         "before": before_of(task, {name: step.name for name, step in steps.items()}),
         "ways": ways_of(task, ahead.outcomes, outline),
         "coming": coming_of(ahead.timers, outline),
@@ -50,5 +51,5 @@ def before_of(task: Task, names: dict[str, str]) -> Before | None:
     if last is None or last.completed_at is None:
         return None
     chosen = last.outcome_named(last.outcome or "")
-    name = names.get(last.step, last.title)
+    name = names.get(last.step) or said(last.title)
     return Before(name, last.completed_by_name, last.completed_at, str(chosen["title"]) if chosen else "")

@@ -13,7 +13,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
@@ -22,19 +22,19 @@ from engine import access
 from engine.errors import Conflict, Invalid, NotFound, Refused, WorkflowError
 from engine.models import Task
 from engine.presentation.forms.task_form import TaskForm
+from engine.presentation.narrative import people_names
 from engine.presentation.narrative.relative_times import clock_words
-from engine.services.notifications.preferences import zone_of
 from engine.services.tasks import mail_links
 from engine.services.tasks.answers import check_answer
 from engine.services.tasks.mail_links import OpenedLink, allows_link, form_hash
 from tasks_inbox.messages import Notice, http_status_of, notice_of, over_words
 from tasks_inbox.notices.facts import task_facts
+from tasks_inbox.notices.reader import as_reader
 from tasks_inbox.presenters.field_labels import answer_of
 from tasks_inbox.presenters.task_actions import points_of
 from tasks_inbox.unsent_answers import keep_for, whose
 from tasks_inbox.views.tasks import form_of, rejects
 from workflowplatform.accounts.models import User
-from workflowplatform.database.tenancy import acting_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,7 @@ def answer_page(view: Page) -> Callable[[HttpRequest, str], HttpResponse]:
             link = mail_links.open_link(token)
         except NotFound:
             return _private(_stopped(request, None, _dead()))
-        language = link.person.language or translation.get_language()
-        with acting_for(link.person.tenant_id), translation.override(language), timezone.override(zone_of(link.person)):
+        with as_reader(link.person, language=translation.get_language()):
             return _private(view(request, link))
 
     return opened
@@ -133,11 +132,11 @@ def _used(opened: OpenedLink, task: Task) -> State:
     """Describe what was answered: a link works once."""
     chosen = task.outcome_named(task.outcome or "")
     at = clock_words(opened.link.used_at or task.completed_at or task.created_at)
-    facts = {"answer": chosen["title"] if chosen else _("Done"), "title": task.title, "at": at}
-    said = _("You answered “%(answer)s” to “%(title)s” at %(at)s.") % facts
+    facts = {"answer": chosen["title"] if chosen else _("Done"), "title": people_names.said(task.title), "at": at}
+    words = _("You answered “%(answer)s” to “%(title)s” at %(at)s.") % facts
     if opened.link.used_at is not None:
-        said += " " + _("A link works once, so nothing was sent again.")
-    return State("answered", _("You already answered this"), said, 200, is_good=True)
+        words += " " + _("A link works once, so nothing was sent again.")
+    return State("answered", _("You already answered this"), words, 200, is_good=True)
 
 
 def _stopped(
@@ -228,7 +227,7 @@ def _sent(request: HttpRequest, form: TaskForm) -> dict[str, Any]:
 
 def _done(task: Task) -> State:
     chosen = task.outcome_named(task.outcome or "")
-    facts = {"title": task.title, "answer": chosen["title"] if chosen else _("Done")}
+    facts = {"title": people_names.said(task.title), "answer": chosen["title"] if chosen else _("Done")}
     return State("sent", _("Thank you"), _("“%(title)s”: %(answer)s. It was sent.") % facts, is_good=True)
 
 

@@ -107,7 +107,7 @@ def questions_for(actor: Actor) -> "QuerySet[TaskQuestion]":
     own = [actor.person_id] if actor.person_id else []
     people = [*own, *(absent.person_id for absent in actor.stands_in)]
     rows = TaskQuestion.objects.filter(tenant_id=actor.tenant_id, asked_of_id__in=people, ended_at__isnull=True)
-    return rows.select_related("task__version__template").order_by("id")
+    return rows.select_related("task__instance__template").order_by("id")
 
 
 @in_one_transaction
