@@ -57,6 +57,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "engine.api.probes.ProbesMiddleware",
     "workflowplatform.http.client_address.ForwardingMiddleware",
     "workflowplatform.http.resource_policy.own_resources",
     "django.middleware.security.SecurityMiddleware",

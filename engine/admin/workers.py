@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
 
 from engine.admin.permissions import actor_of
 from engine.dispatch.rq_status import look_at_workers
@@ -13,6 +14,14 @@ from engine.services.health import look, queue_facts
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
 
 WORDS = {"started": "starting"}
+FAULTS = {
+    "too busy": _("All connections to the database are in use."),
+    "cannot be written": _("The database cannot be written: it is a standby, read-only, or its disk is full."),
+    "does not answer": _("The database does not answer."),
+    "lacks migrations": _("The database lacks migrations of this release: run manage.py migrate."),
+    "no worker is running": _("Work is due and no worker is running: start one."),
+}
+"""What operators read of the words of the health."""
 
 
 def workers_page(request: HttpRequest) -> HttpResponse:
@@ -25,7 +34,7 @@ def workers_page(request: HttpRequest) -> HttpResponse:
         "title": "Workers and queues",
         "wf_seen": seen,
         "wf_workers": [(WORDS.get(worker.state, worker.state), worker) for worker in seen.workers],
-        "wf_health": look(),
+        "wf_faults": [(part, FAULTS.get(words, words)) for part, words in look().faults],
         "wf_facts": queue_facts(),
     }
     return TemplateResponse(request, "admin/engine/signal/workers.html", context)

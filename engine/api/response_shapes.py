@@ -152,6 +152,7 @@ class HealthSerializer(Rows):
     database = serializers.CharField(required=False)
     redis = serializers.CharField(required=False)
     work = serializers.CharField(required=False)
+    schema = serializers.CharField(required=False)
     pending_signals = serializers.IntegerField(required=False)
     oldest_due_seconds = serializers.FloatField(required=False)
     limbo = serializers.IntegerField(required=False)

@@ -9,6 +9,8 @@ import redis
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from engine.conf import conf
 from workflowplatform.database.error_causes import BUSY, DISK_FULL, READ_ONLY, cause_of
@@ -55,6 +57,8 @@ RECENT = 2.0
 
 _written_at = -WRITE_EVERY
 _found_full_at = -RECENT
+_fits = False
+"""Whether the database was found to have every migration of this release; it does not lose them while a process runs."""
 
 
 def note_full_disk() -> None:
@@ -71,24 +75,31 @@ class Health:
     database: str
     redis: str
     work: str
+    schema: str
 
     @property
     def serves(self) -> bool:
         return self.status != DOWN
+
+    @property
+    def faults(self) -> list[tuple[str, str]]:
+        """Name the parts for which it is down, with what is wrong."""
+        parts = (("database", self.database), ("schema", self.schema), ("workers", self.work))
+        return [(part, words) for part, words in parts if words != FINE]
 
 
 @crossing("health")
 def look() -> Health:
     """Ask PostgreSQL, Valkey and the queue.
 
-    The platform is down if it cannot write, or if work is due and no worker looks for it. Without Valkey work is slower,
-    and nobody knows how many workers there are: they look by the clock.
+    The platform is down if it cannot write, if the database lacks migrations of this release, or if work is due and no worker
+    looks for it. Without Valkey work is slower, and nobody knows how many workers there are: they look by the clock.
     """
     database, valkey = _ask_database(), _ask_redis()
     work = _ask_work() if (database, valkey) == (FINE, FINE) else FINE
-    if database != FINE or work != FINE:
-        return Health(DOWN, database, valkey, work)
-    return Health(SERVING if valkey == FINE else DEGRADED, database, valkey, work)
+    schema = _ask_schema() if database == FINE else FINE
+    fine = (database, work, schema) == (FINE, FINE, FINE)
+    return Health((SERVING if valkey == FINE else DEGRADED) if fine else DOWN, database, valkey, work, schema)
 
 
 @crossing("health")
@@ -137,6 +148,18 @@ def _try_to_write() -> None:
         _execute(WRITE, [f"health {uuid7()}"])
         transaction.set_rollback(True)
     _written_at = now
+
+
+def _ask_schema() -> str:
+    """Check whether every migration of this release was applied. Later ones may be there: an older release runs on them."""
+    global _fits
+    if not _fits:
+        known = MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {}
+        try:
+            _fits = not known.keys() - MigrationRecorder(connection).applied_migrations().keys()
+        except DatabaseError:
+            return FINE
+    return FINE if _fits else "lacks migrations"
 
 
 def _ask_work() -> str:

@@ -138,6 +138,8 @@ def _change_tasks(actor: Actor, claimed: Instance, answered: Instance, shared: I
             comment="a comment" if task.is_over else "",
         )  # fmt: skip
         _write_task_work(actor, task, now)
+    Task.objects.filter(instance=answered).update(completed_for_name="ada")
+    Task.objects.filter(instance=claimed).update(waiting_for_name="ada", waiting_since=now)
     # People who are named in a task must exist to see its form: these two name nobody.
     Task.objects.filter(instance__in=(claimed, shared)).update(users=[], excluded=[], familiar=[])
     several = Task.objects.get(instance=shared)
@@ -359,12 +361,14 @@ def _pages_of_versions(active: TemplateVersion) -> list[str]:
 
 def _pages_of_instances(instances: Iterable[Instance]) -> list[str]:
     """Return every tab of an instance, its tasks, and both in the inbox."""
-    pages = ["/inbox/", "/inbox/?view=team", "/inbox/started/", "/inbox/start/"]
+    pages = ["/inbox/", "/inbox/?view=team", "/inbox/started/", "/inbox/start/", "/inbox/questions/", "/inbox/away/"]
+    pages += [reverse("inbox:change_away", args=[absence.pk]) for absence in Absence.objects.all()]
+    pages += [reverse("inbox:notifications")]
     for instance in instances:
         own = reverse("admin:engine_instance_change", args=[instance.pk])
         pages += [f"{own}?tab={tab}&timeline=whole" for tab in INSTANCE_TABS]
         pages += [reverse("admin:engine_instance_history", args=[instance.pk])]
-        pages += [reverse("inbox:instance", args=[instance.pk])]
+        pages += [reverse(f"inbox:{name}", args=[instance.pk]) for name in ("instance", "print")]
         for task in Task.objects.filter(instance=instance):
             pages += [reverse("admin:engine_task_change", args=[task.pk]), reverse("inbox:task", args=[task.pk])]
     return pages

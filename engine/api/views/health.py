@@ -20,7 +20,7 @@ class HealthView(ApiView):
         found = health.look()
         body: dict[str, object] = {"status": found.status, "version": VERSION}
         if self._may_see_details(request):
-            body |= {"database": found.database, "redis": found.redis, "work": found.work}
+            body |= {"database": found.database, "redis": found.redis, "work": found.work, "schema": found.schema}
             body |= health.queue_facts() if found.database == health.FINE else {}
         return Response(body, status=200 if found.serves else 503)
 

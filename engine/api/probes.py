@@ -1,0 +1,44 @@
+"""Answer load balancers and supervisors: `/livez` and `/readyz`, in plain text.
+
+They come before everything else: a probe comes by address, without TLS, sign-in or a name that `ALLOWED_HOSTS` knows.
+What makes a process ready is what the health says; the words behind it are for operators, so here stands only which part it is.
+"""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from engine.services import health
+
+READING = ("GET", "HEAD")
+
+
+class ProbesMiddleware:
+    """Stands first, before hosts are checked and plain HTTP is redirected."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        probe = PROBES.get(request.path_info)
+        return probe() if probe and request.method in READING else self.get_response(request)
+
+
+def livez() -> HttpResponse:
+    """The process answers: whatever it depends on, restarting it would not help."""
+    return _text("ok", 200)
+
+
+def readyz() -> HttpResponse:
+    """Requests can be served and work is done; 503 otherwise, with the parts at fault."""
+    faults = [part for part, _words in health.look().faults]
+    return _text("not ready: " + ", ".join(faults), 503) if faults else _text("ok", 200)
+
+
+def _text(words: str, status: int) -> HttpResponse:
+    headers = {"Cache-Control": "no-store"}
+    return HttpResponse(f"{words}\n", status=status, content_type="text/plain; charset=utf-8", headers=headers)
+
+
+PROBES = {"/livez": livez, "/readyz": readyz}
