@@ -1,7 +1,7 @@
 """Answer load balancers and supervisors: `/livez` and `/readyz`, in plain text.
 
 They come before everything else: a probe comes by address, without TLS, sign-in or a name that `ALLOWED_HOSTS` knows.
-What makes a process ready is what the health says; the words behind it are for operators, so here stands only which part it is.
+What makes a process ready is what the health says; the words behind it are for operators, so this only names the part.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ READING = ("GET", "HEAD")
 
 
 class ProbesMiddleware:
-    """Stands first, before hosts are checked and plain HTTP is redirected."""
+    """Comes first, before hosts are checked and plain HTTP is redirected."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
