@@ -131,13 +131,11 @@ NOT_SEEN: dict[str, str] = {
     **dict.fromkeys(
         _rows(
             {
-                "accounts.absence": "roles templates note entered_by",
-                "engine.startdraft": "values",
-                "engine.task": "completed_for_name waiting_for_name",
-                "engine.taskquestion": "text asked_by_name asked_of_name answer answered_by_name",
+                "accounts.absence": "roles templates entered_by",
+                "engine.taskquestion": "answer answered_by_name",
             }
         ),
-        "drawn only for deputies, people who were asked and owners of drafts: the walk has none of them yet",
+        "no page draws it: the form offers the roles that there are, and an answer is shown as the comment it becomes",
     ),
     **dict.fromkeys(
         _rows({"engine.journalrow": "step"}),

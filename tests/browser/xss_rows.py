@@ -155,7 +155,12 @@ def _write_task_work(actor: Actor, task: Task, now: datetime) -> None:
     TaskComment.objects.create(**own, instance=task.instance, text="a text", author_name="ada", at=now)
     TaskQuestion.objects.create(
         **own, instance=task.instance, text="a question", asked_by_id=actor.person_id, asked_by_name="ada",
+        asked_of_id=actor.person_id, asked_of_name="ada", asked_at=now,
+    )  # fmt: skip
+    TaskQuestion.objects.create(
+        **own, instance=task.instance, text="a question", asked_by_id=actor.person_id, asked_by_name="ada",
         asked_of_id=actor.person_id, asked_of_name="ada", asked_at=now, answer="an answer", answered_by_name="ada",
+        ended_at=now,
     )  # fmt: skip
     TaskAttachment.objects.create(
         **own, instance=task.instance, name="a.txt", content_type="text/plain", size=1, sha256="0" * 64,
@@ -163,7 +168,7 @@ def _write_task_work(actor: Actor, task: Task, now: datetime) -> None:
     )  # fmt: skip
     draft = StartDraft.objects.create(
         tenant_id=task.tenant_id, template=task.version.template, owner_id=actor.person_id, number=task.pk.hex,
-        values={"what": "a value"}, saved_at=now,
+        values={"free": "a value"}, saved_at=now,
     )  # fmt: skip
     for of in ({"draft": draft}, {"instance": task.instance}):
         CaseFile.objects.create(
