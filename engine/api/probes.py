@@ -26,12 +26,12 @@ class ProbesMiddleware:
 
 
 def livez() -> HttpResponse:
-    """The process answers: whatever it depends on, restarting it would not help."""
+    """Say that the process answers: whatever it depends on, restarting it would not help."""
     return _text("ok", 200)
 
 
 def readyz() -> HttpResponse:
-    """Requests can be served and work is done; 503 otherwise, with the parts at fault."""
+    """Say whether requests can be served and work is done; if not, which parts are at fault."""
     faults = [part for part, _words in health.look().faults]
     return _text("not ready: " + ", ".join(faults), 503) if faults else _text("ok", 200)
 
