@@ -31,7 +31,7 @@ def livez() -> HttpResponse:
 
 
 def readyz() -> HttpResponse:
-    """Say whether requests can be served and work is done; if not, which parts are at fault."""
+    """Answer 200 if requests can be served and work is done; otherwise 503 with the parts at fault."""
     faults = [part for part, _words in health.look().faults]
     return _text("not ready: " + ", ".join(faults), 503) if faults else _text("ok", 200)
 
