@@ -18,6 +18,7 @@ from engine.services.tasks.drafts import save_task_draft
 from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
 from engine.services.tasks.lists import list_named
 from engine.services.tasks.suspension import skip_task
+from engine.services.templates.versions import activate_version, save_draft
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
@@ -334,3 +335,23 @@ def test_only_the_person_their_lead_and_admins_enter_and_see_it(
     assert list(list_absences(actor=lea)) in ([absence, mine], [mine, absence])
     end_absence(actor=lea, absence_id=mine.pk)
     assert list(list_absences(actor=uri)) == []
+
+
+def test_activating_warns_of_tasks_for_which_nobody_is_left(cast: Cast, gwen: Actor, ada: Actor, mira: Actor) -> None:
+    """At the step's line, for the days of the absence; a deputy who can do it, or the end of the absence, takes it away."""
+
+    def found() -> list[tuple[str, int]]:
+        fresh = save_draft(actor=gwen, source=PERSONAL)
+        version = activate_version(actor=gwen, name="personal", number=fresh.number)
+        assert version.status == "active"
+        return [(one["severity"], one["line"]) for one in version.findings if one["code"] == "nobody_left"]
+
+    assert found() == []
+    absence = away(ada, "ada", None)
+    assert found() == [("warning", 6)]
+    change_absence(actor=ada, absence_id=absence.pk, deputy="mira")
+    assert found() == []
+    change_absence(actor=ada, absence_id=absence.pk, deputy=None)
+    assert found() == [("warning", 6)]
+    end_absence(actor=ada, absence_id=absence.pk)
+    assert found() == []

@@ -23,8 +23,8 @@ from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, Refused
 from engine.kernel.forms import FieldError
-from engine.models import TemplateVersion
-from engine.services.people.staffing import Gap, gaps_of_absence, gaps_of_version
+from engine.kernel.program import Definition
+from engine.services.people.staffing import Gap, gaps_of_absence, gaps_of_definition
 from engine.services.people.told import Told, tell
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Role, User
@@ -276,9 +276,9 @@ def warn_about(absence: Absence) -> list[Notice]:
     return [*(_deputy_away(absence.deputy, one) for one in away), *left]
 
 
-def warn_about_version(version: TemplateVersion) -> list[Notice]:
-    """Return the tasks of a version for which nobody is left while people are away."""
-    return [_nobody_left(gap) for gap in gaps_of_version(version, database_now())]
+def warn_about_definition(tenant_id: UUID, definition: Definition, name: str, title: str) -> list[Notice]:
+    """Return the tasks of a workflow for which nobody is left while people are away."""
+    return [_nobody_left(gap) for gap in gaps_of_definition(tenant_id, definition, name, title, database_now())]
 
 
 def _nobody_left(gap: Gap) -> Notice:

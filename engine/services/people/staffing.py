@@ -108,19 +108,23 @@ def gaps_of_absence(absence: Absence) -> list[Gap]:
     versions = TemplateVersion.objects.in_force().filter(tenant_id=absence.tenant_id).select_related("template")
     absences = _absences(absence.tenant_id, absence.starts_at, absence.ends_at)
     staff = Staff(absence.tenant_id, absences)
-    tasks = [task for version in versions[:MOST_VERSIONS] for task in asked_tasks(version)]
+    tasks = [
+        task
+        for version in versions[:MOST_VERSIONS]
+        for task in tasks_of(definition_of(version.pk), version.template.name, version.template.title)
+    ]
     concerned = [task for task in tasks if absence.person_id in staff.pool(task)]
     return _gaps(staff, concerned, tasks, absence.starts_at, absence.ends_at)
 
 
-def gaps_of_version(version: TemplateVersion, now: datetime) -> list[Gap]:
-    """Return the tasks of a version that nobody could do at some time until the last absence ends."""
-    absences = list(Absence.objects.filter(tenant_id=version.tenant_id, ends_at__gt=now))
-    tasks = list(asked_tasks(version))
+def gaps_of_definition(tenant_id: UUID, definition: Definition, name: str, title: str, now: datetime) -> list[Gap]:
+    """Return the tasks of a workflow that nobody could do at some time until the last absence ends."""
+    absences = list(Absence.objects.filter(tenant_id=tenant_id, ends_at__gt=now))
     until = max((one.ends_at for one in absences), default=None)
     if until is None:
         return []
-    return _gaps(Staff(version.tenant_id, absences), tasks, tasks, now, until)
+    tasks = list(tasks_of(definition, name, title))
+    return _gaps(Staff(tenant_id, absences), tasks, tasks, now, until)
 
 
 def _absences(tenant_id: UUID, starts_at: datetime, ends_at: datetime) -> list[Absence]:
@@ -162,17 +166,16 @@ def _too_few(staff: Staff, task: Asked, known: Mapping[tuple[str, str], Asked], 
     return here if len(here - used) < task.needs else None
 
 
-def asked_tasks(version: TemplateVersion) -> Iterator[Asked]:
-    """Give the tasks of a version whose people are written as fixed names."""
-    definition = definition_of(version.pk)
+def tasks_of(definition: Definition, name: str, title: str) -> Iterator[Asked]:
+    """Give the tasks of a workflow whose people are written as fixed names."""
     for step in definition.steps.values():
         if step.kind == "task":
-            task = _asked(version, definition, step)
+            task = _asked(definition, step, name, title or name)
             if task is not None:
                 yield task
 
 
-def _asked(version: TemplateVersion, definition: Definition, step: Step) -> Asked | None:
+def _asked(definition: Definition, step: Step, name: str, template_title: str) -> Asked | None:
     raw = step.raw.get("task") or {}
     people = {key: _fixed(raw.get(key)) for key in ("roles", "users", "assignee")}
     if any(found is None for found in people.values()):
@@ -182,8 +185,8 @@ def _asked(version: TemplateVersion, definition: Definition, step: Step) -> Aske
     title = raw.get("title") or step.raw.get("title")
     plain = isinstance(title, str) and "${" not in title
     return Asked(
-        template=version.template.name,
-        template_title=version.template.title or version.template.name,
+        template=name,
+        template_title=template_title,
         step=step.id,
         title=str(title) if plain else step.id.replace("_", " ").capitalize(),
         roles=roles,

@@ -30,6 +30,7 @@ from engine.kernel.transitions import VERSION_MOVES, VersionStatus
 from engine.models import Audit, BusinessCalendar, Secret, Template, TemplateVersion
 from engine.runtime.concurrency_limits import admit_waiting
 from engine.services.schedules.lifecycle import cancel_schedules_of, declare_schedule, hold_schedules_of
+from engine.services.templates.availability import tasks_without_people
 from engine.services.templates.stored_tests import listeners_around, red_tests, required_workflows, workflows_around
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR
@@ -112,6 +113,8 @@ def _checked(
         for one in asides
         if one.step in places
     ]
+    assert actor.tenant_id is not None
+    more += tasks_without_people(actor.tenant_id, source, found)
     return replace(found, findings=ordered((*found.findings, *more)))
 
 
