@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 16, 10, 0, tzinfo=UTC)
 
 
 def note(reason: str, language: str = "en") -> str:
-    row = Audit(action="retry_step", step="pay", actor_name="engine", reason=reason, at=NOW, new={}, old=None)
+    row = Audit(action="retry_step", step="pay", actor_name="engine", cause=reason, at=NOW, new={}, old=None)
     with translation.override(language):
         return of_act(row).note
 
