@@ -114,7 +114,7 @@ def append(
     """Return the row that continues a chain, and the chain after it; very many acts take several rows.
 
     The first act is what was asked for, the others follow from it: so it alone says by which token the actor came in. `told` is
-    what the kernel was told, for a replay (engine.runtime.recording).
+    what the kernel was told, for a replay (engine.runtime.environment).
     """
     rows: list[dict[str, Any]] = []
     written = list(_written(acts, actor.via))

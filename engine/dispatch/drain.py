@@ -42,8 +42,8 @@ from engine.models import Signal
 from engine.runtime import claims, coordinator
 from engine.runtime.commit import run_hot, run_hot_together
 from engine.runtime.coordinator import Advanced
+from engine.runtime.environment import never
 from engine.runtime.projection import HELD_STATUSES, NEVER, Delivery, Loaded
-from engine.runtime.transaction_budget import never
 from workflowplatform.accounts.actor import engine_actor
 from workflowplatform.database.tenancy import crossing
 

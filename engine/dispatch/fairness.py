@@ -18,8 +18,8 @@ from uuid import UUID
 from engine.conf import conf
 from engine.dispatch.calls import Intent
 from engine.runtime.coordinator import Advanced
+from engine.runtime.environment import Allowance, never
 from engine.runtime.projection import Loaded
-from engine.runtime.transaction_budget import Allowance, never
 
 HALF_LIFE = 3.0
 """Seconds in which half of what was charged to a tenant fades."""

@@ -49,7 +49,7 @@ from engine.dispatch.notifications import NotificationSender
 from engine.dispatch.retention import Sweeper
 from engine.dispatch.webhooks import WebhookSender
 from engine.runtime import coordinator
-from engine.runtime.transaction_budget import never
+from engine.runtime.environment import never
 from workflowplatform.circuit_breaker import REDIS_ERRORS, CircuitBreaker
 from workflowplatform.database.error_causes import cause_of
 from workflowplatform.database.tenancy import crossing

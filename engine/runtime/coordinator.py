@@ -10,17 +10,13 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from engine.access.four_eyes import members_of
-from engine.access.people import manager_named
 from engine.audit.chain import database_now
-from engine.conf import conf
 from engine.db.outbox import announce_on_commit
 from engine.errors import Invalid
-from engine.extensions.decorators import decorator_named
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError
 from engine.kernel.interpreter.merge_slices import joined
@@ -29,7 +25,6 @@ from engine.kernel.signals import (
     CancelCase,
     ChildEnded,
     Continue,
-    Environment,
     Event,
     Json,
     Started,
@@ -39,25 +34,21 @@ from engine.kernel.snapshot import Snapshot, copied
 from engine.kernel.transitions import InstanceStatus
 from engine.metrics import tell_batch
 from engine.models import TemplateVersion
-from engine.runtime.calendars import calendar_named
 from engine.runtime.claims import hold
 from engine.runtime.commit import Batch, Row, write
 from engine.runtime.concurrency_limits import admit_next, queue_new_instance
 from engine.runtime.cross_instance import all_addresses_of, child_starts_of, send_outward
 from engine.runtime.definition_cache import definition_of
+from engine.runtime.environment import Allowance, Recorder, environment_of
 from engine.runtime.projection import Delivery, Loaded, Stage, new_instance, project, project_deferred_start
 from engine.runtime.projection.rows import child_ended, tell_of_child
-from engine.runtime.rate_limits import take_turn
-from engine.runtime.recording import Recorder
 from engine.runtime.signal_routing import hold_addresses
 from engine.runtime.taken_calls import TakenCalls
 from engine.runtime.task_effects import carry_out_task_effects
-from engine.runtime.throttles import let_in_next, runs_let_in
-from engine.runtime.transaction_budget import Allowance
+from engine.runtime.throttles import let_in_next
 from engine.runtime.transactional_functions import FunctionRefusal, FunctionRunner
 from engine.runtime.unique_references import hold_reference, holder_of, in_use
 from workflowplatform.accounts.actor import Actor, engine_actor
-from workflowplatform.ids import uuid7
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,30 +89,6 @@ def name_node(name: str) -> None:
 def node() -> str:
     """Name this worker, or else this host, for the record of where an instance was advanced."""
     return _worker[0] if _worker else _host()
-
-
-def environment_of(
-    loaded: Loaded, perform: FunctionRunner | None = None, allowance: Allowance | None = None
-) -> Environment:
-    """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
-    allowance = allowance or Allowance()
-    let_in = cache(partial(runs_let_in, loaded.instance_id))
-    return Environment(
-        now=loaded.now,
-        max_steps=allowance.slice_steps,
-        stop=allowance.stop_slice(),
-        largest=conf.largest_state,
-        weight=loaded.weight,
-        admit=partial(take_turn, loaded.tenant_id, loaded.now),
-        has_place=lambda run: run in let_in(),
-        calendar=lambda name: calendar_named(loaded.tenant_id, name),
-        perform=perform,
-        new_id=lambda number: uuid7(),
-        members=lambda roles, level: members_of(loaded.tenant_id, roles, level),
-        manager=cache(partial(manager_named, loaded.tenant_id)),
-        refuse_new_instance=allowance.refusing(loaded),
-        decorator=decorator_named,
-    )
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from engine.kernel.snapshot import Snapshot
 from engine.models import Instance, JournalRow
 from engine.runtime.calendars import calendar_named
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.recording import KIND, USUAL_STEPS, event_of
+from engine.runtime.environment import KIND, USUAL_STEPS, event_of
 
 
 def replay(instance: Instance, *, until: int | None = None) -> dict[str, Json] | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.runtime.transaction_budget import Allowance
+from engine.runtime.environment import Allowance
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def clock(settings: Any, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     settings.WORKFLOW_SLICE_SECONDS, settings.WORKFLOW_TRANSACTION_SECONDS = 0.05, 0.5
     hands = SimpleNamespace(used=1.0, now=10.0)
     fake = SimpleNamespace(thread_time=lambda: hands.used, monotonic=lambda: hands.now)
-    monkeypatch.setattr("engine.runtime.transaction_budget.time", fake)
+    monkeypatch.setattr("engine.runtime.environment.time", fake)
     return hands
 
 

@@ -18,7 +18,7 @@ from engine.models import TemplateVersion
 from engine.runtime import coordinator
 from engine.runtime.concurrency_limits import has_place
 from engine.runtime.cross_instance import listeners
-from engine.runtime.transaction_budget import Allowance
+from engine.runtime.environment import Allowance
 from engine.services.idempotency import digest_of
 from engine.services.instances.lifecycle import queue_start
 from engine.services.instances.sent_ids import earlier_answer, remember

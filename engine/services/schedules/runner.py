@@ -19,8 +19,8 @@ from engine.kernel.timing.cron import CronError
 from engine.kernel.timing.periods import parse_period
 from engine.models import Instance, JournalRow, Schedule, ScheduleFire
 from engine.runtime.commit import run_hot
+from engine.runtime.environment import Allowance
 from engine.runtime.signal_routing import queue_signal
-from engine.runtime.transaction_budget import Allowance
 from engine.services.instances.lifecycle import start_instance
 from engine.services.schedules.lifecycle import clock_of, next_look, next_slot
 from workflowplatform.accounts.actor import Actor, actor_of, engine_actor
