@@ -261,7 +261,9 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
             hold_reference(stage.loaded, stage.reference)
         for born in stage.deferred:
             hold_reference(born, born.facts.reference)
-    sent = carry_out_task_effects(stages) + (send_outward(reaching) if reaching else 0)
+    asking = [stage for stage in stages if stage.asks_people]
+    sent = carry_out_task_effects(asking) if asking else 0
+    sent += send_outward(reaching) if reaching else 0
     waiting = _queue_waiting(stages)
     sent += sum(admit_next(*slot, stages[0].now) for slot in sorted(_freed(stages) | waiting))
     throttled = [stage for stage in stages if stage.places_before or stage.places_after]

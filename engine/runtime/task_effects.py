@@ -14,14 +14,15 @@ from django.db.models import Count, Q
 from engine import access
 from engine.access.task_rules import refuse_person
 from engine.audit.chain import Act, record
-from engine.kernel.effects import BarPeople, ChangeTask, OpenTask, TellPeople
+from engine.kernel.effects import BarPeople, ChangeTask, TellPeople
 from engine.kernel.machine.idempotency_keys import bounded
 from engine.kernel.signals import SignalType
-from engine.kernel.steps.assignment import EXPERIENCE, MANAGER, WAYS, choose
+from engine.kernel.steps.assignment import EXPERIENCE, MANAGER, choose
 from engine.kernel.transitions import TaskStatus
 from engine.models import PRIORITIES, Effect, Instance, Task, TaskCandidate, TaskEvent, Turn
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import NEVER, Stage
+from engine.runtime.projection.stage import finds_person
 from engine.runtime.signal_routing import queue_signal
 from workflowplatform.accounts.actor import actor_of, engine_actor
 from workflowplatform.accounts.models import Role, User
@@ -62,14 +63,10 @@ def _bind_new(stages: Sequence[Stage]) -> None:
         (str(stage.loaded.template_id), wait.step, stage, wait.token)
         for stage in stages
         for wait in stage.result.opened
-        if wait.task and _finds_person(wait.task)
+        if wait.task and finds_person(wait.task)
     ]
     for _, step, stage, token in sorted(wanted, key=lambda one: (one[0], one[1], one[3])):
         _bind(stage, step, Task.objects.get(instance_id=stage.loaded.instance_id, token=token, status=TaskStatus.OPEN))
-
-
-def _finds_person(task: OpenTask) -> bool:
-    return task.rules.assign_by in (*WAYS, MANAGER) and not task.assignee and not task.rules.several
 
 
 def _bind(stage: Stage, step: str, task: Task) -> None:

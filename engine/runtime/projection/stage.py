@@ -7,10 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from engine.audit.chain import Act, Chain
-from engine.kernel.effects import CancelChild, Emit, Slice, StartChild
+from engine.kernel.effects import BarPeople, CancelChild, ChangeTask, Emit, OpenTask, Slice, StartChild, TellPeople
 from engine.kernel.machine.throttle_slots import Place, places_of
 from engine.kernel.signals import ChildEnded, Event, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
+from engine.kernel.steps.assignment import MANAGER, WAYS
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import TemplateVersion
 from engine.models.base import NEVER as NEVER
@@ -81,6 +82,11 @@ def new_instance(
     )
 
 
+def finds_person(task: OpenTask) -> bool:
+    """Return whether the task's author lets the platform choose the person of a new task."""
+    return task.rules.assign_by in (*WAYS, MANAGER) and not task.assignee and not task.rules.several
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """One event on its way into an instance: the signal it came by, and who caused it."""
@@ -108,7 +114,7 @@ class Stage:
     node: str
     batch: Batch
     told: list[Any] = field(default_factory=list)
-    """What the kernel was told, turn by turn (engine.runtime.recording)."""
+    """What the kernel was told, turn by turn (engine.runtime.environment)."""
     waiting: list[Loaded] = field(default_factory=list)
     """What this slice starts under a limit: it waits for its turn instead of running here."""
     refusals: list[Act] = field(default_factory=list)
@@ -161,6 +167,13 @@ class Stage:
         """Return whether other instances are concerned: it starts, ends or signals them, or waits for a keyed signal."""
         return any(isinstance(effect, StartChild | Emit | CancelChild) for effect in self.result.effects) or any(
             wait.name and wait.key is not None for wait in self.result.opened
+        )
+
+    @property
+    def asks_people(self) -> bool:
+        """Return whether people are concerned beyond the rows of their tasks: it assigns, escalates, bars or sends mail."""
+        return any(isinstance(effect, ChangeTask | BarPeople | TellPeople) for effect in self.result.effects) or any(
+            wait.task and finds_person(wait.task) for wait in self.result.opened
         )
 
     @property
