@@ -16,7 +16,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from engine.errors import Refused
-from engine.runtime.locked_reads import token_with
+from engine.runtime.claims import token_with
 from engine.services.people.sign_in_log import is_noted, note_token_use
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Token, User

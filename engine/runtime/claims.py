@@ -1,23 +1,42 @@
-"""Claim instances and read them under the claim.
+"""Claim instances and read them under the claim; and read what else an act begins with, in one statement each.
 
 The claim on an instance is the lock on its runtime row, taken with FOR NO KEY UPDATE so that rows may still refer to it. A dead
-process releases the lock; there is no claimed state to clean up. Everybody takes locks in one order: runtime rows by instance id,
-then what hangs on them.
+process releases the lock; there is no claimed state to clean up. Everybody takes locks in one order: the person (so that nobody
+leaves in the middle of an act), runtime rows by instance id, then what hangs on them.
+
+People wait for these reads: who asks by a token, a template to start from, a task to claim or to complete. They read the actor's
+level and roles as they are at this moment. Rows that are not locked are read as they were when the statement began; if the
+instance changed while an act waited for the claim, the statement runs once more under the locks it now holds. The rules
+themselves are in engine.access.
 """
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
+from engine import access
 from engine.audit.chain import Chain
-from engine.errors import NotFound
+from engine.db.hydration import columns_of, link
+from engine.errors import NotFound, Refused
 from engine.kernel.json_text import read_json
+from engine.kernel.machine.four_eyes import barred_from
 from engine.kernel.signals import InstanceFacts
 from engine.kernel.snapshot import Snapshot
-from engine.kernel.transitions import InstanceStatus
+from engine.kernel.transitions import InstanceStatus, VersionStatus
+from engine.models import Instance, Task, Template, TemplateVersion
 from engine.runtime.commit import run_hot, run_hot_together
+from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Loaded
+from workflowplatform.accounts.actor import Actor, actor_by, actor_of, stand_ins
+from workflowplatform.accounts.levels import TO_SEE_TENANT
+from workflowplatform.accounts.models import Tenant, Token, User
 from workflowplatform.database.hot import Rows, Values
 from workflowplatform.ids import keep_time
 
@@ -134,3 +153,192 @@ def _snapshot(stored: str) -> Snapshot | None:
     """Read a snapshot; an instance that waited for admission has none yet."""
     content = read_json(stored)
     return Snapshot.from_json(content) if content else None
+
+
+# What an act of a person begins with
+
+TASK = columns_of(Task, "k")
+INSTANCE = columns_of(Instance, "i", without=("state", "output", "error"))
+TEMPLATE = columns_of(Template, "t", "id", "tenant_id", "name", "title", "concurrent_limit")
+VERSION = columns_of(TemplateVersion, "v", "id", "tenant_id", "template_id", "number", "status", "unavailable")
+TENANT = columns_of(Tenant, "n", "id", "name", "concurrent_limit")
+ASSIGNEE = columns_of(User, "a", "id", "tenant_id", "username", "full_name")
+PERSON = columns_of(User, "p", "id", "tenant_id", "username", "full_name", "level", "is_active", "same_eyes")
+
+TOKEN = columns_of(Token, "k")
+HOLDER = columns_of(User, "p")
+
+PASS = f"""
+SELECT {TOKEN.listed}, {HOLDER.listed}, ARRAY(SELECT m.role_id FROM wf_memberships m WHERE m.user_id = p.id),
+  wf_stands_in(p.id)
+FROM wf_tokens k JOIN wf_people p ON p.id = k.user_id
+WHERE k.digest = %(digest)s AND p.is_active AND (k.expiry IS NULL OR k.expiry > clock_timestamp())
+"""
+
+STARTABLE = f"""
+SELECT {VERSION.listed}, {TEMPLATE.listed}, {TENANT.listed}, p.is_active, p.level,
+  ARRAY(SELECT held.name FROM wf_memberships m JOIN wf_roles held ON held.id = m.role_id
+        WHERE m.user_id = p.id AND held.id = ANY(%(roles)s::uuid[])),
+  clock_timestamp()
+FROM wf_templates t
+JOIN wf_template_versions v ON v.template_id = t.id
+JOIN wf_tenants n ON n.id = t.tenant_id
+LEFT JOIN wf_people p ON p.id = %(person)s::uuid
+WHERE t.tenant_id = %(tenant)s::uuid AND t.name = %(name)s
+  AND CASE WHEN %(number)s::int IS NULL THEN v.status IN ('active', 'paused') ELSE v.number = %(number)s::int END
+"""
+
+HELD_TASK = f"""
+WITH person AS MATERIALIZED (
+  SELECT * FROM wf_people WHERE id = %(person)s::uuid FOR SHARE),
+claimed AS MATERIALIZED (
+  SELECT * FROM wf_runtime_states WHERE instance_id = (
+    SELECT instance_id FROM person CROSS JOIN wf_tasks
+    WHERE wf_tasks.id = %(task)s::uuid AND wf_tasks.tenant_id = %(tenant)s::uuid) FOR NO KEY UPDATE)
+SELECT {LOADED}, {TASK.listed}, {INSTANCE.listed}, {VERSION.listed}, {TEMPLATE.listed}, {ASSIGNEE.listed},
+  {PERSON.listed},
+  EXISTS (SELECT FROM wf_task_candidates c WHERE c.task_id = k.id AND c.principal = ANY(%(principals)s::uuid[])
+    AND (c.principal <> ALL(%(roles)s::uuid[])
+         OR EXISTS (SELECT FROM wf_memberships m WHERE m.user_id = p.id AND m.role_id = c.principal))),
+  {{seen}}, i.xmin = before.xmin, wf_stands_in(p.id)
+FROM claimed r {JOINED_TO_RUNTIME}
+JOIN wf_instances before ON before.id = i.id
+JOIN wf_tasks k ON k.id = %(task)s::uuid
+LEFT JOIN wf_people a ON a.id = k.assignee_id
+CROSS JOIN person p
+FOR NO KEY UPDATE OF i
+"""
+LOADED_WIDTH = 23
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """A version that the actor may start, who they are now, and when that is."""
+
+    actor: Actor
+    version: TemplateVersion
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTask:
+    """A task whose instance is claimed, and who acts, as they are now."""
+
+    actor: Actor
+    person: User
+    task: Task
+    loaded: Loaded
+    offered: bool
+    """Whether the task is offered to the actor."""
+
+
+def token_with(digest: str) -> tuple[Token, Actor] | None:
+    """Return a valid token and its current actor; every request of a program begins with this."""
+    rows = run_hot(PASS, {"digest": digest})
+    if not rows:
+        return None
+    reader = iter(rows[0])
+    token, person = TOKEN.read(reader), HOLDER.read(reader)
+    return link(token, user=person), actor_by(token, actor_of(person, roles=next(reader), absent=next(reader)))
+
+
+def version_to_start(actor: Actor, name: str, number: int | None = None, *, way: access.Way = "manual") -> Startable:
+    """Return the version that a start by this actor runs, else raise the rule that forbids it."""
+    values = {"tenant": actor.tenant_id, "name": name, "number": number or None, **_who(actor)}
+    rows = run_hot(STARTABLE, values)
+    if not rows:
+        raise NotFound if number else access.refuse_inactive(actor, name)
+    reader = iter(rows[0])
+    version, template, tenant = (columns.read(reader) for columns in (VERSION, TEMPLATE, TENANT))
+    is_active, level, held, now = reader
+    keep_time(now)
+    link(version, template=template, tenant=tenant)
+    if version.status == VersionStatus.ACTIVE:
+        version.canonical = definition_of(version.pk).canonical
+    actor = _as_now(actor, is_active, level) if actor.person_id else actor
+    access.require_startable(actor, version, set(held), way)
+    return Startable(actor, version, now)
+
+
+def hold_task(actor: Actor, task_id: UUID) -> HeldTask:
+    """Claim a task's instance and read the task under the lock, for an actor who sees it. Call inside a transaction.
+
+    An actor who saw it before the lock and no longer sees it under the lock is told why.
+    """
+    held, seen, fresh = _read_task(actor, task_id)
+    if held.actor is not actor:
+        return hold_task(held.actor, task_id)
+    if fresh:
+        return _require(held, seen)
+    held, still_seen, _granted = _read_task(actor, task_id)
+    if seen and not still_seen:
+        raise access.refuse_act(held.actor, held.task) or NotFound()
+    return _require(held, still_seen)
+
+
+def _require(held: HeldTask, seen: bool) -> HeldTask:
+    if not seen:
+        raise NotFound
+    return held
+
+
+def _read_task(actor: Actor, task_id: UUID) -> tuple[HeldTask, bool, bool]:
+    """Read a task under its claim; also whether the actor sees it, and whether all of it is as it is now."""
+    seen, values = _seen(actor, task_id)
+    values |= {"tenant": actor.tenant_id, "task": task_id, "principals": actor.principals, **_who(actor)}
+    rows = run_hot(_held_task(seen), values)
+    if not rows:
+        raise _refuse_absent(actor)
+    reader = iter(rows[0])
+    loaded = loaded_of(tuple(islice(reader, LOADED_WIDTH)))
+    task, instance, version, template, assignee, person = (
+        columns.read(reader) for columns in (TASK, INSTANCE, VERSION, TEMPLATE, ASSIGNEE, PERSON)
+    )
+    offered, sees, fresh, absent = reader
+    link(version, template=template)
+    link(instance, template=template, version=version)
+    link(task, instance=instance, version=version, assignee=assignee if task.assignee_id else None)
+    if loaded.snapshot is not None and not task.is_over:
+        definition = definition_of(version.pk)
+        task.excluded = list(barred_from(definition, loaded.snapshot, loaded.facts.started_by, task.token))
+    actor = _standing_in_now(_as_now(actor, person.is_active, person.level, person.same_eyes), absent)
+    return HeldTask(actor, person, task, loaded, offered), sees, fresh
+
+
+@cache
+def _held_task(seen: str) -> str:
+    return HELD_TASK.format(seen=seen)
+
+
+def _who(actor: Actor) -> dict[str, Any]:
+    return {"person": actor.person_id, "roles": list(actor.roles)}
+
+
+def _seen(actor: Actor, task_id: UUID) -> tuple[str, dict[str, Any]]:
+    """Say in SQL whether the actor sees the task: from level 4 on all of the tenant, else by the rule of engine.access."""
+    if actor.level >= TO_SEE_TENANT:
+        return "true", {}
+    rule, given = access.visible_tasks(actor).filter(pk=task_id).order_by().values("pk").query.sql_with_params()
+    names = [f"seen{number}" for number in range(len(given))]
+    return f"EXISTS ({rule % tuple(f'%({name})s' for name in names)})", dict(zip(names, given, strict=True))
+
+
+def _as_now(actor: Actor, is_active: bool | None, level: int | None, same_eyes: Iterable[str] = ()) -> Actor:
+    """Take from the actor what was taken from the person since they came in; refuse one who is not active any more."""
+    if not is_active or level is None:
+        raise Refused(_("Your account is not active any more."), code="level")
+    if not actor.same_eyes.issuperset(same_eyes):
+        actor = replace(actor, same_eyes=actor.same_eyes.union(same_eyes))
+    return actor if level >= actor.level else replace(actor, level=level)
+
+
+def _standing_in_now(actor: Actor, absent: Any) -> Actor:
+    """Take whom the actor stands in for from this moment: an absence may have begun or ended since they came in."""
+    found = () if actor.crosses else stand_ins(absent)
+    return actor if found == actor.stands_in else replace(actor, stands_in=found)
+
+
+def _refuse_absent(actor: Actor) -> Exception:
+    """Tell a task that is not there from a person who is not."""
+    found = User.objects.filter(pk=actor.person_id, is_active=True).exists() if actor.person_id else False
+    return NotFound() if found else Refused(_("Your account is not active any more."), code="level")

@@ -22,7 +22,7 @@ from engine.models import StartDraft, TemplateVersion
 from engine.presentation.forms.form import StartForm
 from engine.presentation.narrative.people_path import stops_ahead
 from engine.presentation.narrative.step_outline import outline_of
-from engine.runtime.locked_reads import version_to_start
+from engine.runtime.claims import version_to_start
 from engine.services.idempotency import KeyedRequest, digest_of
 from engine.services.insights.durations import usual_task_times
 from engine.services.instances.lifecycle import StartedInstance, input_errors, start_instance

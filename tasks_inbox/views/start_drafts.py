@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
 from engine.errors import Conflict, Invalid, NotFound
-from engine.runtime.locked_reads import version_to_start
+from engine.runtime.claims import version_to_start
 from engine.services.instances.start_drafts import (
     add_start_file,
     discard_start_draft,

@@ -10,7 +10,7 @@ from knox.crypto import hash_token
 
 from engine.errors import Refused
 from engine.models import Audit, Task
-from engine.runtime.locked_reads import token_with
+from engine.runtime.claims import token_with
 from engine.services.instances.lifecycle import start_instance
 from engine.services.people import accounts as people
 from engine.services.people.tenants_and_roles import choose_tenant

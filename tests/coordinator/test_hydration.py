@@ -6,7 +6,7 @@ import pytest
 from django.db import models, transaction
 
 from engine.models import Instance, Task, Template, TemplateVersion, Wait
-from engine.runtime.locked_reads import hold_task, token_with, version_to_start
+from engine.runtime.claims import hold_task, token_with, version_to_start
 from engine.services.instances.lifecycle import start_instance
 from engine.services.people.tokens import create_token
 from engine.services.tasks.lifecycle import complete_task

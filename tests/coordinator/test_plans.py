@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from benchmarks.workflows import W1
 from engine.dispatch.drain import drain
 from engine.models import Instance, Task
-from engine.runtime.locked_reads import token_with
+from engine.runtime.claims import token_with
 from engine.services.instances.lifecycle import start_instance
 from engine.services.instances.repair import resume_instance, suspend_instance
 from engine.services.instances.signals import send_keyed_signal

@@ -195,7 +195,7 @@ def test_authors_and_machines_read_english_whatever_they_wish(cast: Cast, browse
 TOLD_IN_THE_INBOX = (
     *(f"engine/access/{name}.py" for name in ("instances", "levels", "operations", "people", "tasks", "templates")),
     "engine/storage/attachments.py",
-    "engine/runtime/locked_reads.py",
+    "engine/runtime/claims.py",
     "engine/runtime/unique_references.py",
     "engine/access/task_rules.py",
     *(

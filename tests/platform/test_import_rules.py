@@ -37,7 +37,7 @@ BREAKS = [
     ("layers", "engine/extensions/functions.py", "import engine.models"),
     ("layers", "engine/errors.py", "import engine.extensions.functions"),
     ("layers", "engine/kernel/errors.py", "import engine.errors"),
-    ("runtime_layers", "engine/runtime/coordinator.py", "import engine.runtime.locked_reads"),
+    ("runtime_layers", "engine/runtime/coordinator.py", "import engine.runtime.replay"),
     ("runtime_layers", "engine/runtime/cross_instance.py", "import engine.runtime.coordinator"),
     ("runtime_layers", "engine/runtime/signal_routing.py", "import engine.runtime.concurrency_limits"),
     ("runtime_layers", "engine/runtime/projection/rows.py", "import engine.runtime.signal_routing"),

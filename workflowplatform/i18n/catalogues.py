@@ -32,7 +32,7 @@ MODULES = (
     "engine/access",
     "engine/storage/attachments.py",
     "engine/presentation/forms",
-    "engine/runtime/locked_reads.py",
+    "engine/runtime/claims.py",
     "engine/kernel/forms.py",
     "engine/kernel/json_safety.py",
     "engine/services",

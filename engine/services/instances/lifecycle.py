@@ -19,10 +19,10 @@ from engine.kernel.transitions import InstanceStatus
 from engine.models import Instance, Task, TemplateVersion, Wait
 from engine.models.status_labels import status_word
 from engine.runtime import claims, coordinator
+from engine.runtime.claims import version_to_start
 from engine.runtime.concurrency_limits import admit_waiting, has_place, queue_new_instance, refuses_at_limit
 from engine.runtime.coordinator import Advanced
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.locked_reads import version_to_start
 from engine.runtime.moves import cancel_queued
 from engine.runtime.projection import NEVER, Delivery, new_instance
 from engine.services.instances.four_eyes_guard import refuse_ending

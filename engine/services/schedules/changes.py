@@ -6,7 +6,7 @@ from uuid import UUID
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict
 from engine.models import Instance, Schedule
-from engine.runtime.locked_reads import version_to_start
+from engine.runtime.claims import version_to_start
 from engine.services.instances.lifecycle import start_instance
 from engine.services.schedules.lifecycle import (
     SETTINGS,

@@ -23,8 +23,8 @@ from engine.kernel.timing.periods import parse_period
 from engine.kernel.transitions import VersionStatus
 from engine.models import Schedule, ScheduleFire, Template, TemplateVersion
 from engine.runtime.calendars import calendar_named
+from engine.runtime.claims import version_to_start
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.locked_reads import version_to_start
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 

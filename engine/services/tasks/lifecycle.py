@@ -25,9 +25,9 @@ from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task, TaskDraft, TaskEvent
 from engine.models.status_labels import status_word
 from engine.runtime import claims, coordinator
+from engine.runtime.claims import HeldTask, hold_task
 from engine.runtime.commit import Batch, write
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.locked_reads import HeldTask, hold_task
 from engine.runtime.projection import Delivery, Loaded
 from engine.runtime.projection.tasks import task_event
 from engine.services.instances.lifecycle import instance_after, tasks_after
