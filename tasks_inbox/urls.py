@@ -30,6 +30,7 @@ task_routes = [
     path("claim/", tasks.claim, name="claim"),
     path("release/", tasks.release, name="release"),
     path("complete/", tasks.complete, name="complete"),
+    path("following/", lists.following, name="following"),
     path("draft/", drafts.save, name="draft"),
     path("draft/discard/", drafts.discard, name="discard_draft"),
     path("comment/", task_actions.comment, name="comment"),

@@ -1,4 +1,4 @@
-"""The lists of the inbox in words: what each is called, what it says of itself, how it is counted."""
+"""The lists of the inbox: what each is called, what it says of itself, how it is counted, and its rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,11 +6,18 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from engine.services.tasks.lists import MOST_COUNTED, ORDERS
+from engine.services.tasks import lists as task_lists
+from engine.services.tasks.lists import MOST_COUNTED, ORDERS, TaskList
+from tasks_inbox.presenters.filters import Filter
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 
 PAGE = 24
+UNSEEN = (
+    "form", "payload", "instructions", "description", "excluded", "familiar", "answer", "instance__input", "instance__state",
+    "version__source", "version__canonical", "version__findings",
+)  # fmt: skip
+"""What no row shows, and what may be large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +84,8 @@ def list_named(name: str, actor: Actor) -> Words:
 def count_words(count: int) -> str:
     """Write a capped count."""
     return f"{MOST_COUNTED}+" if count > MOST_COUNTED else str(count)
+
+
+def rows_of(actor: Actor, chosen: Words, asked: Filter) -> TaskList:
+    """Say to the services what a person asks of a list."""
+    return task_lists.list_named(actor, chosen.view, asked.conditions(), "" if chosen.order else asked.sort)

@@ -12,8 +12,7 @@ from engine.models import Task
 from engine.services.tasks.lists import MOST_COUNTED
 from tasks_inbox.decorators import InboxRequest
 from tasks_inbox.presenters.filters import Filter
-from tasks_inbox.presenters.lists import Words, count_words, list_named
-from tasks_inbox.views.lists import UNSEEN, rows_of
+from tasks_inbox.presenters.lists import UNSEEN, Words, count_words, list_named, rows_of
 from workflowplatform.accounts.actor import Actor
 
 CAME_FROM = "in"
@@ -72,7 +71,7 @@ def neighbours_of(request: InboxRequest, task: Task, usual: str) -> Neighbours:
 
 
 def task_after(actor: Actor, task: Task, query: str) -> Task | None:
-    """Find what follows a task in a list; `task` is as it was when it was in the list."""
+    """Find what follows a task in a list, also one that left it: its place is in what an answer does not change."""
     address = QueryDict(query)
     chosen = list_named(address.get("view", "mine"), actor)
     if chosen.order:
@@ -91,6 +90,12 @@ def list_address(query: str) -> str:
 def task_address(task_id: UUID, query: str) -> str:
     """Lead to a task, carrying along the list one comes from."""
     address = reverse("inbox:task", args=[task_id])
+    return f"{address}?{urlencode({CAME_FROM: query})}" if query else address
+
+
+def following_address(task_id: UUID, query: str) -> str:
+    """Lead to what follows a task that was answered."""
+    address = reverse("inbox:following", args=[task_id])
     return f"{address}?{urlencode({CAME_FROM: query})}" if query else address
 
 

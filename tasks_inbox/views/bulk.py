@@ -21,9 +21,8 @@ from engine.services.tasks.bulk import MOST_TASKS, BulkResult, act_on_tasks
 from engine.services.tasks.bulk_complete import look_together
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
 from tasks_inbox.presenters.filters import Filter
-from tasks_inbox.presenters.lists import PAGE, list_named
+from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
 from tasks_inbox.toasts import toast
-from tasks_inbox.views.lists import UNSEEN, rows_of
 from workflowplatform.accounts.actor import Actor
 
 ALL_DONE = {

@@ -1,31 +1,29 @@
 """Pages that list tasks."""
 
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from engine import access
 from engine.access.task_filters import LATE, columns_declared
 from engine.db.keyset_pagination import Cursor, Page, read_cursor
+from engine.errors import NotFound
 from engine.models import Template, TemplateVersion
 from engine.services.tasks import lists as task_lists
 from engine.services.tasks.lists import TaskList, count_lists
 from tasks_inbox.decorators import InboxRequest, inbox_page
 from tasks_inbox.presenters.filters import AGE_WORDS, DUE_WORDS, PRIORITY_WORDS, Filter
-from tasks_inbox.presenters.lists import ORDER_WORDS, PAGE, Words, count_words, list_named
+from tasks_inbox.presenters.lists import ORDER_WORDS, PAGE, UNSEEN, Words, count_words, list_named, rows_of
+from tasks_inbox.presenters.prev_next import HEADING, came_from, list_address, task_address, task_after
 from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
 
 MOST_LOOKED_AT = 1000
-UNSEEN = (
-    "form", "payload", "instructions", "description", "excluded", "familiar", "answer", "instance__input", "instance__state",
-    "version__source", "version__canonical", "version__findings",
-)  # fmt: skip
-"""What no row shows, and what may be large."""
 BULK_ACTS = {
     "mine": ("release",),
     "available": ("claim",),
@@ -72,6 +70,19 @@ def task_list(request: InboxRequest) -> HttpResponse:
     return render(request, "inbox/list.html", context)
 
 
+@require_GET
+@inbox_page
+def following(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Open what follows an answered task in the list that the person came from, else that list."""
+    query = came_from(request)
+    try:
+        task = access.task_of(request.actor, task_id)
+    except NotFound:  # handed on by the answer itself
+        return redirect(list_address(query))
+    found = task_after(request.actor, task, query or "view=mine")
+    return redirect(task_address(found.pk, query) + HEADING if found else list_address(query))
+
+
 def _page(request: InboxRequest, shown: TaskList) -> tuple[int, Page]:
     """Read the page that the address asks for, and how many rows there are in all."""
     cursor = cursor_of(request, shown)
@@ -95,11 +106,6 @@ def _first_place(request: InboxRequest) -> int:
     """Read the place of the page's first row, as its address says; a broken one is the first."""
     said = request.GET.get("from", "")
     return int(said) if request.GET.get("after") and said.isdigit() and len(said) < 7 else 1
-
-
-def rows_of(actor: Actor, chosen: Words, asked: Filter) -> TaskList:
-    """Say to the services what a person asks of a list."""
-    return task_lists.list_named(actor, chosen.view, asked.conditions(), "" if chosen.order else asked.sort)
 
 
 def narrowed_to_late(shown: TaskList) -> TaskList:

@@ -15,8 +15,7 @@ from engine.errors import NotFound
 from tasks_inbox.decorators import InboxRequest, inbox_page
 from tasks_inbox.presenters import live
 from tasks_inbox.presenters.filters import Filter
-from tasks_inbox.presenters.lists import LISTS, list_named
-from tasks_inbox.views.lists import rows_of
+from tasks_inbox.presenters.lists import LISTS, list_named, rows_of
 
 
 @require_GET

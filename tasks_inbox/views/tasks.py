@@ -33,10 +33,9 @@ from tasks_inbox.presenters.live import state_of
 from tasks_inbox.presenters.prev_next import (
     HEADING,
     came_from,
-    list_address,
+    following_address,
     neighbours_of,
     task_address,
-    task_after,
 )
 from tasks_inbox.presenters.task_actions import acts_for, files_of, is_snoozed, points_of, snooze_choices
 from tasks_inbox.toasts import toast
@@ -301,14 +300,13 @@ def _send(request: InboxRequest, task: Task, form: TaskForm) -> lifecycle.Comple
 
 
 def _to_next_task(request: InboxRequest, task: Task, done: lifecycle.CompletedTask) -> HttpResponse:
-    """Open what follows in the list one came from, else the person's next task of the same case, else the list."""
+    """Open the person's next task of the same case, else what follows in the list that they came from."""
     toast(request, "task.completed", _done_words(request.actor, done, request.POST.get("outcome", "")))
     query = came_from(request)
     own = [one for one in done.next_tasks if one.assignee_id == request.actor.person_id]
-    following = own[0] if own and not query else task_after(request.actor, task, query or "view=mine")
-    if following is None:
-        return redirect(list_address(query))
-    return redirect(task_address(following.pk, query) + HEADING)
+    if own and not query:
+        return redirect(task_address(own[0].pk, query) + HEADING)
+    return redirect(following_address(task.pk, query))
 
 
 def _done_words(actor: Actor, done: lifecycle.CompletedTask, sent: str) -> str:

@@ -34,9 +34,10 @@ def pile(cast: Cast, size: int) -> list[Task]:
 
 
 def answer(ada: Client, task: Task, query: str = "") -> str:
+    """Answer a task; return where the person ends up."""
     sent = ada.post(f"/inbox/tasks/{task.pk}/complete/{query}", {"outcome": "ok"})
-    assert sent.status_code == 302
-    return str(sent["Location"])
+    assert sent["Location"] == f"/inbox/tasks/{task.pk}/following/{query}"
+    return str(ada.get(sent["Location"])["Location"])
 
 
 def test_the_next_task_of_the_same_list_opens_on_its_heading(cast: Cast, browser: SignIn) -> None:
@@ -63,3 +64,9 @@ def test_the_page_names_what_comes_next_and_carries_the_list_along(cast: Cast, b
     assert 'rel="prev"' not in page
     assert [title in part("following", page) for title in (second.title, third.title)] == [True, True]
     assert f'action="/inbox/tasks/{first.pk}/complete/?in=view%3Dmine"' in page
+
+
+def test_a_task_that_its_reader_no_longer_sees_leads_to_the_list(cast: Cast, browser: SignIn) -> None:
+    first, *_ = pile(cast, 1)
+    moved = browser("uri").get(f"/inbox/tasks/{first.pk}/following/?in=view%3Dmine%26sort%3Dnewest")
+    assert moved["Location"] == "/inbox/?view=mine&sort=newest"
