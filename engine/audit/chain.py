@@ -21,7 +21,7 @@ from uuid import UUID
 from django.db import connection, models
 
 from engine.audit.keys import AuditKey, keyring
-from engine.db.outbox import tell_on_commit
+from engine.db.transactions import tell_on_commit
 from engine.kernel.json_text import read_json, write_json
 from engine.models import JournalRow
 from engine.models.audit import ACTS_A_ROW, cause_with

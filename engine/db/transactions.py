@@ -1,21 +1,27 @@
-"""Do an act in one transaction, and again when the database asks for that.
+"""Do an act in one transaction, again when the database asks for that, and announce after the commit what it wrote.
 
 Two transactions that wait for each other, or that could not have run one after the other, are nobody's fault: PostgreSQL rolls
 one of them back. The code that opened the outermost transaction does the whole act again, a little later; an act inside another
 transaction leaves that to it.
+
+The rows of `wf_signals` are the queue (the outbox); a dispatcher only wakes a drain and may forget. It is reached by the name in
+the settings, so that nothing here knows what is above.
 """
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from functools import partial, wraps
-from typing import ParamSpec, TypeVar
+from datetime import datetime
+from functools import cache, partial, wraps
+from importlib import import_module
+from typing import ParamSpec, Protocol, TypeVar
 
 import psycopg
 import structlog
 from django.db import Error, InterfaceError, OperationalError, connection, transaction
 
+from engine.conf import conf
 from engine.metrics import tell_conflict
 from workflowplatform.database.error_causes import is_servers_own
 
@@ -124,3 +130,53 @@ def _try(act: Callable[[], T], committed: list[bool]) -> T:
 
 def _name(error: Error) -> str:
     return type(error.__cause__).__name__
+
+
+# After the commit
+
+TOLD = "workflow:told"
+"""The channel on which open streams are told that the audit has grown."""
+
+
+class Dispatcher(Protocol):
+    """What the outbox asks of a dispatcher."""
+
+    def wake(self) -> None:
+        """Make a drain look at the queue soon. Never raises: a lost wake-up costs seconds, not work."""
+
+    def wake_in(self, seconds: float) -> None:
+        """Make sure that a drain looks at the queue after that long."""
+
+    def tell(self) -> None:
+        """Make open streams look at the audit soon. Never raises: they look by themselves every second."""
+
+
+@cache
+def dispatcher(name: str) -> Dispatcher:
+    """Return the dispatcher of that name: `engine.dispatch.<name>.dispatcher`."""
+    found: Dispatcher = import_module(f"engine.dispatch.{name}").dispatcher
+    return found
+
+
+def announce_on_commit(dues: Sequence[datetime], now: datetime) -> None:
+    """After the commit, wake a drain for the signals just written: at once, or when the first falls due."""
+    if dues:
+        ahead = (min(dues) - now).total_seconds()
+        transaction.on_commit(lambda: _announce(ahead))
+
+
+def tell_on_commit() -> None:
+    """After the commit, tell open streams that something was written to the audit."""
+    transaction.on_commit(_tell)
+
+
+def _tell() -> None:
+    dispatcher(conf.dispatcher).tell()
+
+
+def _announce(ahead: float) -> None:
+    chosen = dispatcher(conf.dispatcher)
+    if ahead <= 0:
+        chosen.wake()
+    else:
+        chosen.wake_in(ahead)

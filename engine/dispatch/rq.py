@@ -38,7 +38,7 @@ from rq.utils import now
 from rq.worker import WorkerStatus
 
 from engine.conf import conf
-from engine.db.outbox import TOLD
+from engine.db.transactions import TOLD
 from engine.dispatch.audit_roots import RootMaker
 from engine.dispatch.call_pool import CallsUnderWay
 from engine.dispatch.crash_points import Boundary, reached

@@ -26,7 +26,7 @@ from django.db import connection
 from msgspec import Raw
 
 from engine.conf import conf
-from engine.db.outbox import tell_on_commit
+from engine.db.transactions import tell_on_commit
 from engine.kernel.json_text import write_json
 from engine.runtime.taken_calls import TakenCalls
 from workflowplatform.database.base import DatabaseWrapper, Way

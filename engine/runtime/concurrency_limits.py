@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from engine.audit.chain import Act, database_now, record
-from engine.db.outbox import announce_on_commit
+from engine.db.transactions import announce_on_commit
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
 from engine.metrics import tell_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion

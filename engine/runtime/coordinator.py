@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.audit.chain import database_now
-from engine.db.outbox import announce_on_commit
+from engine.db.transactions import announce_on_commit
 from engine.errors import Invalid
 from engine.kernel.effects import Slice, WaitKind
 from engine.kernel.forms import FieldError

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import F
 
 from engine.audit.chain import Act, database_now, record
-from engine.db.outbox import announce_on_commit
+from engine.db.transactions import announce_on_commit
 from engine.kernel.signals import Json, SignalType
 from engine.kernel.transitions import INSTANCE_MOVES, InstanceStatus, Result
 from engine.models import Instance, RuntimeState, Signal

@@ -16,7 +16,7 @@ from django.db import connection
 
 from engine.audit.chain import database_now
 from engine.db.advisory_locks import lock_name, take_locks
-from engine.db.outbox import announce_on_commit
+from engine.db.transactions import announce_on_commit
 from engine.kernel.signals import SignalType
 from engine.models import Place
 from engine.runtime.projection import HELD_STATUSES, Stage

@@ -11,7 +11,7 @@ from django.conf import settings
 from redis import Redis
 from redis.client import PubSub
 
-from engine.db.outbox import TOLD
+from engine.db.transactions import TOLD
 from workflowplatform.circuit_breaker import REDIS_ERRORS, CircuitBreaker
 
 LOOK_EVERY = 1.0

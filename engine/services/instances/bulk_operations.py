@@ -16,8 +16,13 @@ from django.db.models import Count, QuerySet
 
 from engine import access
 from engine.audit.chain import Act, database_now, record
-from engine.db.outbox import announce_on_commit
-from engine.db.transactions import in_one_transaction, is_by_chance, is_connection_lost, is_waited_out
+from engine.db.transactions import (
+    announce_on_commit,
+    in_one_transaction,
+    is_by_chance,
+    is_connection_lost,
+    is_waited_out,
+)
 from engine.errors import Conflict, Invalid, NotFound, Refused, WorkflowError
 from engine.kernel.forms import FieldError
 from engine.kernel.transitions import InstanceStatus

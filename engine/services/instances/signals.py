@@ -7,8 +7,7 @@ from uuid import UUID, uuid5
 
 from engine import access
 from engine.audit.chain import Act, database_now, record
-from engine.db.outbox import announce_on_commit
-from engine.db.transactions import in_one_transaction
+from engine.db.transactions import announce_on_commit, in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.kernel.signals import NamedSignal, SignalType

@@ -17,8 +17,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from engine import access
 from engine.audit.chain import Act, database_now, record
 from engine.db.host_locks import HeldLock, LockLost, acquire, holder_of
-from engine.db.outbox import announce_on_commit
-from engine.db.transactions import in_one_transaction, is_connection_lost
+from engine.db.transactions import announce_on_commit, in_one_transaction, is_connection_lost
 from engine.models import RetentionRule, RetentionRun
 from engine.services.retention.purge import (
     LOCK,

@@ -13,8 +13,7 @@ from django.db.models import QuerySet
 
 from engine import access
 from engine.audit.chain import Act, database_now, record
-from engine.db.outbox import announce_on_commit
-from engine.db.transactions import in_one_transaction
+from engine.db.transactions import announce_on_commit, in_one_transaction
 from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError, check_values
 from engine.kernel.timing.calendars import Calendar, CalendarError

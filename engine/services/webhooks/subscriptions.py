@@ -17,8 +17,7 @@ from engine import access
 from engine.audit.chain import Act, database_now, record
 from engine.audit.cursor import settled_position
 from engine.conf import conf
-from engine.db.outbox import announce_on_commit
-from engine.db.transactions import in_one_transaction
+from engine.db.transactions import announce_on_commit, in_one_transaction
 from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Template, Webhook, WebhookDelivery
