@@ -2,11 +2,14 @@
 
 A commit adds one row to the chain of each subject: who, when, and `acts`, everything that was done, in order. Acts are counted
 through the chain; a row has the number of its first one. Its hash covers the row and the hash before it, made with a key that
-the database does not know (engine.audit.keys). The last number and hash are in the subject's own row, so that a transaction
+the database does not know. The last number and hash are in the subject's own row, so that a transaction
 with that row's lock can append without looking further. One chain per tenant would serialise its commits.
 
 What is hashed is the very text that is stored. Rows of earlier releases hold one act each, in columns of its own, and are
 hashed as they were then. Everybody else reads acts one by one, from the view that `engine.models.Audit` stands for.
+
+The key makes HMAC-SHA256, so that write access to every table is not enough to make a hash. It comes from WORKFLOW_AUDIT_KEY, or
+from SECRET_KEY where that is unset; a hash names its key, so that keys can be replaced and old rows stay verifiable.
 """
 
 import hashlib
@@ -14,13 +17,17 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
 from django.db import connection, models
 
-from engine.audit.keys import AuditKey, keyring
+from engine.conf import conf
 from engine.db.transactions import tell_on_commit
 from engine.kernel.json_text import read_json, write_json
 from engine.models import JournalRow
@@ -34,6 +41,83 @@ HASHED = (
 )  # fmt: skip
 OWN_COLUMNS = ("action", "step", "iteration", "attempt", "cause", "old", "new")
 """Where a row of an earlier release holds its one act. In other rows they are empty, and hashed if they are filled in."""
+
+MARK = "k"
+"""How a keyed hash begins, which no digit of a plain one does."""
+ID_LENGTH = 7
+HASH_LENGTH = 64
+"""As long as a plain SHA-256: 224 bits of the MAC behind the key's name."""
+BLOCK = 64
+
+
+class AuditKey:
+    """A key with HMAC's two first blocks hashed already: a start writes a dozen rows."""
+
+    __slots__ = ("_inner", "_outer", "id", "mark")
+
+    def __init__(self, secret: bytes) -> None:
+        padded = secret.ljust(BLOCK, b"\0")
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in padded))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in padded))
+        self.id = hashlib.sha256(b"workflow audit key id\n" + secret).hexdigest()[:ID_LENGTH]
+        self.mark = MARK + self.id
+
+    def mac(self, text: bytes) -> str:
+        """Return the keyed hash of a text, with the key's name in front."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(text)
+        outer.update(inner.digest())
+        return (self.mark + outer.hexdigest())[:HASH_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class Keyring:
+    """The key in use, and all whose hashes are still believed."""
+
+    current: AuditKey
+    known: dict[str, AuditKey]
+
+    def key_of(self, made: str) -> AuditKey | None:
+        """Return the key that a keyed hash names, if it is known here."""
+        return self.known.get(made[len(MARK) : len(MARK) + ID_LENGTH]) if is_keyed(made) else None
+
+
+def is_keyed(made: str) -> bool:
+    """Return whether a hash was made with a key."""
+    return made.startswith(MARK)
+
+
+def keyring() -> Keyring:
+    """Return the keys that the settings name."""
+    return _keyring(conf.audit_keys, settings.SECRET_KEY, tuple(settings.SECRET_KEY_FALLBACKS))
+
+
+@lru_cache(maxsize=8)
+def _keyring(given: tuple[str, ...], secret: str, fallbacks: tuple[str, ...]) -> Keyring:
+    keys = [AuditKey(_derived(text)) for text in (*given, secret, *fallbacks)]
+    return Keyring(keys[0], {key.id: key for key in reversed(keys)})
+
+
+def _derived(text: str) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"workflow audit hmac").derive(text.encode())
+
+
+def seal(kind: str, facts: Iterable[Any]) -> str:
+    """Return the seal of a record that is not part of a chain; `kind` keeps seals of one kind from passing for another's."""
+    return keyring().current.mac(_sealed_text(kind, facts))
+
+
+def is_seal_of(made: str, kind: str, facts: Iterable[Any]) -> bool:
+    """Return whether a known key made this seal for these facts."""
+    key = keyring().key_of(made)
+    return key is not None and key.mac(_sealed_text(kind, facts)) == made
+
+
+def _sealed_text(kind: str, facts: Iterable[Any]) -> bytes:
+    return "\n".join((f"seal of {kind}", *map(str, facts))).encode()
+
+
+# The chain
 
 
 @dataclass(frozen=True, slots=True)

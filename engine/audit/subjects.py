@@ -5,8 +5,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from engine.audit.chain import moment
-from engine.audit.keys import is_seal_of, seal
+from engine.audit.chain import is_seal_of, moment, seal
 from engine.models import AuditAnchor
 
 SUBJECTS: dict[str, str] = {

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from engine.audit.keys import seal
+from engine.audit.chain import seal
 
 BATCH = 5_000
 Plain = tuple[UUID, UUID, str, int, str]

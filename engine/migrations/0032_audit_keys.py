@@ -7,7 +7,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import workflowplatform.ids
-from engine.audit.keys import seal
+from engine.audit.chain import seal
 from engine.audit.unkeyed_rows import seal_ends
 
 GUARD = """

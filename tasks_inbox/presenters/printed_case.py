@@ -10,7 +10,7 @@ from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine import access
-from engine.audit.keys import public_key
+from engine.audit.signatures import public_key
 from engine.models import CaseFile, Instance, Task, TaskAttachment, TaskComment, TaskQuestion
 from engine.presentation.forms.values import NOTHING, Fact, fact_of, facts_of
 from engine.presentation.narrative import people_names

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from engine.audit.keys import public_key_pem
+from engine.audit.signatures import public_key_pem
 from engine.models import Audit
 from engine.services.audit.exports import BadExport, export_audit, verify_export
 from engine.services.audit.verification import list_audit

@@ -17,9 +17,8 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import F
 
-from engine.audit.chain import Act, append, hash_plainly
+from engine.audit.chain import Act, AuditKey, _derived, append, hash_plainly, keyring
 from engine.audit.chain import Chain as AuditChain
-from engine.audit.keys import AuditKey, _derived, keyring
 from engine.audit.subjects import FOREIGN_ANCHOR, KEYLESS_ROWS_MISSING, NO_KEY, UNKNOWN_KEY
 from engine.audit.unkeyed_rows import seal_ends
 from engine.models import Audit, Instance, JournalRow

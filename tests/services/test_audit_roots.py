@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from engine.audit.keys import public_key_pem
+from engine.audit.signatures import public_key_pem
 from engine.audit.subjects import CHAIN_REMOVED, ROWS_REMOVED
 from engine.db.host_locks import acquire, holder_of
 from engine.dispatch.audit_roots import EVERY, RootMaker

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from engine.audit.keys import public_key_pem
+from engine.audit.signatures import public_key_pem
 from engine.errors import NotFound
 from engine.models import Instance
 from engine.services.audit.receipts import BadReceipt, make_receipt, receipt_name, verify_receipt

@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from engine.audit.chain import Act, record
-from engine.audit.keys import UnusableKey, keyring, public_key_pem
+from engine.audit.chain import Act, keyring, record
+from engine.audit.signatures import UnusableKey, public_key_pem
 from engine.audit.unkeyed_rows import accept_plain_rows
 from workflowplatform.accounts.actor import operator_actor
 from workflowplatform.accounts.models import Tenant

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from engine.audit.keys import UnusableKey
+from engine.audit.signatures import UnusableKey
 from engine.services.audit.roots import BadRoot, make_root
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from engine.audit.keys import UnusableKey, read_public_key
+from engine.audit.signatures import UnusableKey, read_public_key
 from engine.services.audit.verification import verify_everything, verify_folds
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from engine.audit.keys import UnusableKey, read_public_key
+from engine.audit.signatures import UnusableKey, read_public_key
 from engine.services.audit.exports import BadExport, verify_export
 
 

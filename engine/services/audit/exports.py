@@ -17,7 +17,7 @@ from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Valu
 from django.db.models.functions import Coalesce
 
 from engine.audit.chain import database_now, moment
-from engine.audit.keys import is_signature_of, public_key, sign
+from engine.audit.signatures import is_signature_of, public_key, sign
 from engine.errors import Invalid, UntrustedFile
 from engine.kernel.forms import FieldError
 from engine.models import Audit, Instance, Template

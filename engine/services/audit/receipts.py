@@ -12,7 +12,7 @@ from uuid import UUID
 
 from engine import access
 from engine.audit.chain import database_now, moment
-from engine.audit.keys import is_signature_of, public_key, sign
+from engine.audit.signatures import is_signature_of, public_key, sign
 from engine.errors import UntrustedFile
 from engine.kernel.transitions import TaskStatus
 from engine.models import CaseFile, Instance, Task, TaskAttachment

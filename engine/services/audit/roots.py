@@ -29,7 +29,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
 from engine.audit.chain import database_now, moment
-from engine.audit.keys import is_signature_of, public_key, sign
+from engine.audit.signatures import is_signature_of, public_key, sign
 from engine.audit.subjects import CHAIN_REMOVED, ROWS_REMOVED, SUBJECTS, Broken, is_sealed_anchor
 from engine.conf import conf
 from engine.db.host_locks import HeldLock, acquire, holder_of

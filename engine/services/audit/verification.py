@@ -15,9 +15,19 @@ from django.apps import apps
 from django.db.models import QuerySet
 
 from engine import access
-from engine.audit.chain import HASHED, OWN_COLUMNS, hash_plainly, hash_row, hashed_text, moment
+from engine.audit.chain import (
+    HASHED,
+    OWN_COLUMNS,
+    Keyring,
+    hash_plainly,
+    hash_row,
+    hashed_text,
+    is_keyed,
+    is_seal_of,
+    keyring,
+    moment,
+)
 from engine.audit.cursor import Position, Stretch, read_on, settled_position
-from engine.audit.keys import Keyring, is_keyed, is_seal_of, keyring
 from engine.audit.replay import Folded, fold
 from engine.audit.subjects import (
     CHANGED,

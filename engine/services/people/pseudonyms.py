@@ -16,7 +16,7 @@ from django.contrib.sessions.models import Session
 from django.db import connection, models
 from django.db.models import Q
 
-from engine.audit.keys import seal
+from engine.audit.chain import seal
 from engine.db.transactions import in_one_transaction
 from engine.kernel.json_text import read_json, write_json
 from engine.models import (
