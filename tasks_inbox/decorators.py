@@ -1,9 +1,13 @@
-"""Guard every page of the inbox: visitors sign in first, and a row that a person may not see answers 404."""
+"""What every page of the inbox shares: its guard, the lines it reads, and the toasts that it leaves.
+
+Visitors sign in first, and a row that a person may not see answers 404.
+"""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
@@ -30,6 +34,11 @@ class InboxRequest(HttpRequest):
 def posted_line(request: HttpRequest, name: str) -> str:
     """Return one line of text that a form sent, without characters that no text can contain."""
     return request.POST.get(name, "").replace("\0", "").strip()[:LONGEST_LINE]
+
+
+def toast(request: HttpRequest, code: str, text: str, *, undo: str = "", level: int = messages.SUCCESS) -> None:
+    """Show what was done. `code` identifies it in every language; `undo` is the address that reverts it."""
+    messages.add_message(request, level, text, extra_tags=f"{code} {undo}".strip())
 
 
 def inbox_page(view: View) -> View:

@@ -19,10 +19,9 @@ from engine.presentation.forms.task_form import comment_rule
 from engine.services.tasks.assignment import take_next_task
 from engine.services.tasks.bulk import MOST_TASKS, BulkResult, act_on_tasks
 from engine.services.tasks.bulk_complete import look_together
-from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
+from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
-from tasks_inbox.toasts import toast
 from workflowplatform.accounts.actor import Actor
 
 ALL_DONE = {

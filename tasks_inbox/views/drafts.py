@@ -12,9 +12,8 @@ from engine import access
 from engine.models import Task, TaskDraft
 from engine.services.tasks.checklists import tick_point
 from engine.services.tasks.drafts import discard_task_draft, save_task_draft
-from tasks_inbox.decorators import BY_ITSELF, InboxRequest
+from tasks_inbox.decorators import BY_ITSELF, InboxRequest, toast
 from tasks_inbox.presenters.prev_next import came_from, task_address
-from tasks_inbox.toasts import toast
 from tasks_inbox.views.tasks import form_of, task_act
 
 

@@ -12,10 +12,9 @@ from django.views.decorators.http import require_POST
 from engine.errors import Invalid
 from engine.models import SavedFilter
 from engine.services.tasks.saved_filters import delete_filter, restore_filter, save_filter
-from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
+from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import list_named
-from tasks_inbox.toasts import toast
 
 
 def list_url_of(saved: SavedFilter) -> str:

@@ -9,8 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine.errors import Invalid
 from engine.services.tasks import handover
-from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
-from tasks_inbox.toasts import toast
+from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.views.tasks import task_act
 
 

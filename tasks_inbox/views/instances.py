@@ -40,13 +40,12 @@ from engine.services.instances.requests import (
 from engine.services.tasks.outcome_preview import foresee
 from engine.services.templates.diagrams import inline_diagram
 from engine.storage.attachments import download, spell_size
-from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
+from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.messages import http_status_of
 from tasks_inbox.presenters.field_labels import began_with, input_schema_of, state_of
 from tasks_inbox.presenters.files import shown_files
 from tasks_inbox.presenters.outcome_preview import coming_of, sentences_of, ways_of
 from tasks_inbox.templatetags.look import WORD_OF_STATUS
-from tasks_inbox.toasts import toast
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 

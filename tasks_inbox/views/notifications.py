@@ -26,9 +26,8 @@ from engine.services.notifications.preferences import (
 from engine.services.notifications.push import browsers_of
 from engine.services.notifications.reports import mails_lately
 from engine.transports.web_push import public_key
-from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.decorators import InboxRequest, inbox_page, toast
 from tasks_inbox.notices.words import KIND_WORDS
-from tasks_inbox.toasts import toast
 from workflowplatform.accounts.models import Role, User
 
 BY_SCRIPT = "settings"

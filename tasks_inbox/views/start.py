@@ -27,13 +27,12 @@ from engine.services.idempotency import KeyedRequest, digest_of
 from engine.services.insights.durations import usual_task_times
 from engine.services.instances.lifecycle import StartedInstance, input_errors, start_instance
 from engine.services.instances.start_drafts import ROUTE, add_start_file, hand_over_draft, refuse_missing_files
-from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.decorators import InboxRequest, inbox_page, toast
 from tasks_inbox.messages import back_again, notice_of
 from tasks_inbox.presenters.field_labels import input_schema_of
 from tasks_inbox.presenters.files import rules_shown, shown_file
 from tasks_inbox.presenters.start_gallery import cards_for, sections_of, tags_of
 from tasks_inbox.templatetags.look import case_name
-from tasks_inbox.toasts import toast
 from tasks_inbox.unsent_answers import take_kept, whose
 from workflowplatform.accounts.actor import Actor
 

@@ -22,10 +22,9 @@ from engine.services.instances.start_drafts import (
     save_start_draft,
 )
 from engine.storage.attachments import serve
-from tasks_inbox.decorators import BY_ITSELF, InboxRequest, inbox_page
+from tasks_inbox.decorators import BY_ITSELF, InboxRequest, inbox_page, toast
 from tasks_inbox.messages import http_status_of
 from tasks_inbox.presenters.files import shown_file
-from tasks_inbox.toasts import toast
 from tasks_inbox.views.start import once_of, read_start, start_form
 
 

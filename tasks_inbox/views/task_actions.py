@@ -22,8 +22,7 @@ from engine.services.notifications.mentions import mentions_in, people_to_mentio
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.comments import comment_task
 from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
-from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
-from tasks_inbox.toasts import toast
+from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.views.tasks import task_act
 
 NEVER = 9000

@@ -15,10 +15,9 @@ from engine.errors import Conflict, Invalid, Refused
 from engine.models import Task
 from engine.services.tasks.attachments import attach_file, detach_file, open_attachment
 from engine.storage.attachments import serve
-from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.decorators import InboxRequest, inbox_page, toast
 from tasks_inbox.messages import http_status_of
 from tasks_inbox.presenters.files import UPLOAD, shown_file
-from tasks_inbox.toasts import toast
 from tasks_inbox.views.drafts import keep_answer
 from tasks_inbox.views.tasks import add_sent_files, form_of, task_act, task_page
 

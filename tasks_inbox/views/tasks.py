@@ -24,7 +24,7 @@ from engine.services.notifications.mentions import known_names
 from engine.services.tasks import lifecycle
 from engine.services.tasks.answers import check_answer
 from engine.services.tasks.attachments import attach_file
-from tasks_inbox.decorators import InboxRequest, View, inbox_page
+from tasks_inbox.decorators import InboxRequest, View, inbox_page, toast
 from tasks_inbox.messages import back_again, changed_by, http_status_of, notice_of, over_words
 from tasks_inbox.presenters.case_context import case_context_of
 from tasks_inbox.presenters.field_labels import answer_of, input_schema_of
@@ -38,7 +38,6 @@ from tasks_inbox.presenters.prev_next import (
     task_address,
 )
 from tasks_inbox.presenters.task_actions import acts_for, files_of, is_snoozed, points_of, snooze_choices
-from tasks_inbox.toasts import toast
 from tasks_inbox.unsent_answers import take_kept, whose
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
