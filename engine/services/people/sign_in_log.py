@@ -4,8 +4,6 @@ Pages call these after Django has done the work. What people without an account 
 (workflowplatform.accounts.sign_in_throttle), the use of a token by one row for each day and address.
 """
 
-from datetime import datetime, timedelta
-
 from django.utils import timezone
 
 from engine.audit.chain import Act, record
@@ -27,14 +25,6 @@ def note_token_use(*, token: Token, actor: Actor, address: str) -> None:
         Token.objects.filter(pk=token.pk).update(last_used_at=now)
     else:
         _note_first_use(token=token, actor=actor, address=address, seen=[*seen, address])
-
-
-def is_noted(token: Token, address: str, at: datetime, every: timedelta) -> bool:
-    """Return whether this use adds nothing to what the token's row says: so that a busy program writes nothing."""
-    last = token.last_used_at
-    if last is None or last < at - every or last.date() != at.date():
-        return False
-    return address in token.used_from or len(token.used_from) >= MOST_ADDRESSES
 
 
 @in_one_transaction
