@@ -210,7 +210,7 @@ REST_FRAMEWORK = {
         "engine.api.authentication.WithinScope",
     ],
     "DEFAULT_THROTTLE_CLASSES": ["engine.api.throttles.PerMinute"],
-    "DEFAULT_RENDERER_CLASSES": ["engine.api.renderers.AnswerRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["engine.api.json_bodies.AnswerRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "EXCEPTION_HANDLER": "engine.api.errors.answer_error",
     "UNAUTHENTICATED_USER": None,

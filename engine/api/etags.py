@@ -15,7 +15,7 @@ from rest_framework import exceptions, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from engine.api.renderers import AnswerRenderer
+from engine.api.json_bodies import AnswerRenderer
 from engine.api.views.base import ApiView
 from engine.db.transactions import do_in_one_transaction
 from engine.errors import NotFound

@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from engine.api.renderers import AnswerRenderer
+from engine.api.json_bodies import AnswerRenderer
 from engine.db.transactions import do_whole
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError

@@ -10,7 +10,7 @@ import pytest
 from rest_framework.renderers import JSONRenderer
 
 from engine.api import response_shapes, serializers
-from engine.api.renderers import AnswerRenderer
+from engine.api.json_bodies import AnswerRenderer
 from engine.api.serializers import Rows
 from engine.models import Audit, Instance, Schedule, Secret, StepRun, Task, TemplateVersion, Wait
 from engine.models.webhook import Webhook, WebhookDelivery

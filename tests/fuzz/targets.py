@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from rest_framework.exceptions import APIException
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from engine.api.parsers import BoundedJSONParser
+from engine.api.json_bodies import BoundedJSONParser
 from engine.api.request_bodies import EventBody, InstanceSignalBody, SignalBody
 from engine.diagram.graph import Flow, flow_of
 from engine.diagram.layout import LayoutFailed, geometry_from_outside, graph_of

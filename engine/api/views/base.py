@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.status import HTTP_201_CREATED
 from rest_framework.views import APIView
 
-from engine.api.parsers import BoundedJSONParser
+from engine.api.json_bodies import BoundedJSONParser
 from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
 from workflowplatform.accounts.actor import Actor
