@@ -15,7 +15,7 @@ from django.db.models import BooleanField, F, Func, JSONField, Q, Value
 
 from engine.db.advisory_locks import lock_name, take_locks
 from engine.kernel.tasks.rules import COUNTING, NOT_INSIDE
-from engine.models import RuntimeState, Task
+from engine.models import Instance, RuntimeState, Task
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Kind, User
 
@@ -75,20 +75,16 @@ def free_of_children(names: Iterable[str]) -> Q:
 
 def took_part_inside(instance_id: UUID, steps: Sequence[str], name: str) -> bool:
     """Return whether a person took part in a child under way of an instance, at one of the steps given."""
-    if not steps:
-        return False
     values: list[Any] = [instance_id, list(steps), name]
     with connection.cursor() as cursor:
         cursor.execute("SELECT wf_took_part_inside(%s, to_jsonb(%s::text[]), %s)", values)
         return bool(cursor.fetchone()[0])
 
 
-def checked_from_outside(task: Task, name: str) -> bool:
+def checked_from_outside(child: Instance, name: str) -> bool:
     """Return whether a person did, while a child was under way, a task above it whose rule looks into the child."""
-    if task.instance.parent_token is None:
-        return False
     with connection.cursor() as cursor:
-        values: list[Any] = [task.instance_id, name, task.instance.started_at]
+        values: list[Any] = [child.pk, name, child.started_at]
         cursor.execute("SELECT wf_checked_from_outside(%s, %s, %s)", values)
         return bool(cursor.fetchone()[0])
 

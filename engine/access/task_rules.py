@@ -168,7 +168,7 @@ def mandate_of(actor: Actor, task: Task, *, offered: bool | None = None) -> Stan
 
     Where several are asked and away, it is one for whom no rule forbids it.
     """
-    found = list(stood_in_for(actor, task, own=offered))
+    found = list(stood_in_for(actor, task, own=offered)) if actor.stands_in else []
     free = (one for one in found if _first_error(_fitness(actor, task, one)) is None)
     return next(free, found[0] if found else None)
 
@@ -256,9 +256,12 @@ def _four_eyes_reason(actor: Actor, task: Task) -> Iterator[Reason]:
 
 
 def _are_barred(eyes: frozenset[str], task: Task) -> bool:
-    if not eyes.isdisjoint(task.excluded) or any(checked_from_outside(task, name) for name in eyes):
+    if not eyes.isdisjoint(task.excluded):
         return True
-    return any(took_part_inside(task.instance_id, task.rules.not_inside, name) for name in eyes)
+    inside, is_child = task.rules.not_inside, task.instance.parent_token is not None
+    if is_child and any(checked_from_outside(task.instance, name) for name in eyes):
+        return True
+    return bool(inside) and any(took_part_inside(task.instance_id, inside, name) for name in eyes)
 
 
 def _barred(actor: Actor, task: Task) -> Reason:
