@@ -55,7 +55,7 @@ def test_start_over_rest(cast: Cast) -> None:
     with walked() as found:
         answer = uri.post("instances/", body, key="second")
     assert answer.status_code == 201
-    assert len(found) <= 34, walk_of(found)
+    assert len(found) <= 30, walk_of(found)
 
 
 def test_completion_in_the_inbox(cast: Cast) -> None:
@@ -68,7 +68,7 @@ def test_completion_in_the_inbox(cast: Cast) -> None:
             client.post(f"/inbox/tasks/{task.pk}/complete/", {"outcome": "approve", "f.note": "ok"})
         task.refresh_from_db()
         assert task.status == "completed"
-    assert len(found) <= 44, walk_of(found)
+    assert len(found) <= 30, walk_of(found)
 
 
 def test_timer_that_is_due(cast: Cast) -> None:
