@@ -24,7 +24,7 @@ from engine.services.people.accounts import create_person
 from engine.services.people.tenants_and_roles import create_tenant
 from engine.services.templates.versions import activate_version, save_draft
 from workflowplatform.accounts.actor import Actor, actor_of
-from workflowplatform.accounts.models import Membership, Role, User
+from workflowplatform.accounts.models import Absence, Membership, Role, User
 from workflowplatform.ids import uuid7
 
 TENANTS, PEOPLE_A_TENANT = 50, 10
@@ -87,6 +87,23 @@ def _crowd(number: int) -> Crowd:
     Membership.objects.bulk_create(held)
     started = start_instance(actor=author, template="review", input={"what": "trip", "amount": 120})
     return Crowd(tenant.pk, [actor_of(person) for person in people], roles, started.tasks[0])
+
+
+def send_away(crowds: Sequence[Crowd], share: float) -> None:
+    """Let a share of the people be away today; a colleague of each stands in for them."""
+    now = datetime.now(UTC)
+    everybody = [(crowd, number) for crowd in crowds for number in range(len(crowd.people))]
+    Absence.objects.bulk_create(
+        Absence(
+            tenant_id=crowd.tenant_id,
+            person_id=crowd.people[number].person_id,
+            deputy_id=crowd.people[number - 1].person_id,
+            starts_at=now - timedelta(days=1),
+            ends_at=now + timedelta(days=9),
+            entered_by=crowd.people[number].name,
+        )
+        for crowd, number in CHANCE.sample(everybody, round(len(everybody) * share))
+    )
 
 
 def load(crowds: Sequence[Crowd], count: int) -> None:
