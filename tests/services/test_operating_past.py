@@ -229,6 +229,7 @@ HARMLESS: Mapping[str, str] = {
     "suspension.resume_task": "the task stays",
     "suspension.snooze_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
     "suspension.skip_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
+    "redo.redo_task": "what bars them is asked again, and what was decided stays, tests/services/test_redo.py",
     "lifecycle.start_instance": "another case, in which everything is decided anew",
     "lifecycle.queue_start": "another case, in which everything is decided anew",
     "lifecycle.next_tasks": "reads",
