@@ -182,7 +182,7 @@ def _refuse_unknown(wanted: Wanted) -> None:
 
 
 def _refuse_overlap(actor: Actor, wanted: Wanted, but: Absence | None, now: datetime) -> None:
-    """Refuse a time in which the person is away already; an absence that is over, as after an early return, is in nobody's way."""
+    """Refuse a time in which the person is away already; one that is over, as after an early return, does not count."""
     since = max(wanted.starts_at, now)
     others = Absence.objects.filter(person=wanted.person, starts_at__lt=wanted.ends_at, ends_at__gt=since)
     others = others.exclude(pk=but.pk) if but else others
