@@ -14,14 +14,15 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tests import coverage_floors
+from tests import coverage_floors, left_out
 from tests.pooler import find_or_install_pgbouncer
+from tests.prepared import Prepared
 from tests.seating import Check, Counts, run_in_turn, run_together
 from tests.security_table import table
 from tests.servers import TEST_ENVIRONMENT
@@ -117,6 +118,8 @@ class Run:
     extra: tuple[str, ...]
     folders: tuple[str, ...]
     security: bool = False
+    prepared: Callable[[], Mapping[str, str]] = dict
+    """Names the prepared cluster, once it is there."""
 
     @property
     def coverage(self) -> Path:
@@ -130,8 +133,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with _servers() as (environment, scratch):
-            run = Run(environment, scratch, options.all or options.security, extra, folders, options.security)
             is_narrowed = bool(options.family or extra or folders)
+            prepared = dict if is_narrowed else Prepared(scratch / "prepared", environment)
+            everything = options.all or options.security
+            run = Run(environment, scratch, everything, extra, folders, options.security, prepared)
             checks = list(_measured(run, options.family) if options.coverage else _plan(run, options.family))
             # Figures of security tests are ratios of times: nothing else runs at the same time.
             in_turn = is_narrowed or options.security
@@ -141,6 +146,8 @@ def main() -> int:
             if (options.all and not in_turn) or options.coverage:
                 low = _show_coverage(run)
                 total += Counts() if is_narrowed else Counts(failed=low)
+            if not (run.everything or options.coverage or is_narrowed):
+                sys.stdout.write(f"\n{left_out.list_of(sorted(scratch.glob('left out of *')))}\n\n")
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")
         return 1
@@ -317,6 +324,8 @@ def _run_family(run: Run, family: Family, folders: Sequence[str], output: Path |
     # Without the word for lent servers a family starts its own: nobody else's rows, keys and load are there.
     own = {name: value for name, value in run.environment.items() if name != "WORKFLOW_TEST_SERVERS"}
     environment = own | ({"WORKFLOW_TEST_ALL": "1"} if run.everything else {})
+    environment |= {left_out.VARIABLE: str(run.scratch / f"left out of {family.name}")}
+    environment |= run.prepared() if family.wants_django else {}
     command = _pytest(run, family, folders, report)
     with output.open("w") if output else nullcontext() as words:
         code = _wait_for(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=words))

@@ -14,7 +14,7 @@ from threading import Event
 
 import pytest
 
-from tests import run, seating, security_table
+from tests import left_out, run, seating, security_table
 from workflowplatform.servers.chromium import find_chromium
 from workflowplatform.servers.paths import PROJECT
 
@@ -63,6 +63,21 @@ def test_security_tests_are_added_up_by_promise_with_their_figures(tmp_path: Pat
         "secrets stay secret       1       0        0",
         "walls hold                1       1        0  12 routes",
     ]
+
+
+def test_what_a_short_run_leaves_out_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "test_marked.py").write_text(MARKED)
+    lent = run.Run({}, tmp_path, everything=False, extra=(), folders=())
+    command = run._pytest(
+        lent, run.Family("platform", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml"
+    )
+    kept = tmp_path / "left out"
+    environment = os.environ | {left_out.VARIABLE: str(kept)}
+    subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, timeout=60, check=False)
+    heading, row = left_out.list_of([kept]).splitlines()
+    assert heading == "Only with bin/test --all: 1 tests"
+    assert row.endswith("test_marked.py::test_long")
+    assert left_out.list_of([]) == ""
 
 
 def test_security_runs_marked_tests_of_every_family_and_nothing_else(tmp_path: Path) -> None:
