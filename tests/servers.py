@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from tests.pooler import POOLED, socket_folder, start_pooler
-from tests.prepared import copy_cluster
+from tests.prepared import CLONED, copy_cluster
 from workflowplatform.servers.embedded import Embedded
 from workflowplatform.servers.paths import DataFolder
 from workflowplatform.servers.postgres import APPLICATION, DATABASE, ROLE, SUPERUSER
@@ -65,7 +65,8 @@ def start_servers() -> tuple[ProcessGroup, DataFolder]:
     (folder / "static").mkdir()  # whitenoise warns without it
     data = DataFolder(folder)
     data.prepare()
-    copy_cluster(data)
+    if copy_cluster(data):
+        os.environ[CLONED] = DATABASE
     group = ProcessGroup()
     atexit.register(group.stop_all)
     embedded = Embedded(group, data, careless=True)

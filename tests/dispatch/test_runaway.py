@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from engine.models import Instance, Signal
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.templates.versions import archive_version
@@ -36,6 +38,7 @@ def eventually(holds: Callable[[], bool], seconds: float = PATIENCE) -> bool:
     return holds()
 
 
+@pytest.mark.security("one tenant's load leaves its neighbours served")
 def test_a_runaway_stops_neither_its_neighbour_nor_its_worker(
     committed_cast: Cast, valkey: object, settings: Any
 ) -> None:
