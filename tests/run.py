@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tests import coverage_floors, left_out
+from tests import coverage_floors, durations, left_out
 from tests.pooler import find_or_install_pgbouncer
 from tests.prepared import Prepared
 from tests.seating import Check, Counts, run_in_turn, run_together
@@ -76,7 +76,6 @@ class Family:
 
 
 FAMILIES = (
-    Family("browser", ("tests/browser",), wants_chromium=True, is_measured=False),
     Family(
         "database and services",
         tuple(
@@ -98,10 +97,11 @@ FAMILIES = (
         ),
         processes=2,
     ),
+    Family("browser", ("tests/browser",), wants_chromium=True, is_measured=False),
     Family("platform", ("tests/platform",), wants_django=False),
+    Family("REST", ("tests/api", "tests/isolation")),
     Family("faults", ("tests/faults",), is_measured=False),
     Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
-    Family("REST", ("tests/api", "tests/isolation")),
 )
 """Those that take longest come first, so that none of them is left alone at the end."""
 LONG_WALKS = {"kernel", "REST"}
@@ -143,6 +143,8 @@ def main() -> int:
             total = run_in_turn(checks) if in_turn else run_together(checks, scratch, _stop_families)
             if (options.all and not is_narrowed) or options.security:
                 sys.stdout.write(f"\n{table(sorted(scratch.glob('report of *.xml')))}\n\n")
+            if options.weigh:
+                durations.keep(sorted(scratch.glob("report of *.xml")))
             if (options.all and not in_turn) or options.coverage:
                 low = _show_coverage(run)
                 total += Counts() if is_narrowed else Counts(failed=low)
@@ -166,6 +168,7 @@ def _read_arguments() -> tuple[argparse.Namespace, tuple[str, ...], tuple[str, .
     parser.add_argument(
         "--coverage", action="store_true", help="only how much of each package the tests run; part of --all"
     )
+    parser.add_argument("--weigh", action="store_true", help="keep how long each file took: tests/durations.json")
     families = ["static", *(family.name for family in FAMILIES), *OTHER_MAJORS, THROUGH_POOLER.name, OVER_CURSORS.name]
     parser.add_argument("--family", choices=families, help="only this one")
     options, rest = parser.parse_known_args()
@@ -194,13 +197,13 @@ def _servers() -> Iterator[tuple[dict[str, str], Path]]:
 
 def _plan(run: Run, chosen: str | None) -> Iterator[Check]:
     narrowed = bool(run.extra or run.folders or run.security)
+    if chosen == "static" or not (chosen or narrowed):
+        yield Check("static", 1, partial(_check_statics, run))
     families = sorted(FAMILIES, key=lambda family: family.name not in LONG_WALKS) if run.everything else FAMILIES
     for family in families:
         folders = _folders_of(family, run)
         if folders and chosen in (None, family.name):
             yield _check(run, family, folders)
-    if chosen == "static" or not (chosen or narrowed):
-        yield Check("static", 1, partial(_check_statics, run))
     if not narrowed:
         yield from (check for check in _other_grounds(run) if chosen == check.name or (run.everything and not chosen))
 
@@ -366,7 +369,7 @@ def _pytest(run: Run, family: Family, folders: Sequence[str], report: Path) -> l
     elif not run.everything:
         command += ["-m", "not slow"]
     if family.processes > 1 and not run.folders:
-        command += ["-n", str(family.processes), "--dist", "loadfile"]
+        command += ["-n", str(family.processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     return [*command, *run.extra, *folders]
 
 
