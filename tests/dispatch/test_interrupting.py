@@ -80,6 +80,7 @@ def seconds_of_acts(cast: Cast) -> dict[str, float]:
     return seconds
 
 
+@pytest.mark.security("processes stop in time and lose nothing")
 def test_a_stop_that_comes_between_a_look_and_the_wait_is_not_slept_over(
     transactional: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
