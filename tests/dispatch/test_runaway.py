@@ -69,6 +69,6 @@ def test_a_runaway_stops_neither_its_neighbour_nor_its_worker(
         assert eventually(lambda: not Signal.objects.filter(instance__root_id=root.pk).exists())
         started(gwen, "again")
         worker.send_signal(signal.SIGTERM)
-        worker.wait(60)  # it would go on for ever
+        worker.wait(60)  # left alone it never ends
     finally:
         workers.stop(worker)
