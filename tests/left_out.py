@@ -16,11 +16,16 @@ VARIABLE = "WORKFLOW_TEST_LEFT_OUT"
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     """Write the slow ones down; processes of one family write the same."""
     place = os.environ.get(VARIABLE)
-    slow = [item.nodeid for item in items if item.get_closest_marker("slow")]
+    slow = [_name_of(item) for item in items if item.get_closest_marker("slow")]
     if place and slow:
         half = Path(f"{place}.{os.getpid()}")
         half.write_text("".join(f"{name}\n" for name in slow))
         half.replace(place)
+
+
+def _name_of(item: pytest.Item) -> str:
+    """Name it as one would ask for it, also where the kernel's configuration makes names shorter."""
+    return f"{os.path.relpath(item.path)}::{item.nodeid.partition('::')[2]}"
 
 
 def list_of(kept: Iterable[Path]) -> str:
