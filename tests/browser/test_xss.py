@@ -61,7 +61,7 @@ print("SEEDED " + json.dumps({"pages": pages, "empty": [name for name, rows in i
 def marked(chromium: Chromium, request: pytest.FixtureRequest) -> Generator[tuple[Product, list[str]], None, None]:
     """Give a product full of payloads, and the pages of its seeded rows.
 
-    A short run fills the product of all: no later file looks at it.
+    A short run fills the product of all, after all other files.
     """
     whole = os.environ.get("WORKFLOW_TEST_ALL")
     with a_product() if whole else nullcontext(request.getfixturevalue("product")) as running:
