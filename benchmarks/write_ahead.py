@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workflowplatform.servers.paths import data_folder
 from workflowplatform.servers.postgres import find_binaries
 
 Run = Callable[[str], list[tuple[Any, ...]]]
@@ -24,9 +25,11 @@ RECORD = re.compile(
 )
 PLACE = re.compile(r"blkref #0: rel \d+/\d+/(\d+)")
 LEVEL = re.compile(r"level: (\d+)")
+TUPLES = re.compile(r"ntuples: (\d+)")
 ENTRIES = {"INSERT_LEAF", "INSERT_POST"}
 SPLITS = {"SPLIT_L", "SPLIT_R"}
 UPDATES = {"UPDATE", "HOT_UPDATE", "UPDATE+INIT", "HOT_UPDATE+INIT"}
+INSERTS = {"INSERT", "MULTI_INSERT"}
 HOUSEKEEPING = SPLITS | {
     "PRUNE", "INSERT_UPPER", "NEWROOT", "VACUUM", "DEDUP", "DELETE", "VISIBLE", "FPI", "FPI_FOR_HINT", "INPLACE",
 }  # fmt: skip
@@ -38,15 +41,19 @@ FLUSH = (
     "SELECT pg_current_wal_insert_lsn()",
 )
 RELATIONS = """
-SELECT pg_relation_filenode(c.oid), c.relname, c.relkind = 'i' FROM pg_class c
-WHERE c.relnamespace = 'public'::regnamespace AND pg_relation_filenode(c.oid) IS NOT NULL
+SELECT pg_relation_filenode(c.oid), c.relname, c.relkind = 'i' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND pg_relation_filenode(c.oid) IS NOT NULL
 """
+OVERFLOW = "pg_toast"
+"""How the names of tables begin that hold what is too long for its row."""
 
 
 @dataclass(slots=True)
 class Log:
     """What was written to the tables of one database."""
 
+    rows: Counter[str] = field(default_factory=Counter)
+    """How many rows were inserted into each table."""
     entries: Counter[str] = field(default_factory=Counter)
     """How many entries each index took."""
     updates: int = 0
@@ -63,13 +70,16 @@ class Log:
         return self.records.total()
 
 
+def log_folder() -> Path:
+    """Return where the server that belongs to this process's data folder writes its log."""
+    return data_folder().server_home() / "postgres" / "pg_wal"
+
+
 @dataclass(slots=True)
 class Reader:
     """A place in the log of a server, from which it is read on."""
 
     run: Run
-    folder: Path
-    """The folder of the server's cluster."""
     begin: str = ""
 
     def __post_init__(self) -> None:
@@ -81,7 +91,7 @@ class Reader:
         command = [
             find_binaries() / "pg_waldump",
             "--path",
-            self.folder / "pg_wal",
+            log_folder(),
             "--start",
             self.begin,
             "--end",
@@ -107,10 +117,10 @@ def count(lines: Iterable[str], relations: Mapping[int, tuple[str, bool]]) -> Lo
         if place is None or int(place[1]) not in relations:
             continue
         ours.add(xid)
-        _note(log, *relations[int(place[1])], kind=kind, length=length, rest=rest)
-        if manager in HEAP and kind in UPDATES:
-            log.updates += 1
-            log.in_place += kind.startswith("HOT")
+        name, is_index = relations[int(place[1])]
+        _note(log, name, is_index, kind=kind, length=length, rest=rest)
+        if manager in HEAP:
+            _note_rows(log, name, kind, rest)
     log.records["COMMIT"] = sum(commits[xid] for xid in ours)
     return log
 
@@ -120,6 +130,16 @@ def _records(lines: Iterable[str]) -> Iterator[tuple[str, int, int, str, str]]:
         if found := RECORD.match(line):
             length = -(-int(found["length"]) // ALIGNED) * ALIGNED
             yield found["manager"], length, int(found["xid"]), found["kind"], found["rest"]
+
+
+def _note_rows(log: Log, table: str, kind: str, rest: str) -> None:
+    """Note how many rows came, and how a row changed."""
+    if kind in UPDATES:
+        log.updates += 1
+        log.in_place += kind.startswith("HOT")
+    elif kind.removesuffix("+INIT") in INSERTS and not table.startswith(OVERFLOW):
+        several = TUPLES.search(rest)
+        log.rows[table] += int(several[1]) if several else 1
 
 
 def _note(log: Log, name: str, is_index: bool, *, kind: str, length: int, rest: str) -> None:

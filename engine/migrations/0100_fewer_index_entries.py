@@ -4,6 +4,8 @@ An act inserts an entry into each index of a row that it adds or moves, so each 
 so that one index by instance and token is the rule and the way to an instance's tasks as well.
 """
 
+from typing import Any
+
 from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
 from django.db.models import Q
@@ -30,8 +32,8 @@ def without_index(
     return migrations.SeparateDatabaseAndState(database_operations=[drop], state_operations=[field])
 
 
-def key(to: str, on_delete: object, **more: object) -> models.ForeignKey:
-    return models.ForeignKey(to=to, on_delete=on_delete, db_constraint=False, db_index=False, **more)  # type: ignore[arg-type,misc]
+def key(to: str, on_delete: Any, **more: Any) -> Any:
+    return models.ForeignKey(to=to, on_delete=on_delete, db_constraint=False, db_index=False, **more)
 
 
 class Migration(migrations.Migration):

@@ -4,21 +4,20 @@ Nothing here depends on chance. It is read from the server's log, without what s
 has room, so that an update touches indexes only where a column of theirs changes.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
 
 from benchmarks.workflows import W1
+from benchmarks.write_ahead import Log, log_folder
 from engine.services.instances.lifecycle import start_instance
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.coordinator.growth import owner
-from tests.coordinator.write_counts import Written, written
+from tests.coordinator.write_counts import read_log
 from tests.short_way import short_way_only
 from tests.workflows import activated
 
@@ -26,7 +25,7 @@ pytestmark = [
     pytest.mark.django_db,
     short_way_only,
     pytest.mark.skipif(
-        not (Path(os.environ.get("WORKFLOW_DATA", "/nowhere")) / "postgres" / "pg_wal").exists(),
+        not log_folder().exists(),
         reason="the log of this server is not on this machine",
     ),
 ]
@@ -75,33 +74,33 @@ def room_in_every_page() -> Iterator[None]:
 
 
 @pytest.fixture
-def approvals(committed_cast: Cast, room_in_every_page: None) -> Written:
+def approvals(committed_cast: Cast, room_in_every_page: None) -> Log:
     """Give what some approvals write, after one that warms up."""
     activated(committed_cast.actor("gwen"), W1)
     _approve(committed_cast)
-    with written() as found:
-        for _ in range(ROUNDS):
-            _approve(committed_cast)
-    return found
+    reader = read_log()
+    for _ in range(ROUNDS):
+        _approve(committed_cast)
+    return reader.read()
 
 
-def test_an_approval_writes_no_more_than_its_budget(approvals: Written, record_property: Any) -> None:
+def test_an_approval_writes_no_more_than_its_budget(approvals: Log, record_property: Any) -> None:
     rows, entries, size = (
-        number / ROUNDS for number in (approvals.rows, approvals.log.entries.total(), approvals.log.bytes)
+        number / ROUNDS for number in (approvals.rows.total(), approvals.entries.total(), approvals.bytes)
     )
     record_property("figure", f"{rows:.1f} rows, {entries:.1f} index entries, {size:,.0f} bytes of the log")
     assert (rows <= ROWS, size <= BYTES) == (True, True), approvals
 
 
-def test_each_table_has_the_index_entries_that_it_needs_and_no_more(approvals: Written) -> None:
+def test_each_table_has_the_index_entries_that_it_needs_and_no_more(approvals: Log) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexrelid::regclass::text, indrelid::regclass::text FROM pg_index")
         table_of = dict(cursor.fetchall())
     found = Counter[str]()
-    for index, number in approvals.log.entries.items():
+    for index, number in approvals.entries.items():
         found[table_of[index]] += number
     assert dict(found) == {table: number * ROUNDS for table, number in BY_TABLE.items()}
-    assert (approvals.log.updates, approvals.log.in_place) == (UPDATES * ROUNDS, IN_PLACE * ROUNDS)
+    assert (approvals.updates, approvals.in_place) == (UPDATES * ROUNDS, IN_PLACE * ROUNDS)
 
 
 def test_rows_that_change_while_they_live_leave_room_in_their_pages() -> None:
