@@ -89,9 +89,9 @@ class Reader:
         """Return what was written since, by whatever session."""
         end = self._place()
         command = [
-            find_binaries() / "pg_waldump",
+            str(find_binaries() / "pg_waldump"),
             "--path",
-            log_folder(),
+            str(log_folder()),
             "--start",
             self.begin,
             "--end",

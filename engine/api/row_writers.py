@@ -20,7 +20,7 @@ def writer_of(maker: serializers.Serializer[Any], only: Collection[str] = ()) ->
     """Return what writes a row by these fields of a serializer, or by all."""
     chosen = [(name, field) for name, field in maker.fields.items() if not only or name in only]
     fields = [(name, _getter(field), _value_writer(field), field) for name, field in chosen]
-    keys = [(name, field.source, write_value, _missing(field)) for name, _get, write_value, field in fields]
+    keys = [(name, str(field.source), write_value, _missing(field)) for name, _get, write_value, field in fields]
 
     def write(row: Any) -> dict[str, Any]:
         """Read each attribute; what is missing, and what mappings have, is the field's own to read."""
