@@ -103,4 +103,4 @@ def fill_in(page: Page, language: str, address: str) -> None:
     page.goto(address)
     expect(named(page, "f.paid")).to_have_value(paid)
     expect(named(page, "f.lots.0.fee")).to_have_value(fee)
-    expect(named(page, "f.lots.0.kilos")).to_have_value(kilos)
+    expect(named(page, "f.lots.0.kilos")).to_have_value({"en": "1250.5", "de": "1250,5"}[language])

@@ -120,6 +120,15 @@ def test_a_request_of_ones_own_is_written_that_way_too(language: str, cast: Cast
         assert wrong_in(text.split("<main")[-1], language) == []
 
 
+def test_a_case_is_found_by_its_title(language: str, task: Task, browser: SignIn) -> None:
+    client = reading(browser("uri"), language)
+    assert str(task.instance_id) in text_of(client.get("/inbox/started/?q=laptops+buy"))
+    assert str(task.instance_id) not in text_of(client.get("/inbox/started/?q=printers"))
+    operator = reading(browser("ada"), language)
+    assert str(task.instance_id) in text_of(operator.get("/admin/engine/instance/?q=laptops"))
+    assert str(task.instance_id) not in text_of(operator.get("/admin/engine/instance/?q=printers"))
+
+
 def test_the_page_of_a_mail_link_reads_and_writes_the_readers_numbers(language: str, cast: Cast, task: Task) -> None:
     User.objects.filter(username="ada").update(language=language)
     client, address = Client(), f"/inbox/answer/{link_token(person=cast.ada, task=task)}/"

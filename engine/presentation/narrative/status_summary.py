@@ -9,8 +9,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from engine.diagram.step_names import label_of, outcome_text
+from engine.diagram.step_names import label_of, outcome_text, turns_down
+from engine.kernel.transitions import InstanceStatus
 from engine.models import Audit, Instance, Task, Wait
+from engine.presentation.narrative.decisions import rejection_of
 from engine.presentation.narrative.people_names import name_of, said
 from engine.presentation.narrative.relative_times import moment_words, span_words
 from engine.presentation.narrative.step_outline import Step
@@ -30,6 +32,8 @@ def summary_of(
     instance: Instance, waits: Iterable[Wait], tasks: Iterable[Task], steps: Mapping[str, Step], reader: UUID | None
 ) -> StatusSummary:
     """Describe what an instance waits for or how it ended, addressed to the reader."""
+    if instance.status == InstanceStatus.COMPLETED:
+        return _completed(instance, rejection_of(instance, tasks))
     said = SUMMARIES.get(instance.status)
     if said:
         return said(instance)
@@ -146,9 +150,15 @@ def _ended(words: str, instance: Instance) -> str:
     return words % facts
 
 
-def _completed(instance: Instance) -> StatusSummary:
-    more = _("Outcome: %(outcome)s.") % {"outcome": outcome_text(instance.outcome)} if instance.outcome else ""
-    return StatusSummary(_ended(_("Completed %(when)s after %(span)s."), instance), more, "good", "circle-check")
+def _completed(instance: Instance, rejected: Task | None) -> StatusSummary:
+    ended = _ended(_("Completed %(when)s after %(span)s."), instance)
+    if rejected is None:
+        more = _("Outcome: %(outcome)s.") % {"outcome": outcome_text(instance.outcome)} if instance.outcome else ""
+        mark = ("danger", "circle-x") if turns_down(instance.outcome) else ("good", "circle-check")
+        return StatusSummary(ended, more, *mark)
+    words = _("Rejected by %(who)s: “%(comment)s”") if rejected.comment else _("Rejected by %(who)s.")
+    facts = {"who": name_of(rejected.completed_by_name), "comment": rejected.comment}
+    return StatusSummary(words % facts, ended, "danger", "circle-x")
 
 
 def _failed(instance: Instance) -> StatusSummary:
@@ -182,7 +192,6 @@ def _cause(instance: Instance) -> str:
 
 
 SUMMARIES: Mapping[str, Callable[[Instance], StatusSummary]] = {
-    "completed": _completed,
     "failed": _failed,
     "expired": _expired,
     "cancelled": _cancelled,
