@@ -11,7 +11,7 @@ GERMAN = (("D j", "D, j"), ("l j", "l, j"), ("j M", "j. M"), ("j F", "j. F"))
 
 
 def date_format(at: date | datetime | time, form: str) -> str:
-    """Write a date, a moment or a time of day by Django's letters, as the reader's language puts them together."""
+    """Write a date, a moment or a time of day in one of Django's forms, as the reader's language does."""
     return plain_format(at, _form_in(get_language() or "en", form))
 
 
