@@ -7,7 +7,6 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -22,6 +21,7 @@ from tasks_inbox.notices.words import case_title, path_of, words_of
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 from workflowplatform.http.public_links import public_address
+from workflowplatform.i18n.dates import date_format
 from workflowplatform.mail_texts import Link
 
 MOST_LINES = 6

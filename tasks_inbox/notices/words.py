@@ -7,7 +7,6 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -19,6 +18,7 @@ from engine.presentation.narrative.relative_times import SOON
 from engine.services.notifications.audience import Item
 from engine.services.notifications.mentions import names_in
 from workflowplatform.accounts.models import User
+from workflowplatform.i18n.dates import date_format
 
 LONGEST_QUOTE = 280
 

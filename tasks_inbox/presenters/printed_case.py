@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine import access
@@ -21,6 +20,7 @@ from engine.storage.attachments import spell_size
 from tasks_inbox.presenters.field_labels import answer_of, in_order, input_schema_of
 from tasks_inbox.templatetags.look import case_name
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.i18n.dates import date_format
 
 GROUP = 4
 KEY_DIGITS = 16
