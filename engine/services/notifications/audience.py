@@ -72,12 +72,12 @@ def is_free_for(actor: Actor, task: Task) -> bool:
 
 
 def is_to_do_for_another(actor: Actor, task: Task) -> bool:
-    """Return whether the actor may still do a task of somebody for whom they stand in."""
+    """Return whether the actor may still do a task of a person for whom they stand in."""
     return not task.is_over and task.assignee_id != actor.person_id and access.refuse_act(actor, task) is None
 
 
 def is_in_hand(actor: Actor, task: Task) -> bool:
-    """Return whether the actor may go on with a task: their own, or one of somebody for whom they stand in."""
+    """Return whether the actor may continue with a task: their own, or one of a person for whom they stand in."""
     return is_own(actor, task) or is_to_do_for_another(actor, task)
 
 

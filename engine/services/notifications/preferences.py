@@ -166,7 +166,7 @@ def note_bounce(person: User, address: str, words: str, now: datetime) -> None:
 
 
 def forget_bounce(person: User) -> int:
-    """Forget that messages came back: one was taken, or somebody says that they arrive again. Return how many did."""
+    """Forget that messages came back: one was taken, or a person says that they arrive again. Return how many did."""
     return NotificationSettings.objects.filter(person_id=person.pk, bounced_at__isnull=False).update(
         bounced_at=None, bounced_address="", bounce=""
     )

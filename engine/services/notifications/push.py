@@ -24,7 +24,7 @@ LONGEST_ENDPOINT = 2000
 def subscribe(*, actor: Actor, endpoint: str, public_key: str, auth: str, browser: str = "") -> PushSubscription:
     """Push to a browser of the actor from now on; the same browser again changes nothing.
 
-    A browser tells one person: whoever switches it on takes it over from the person who did before.
+    A browser tells one person: the last one who switched it on.
     """
     _check(Target(endpoint, public_key, auth))
     assert actor.person_id is not None
