@@ -1108,7 +1108,7 @@ CREATE POLICY own_tenant ON wf_notification_settings TO PUBLIC USING ( CASE WHEN
 CREATE TABLE wf_notifications (
   id uuid NOT NULL,
   kind character varying(12) NOT NULL,
-  channel character varying(4) NOT NULL,
+  channel character varying(5) NOT NULL,
   way character varying(5) NOT NULL,
   key character varying(200) NOT NULL,
   actor_name character varying(100) NOT NULL,
@@ -1133,9 +1133,9 @@ CREATE TABLE wf_notifications (
   CONSTRAINT wf_notifications_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE CASCADE,
   CONSTRAINT wf_notifications_task_id_same_tenant FOREIGN KEY (tenant_id, task_id) REFERENCES wf_tasks(tenant_id, id) ON DELETE CASCADE,
   CONSTRAINT wf_notifications_tenant_id_8d330979_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
-  CONSTRAINT notification_channel_known CHECK (channel::text = ANY (ARRAY['mail'::character varying, 'push'::character varying, 'chat'::character varying]::text[])),
+  CONSTRAINT notification_channel_known CHECK (channel::text = ANY (ARRAY['mail'::character varying, 'push'::character varying, 'slack'::character varying, 'teams'::character varying]::text[])),
   CONSTRAINT notification_has_one_receiver CHECK (person_id IS NOT NULL AND role_id IS NULL OR person_id IS NULL AND role_id IS NOT NULL),
-  CONSTRAINT notification_kind_known CHECK (kind::text = ANY (ARRAY['assigned'::character varying, 'offered'::character varying, 'mentioned'::character varying, 'asked'::character varying, 'due_soon'::character varying, 'late'::character varying, 'decided'::character varying, 'handed_over'::character varying]::text[])),
+  CONSTRAINT notification_kind_known CHECK (kind::text = ANY (ARRAY['assigned'::character varying, 'offered'::character varying, 'mentioned'::character varying, 'asked'::character varying, 'answered'::character varying, 'due_soon'::character varying, 'late'::character varying, 'decided'::character varying, 'handed_over'::character varying]::text[])),
   CONSTRAINT notification_status_known CHECK (status::text = ANY (ARRAY['pending'::character varying, 'sent'::character varying, 'dropped'::character varying, 'failed'::character varying]::text[])),
   CONSTRAINT wf_notifications_tries_check CHECK (tries >= 0)
 );
@@ -1283,6 +1283,7 @@ CREATE TABLE wf_role_chats (
   created_at timestamp with time zone NOT NULL,
   role_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
+  language character varying(10) DEFAULT ''::character varying NOT NULL,
   CONSTRAINT wf_role_chats_pkey PRIMARY KEY (id),
   CONSTRAINT one_chat_of_a_kind_a_role UNIQUE (role_id, chat),
   CONSTRAINT wf_role_chats_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE CASCADE,
