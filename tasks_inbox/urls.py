@@ -44,6 +44,7 @@ task_routes = [
     path("resume/", task_actions.resume, name="resume"),
     path("snooze/", task_actions.snooze, name="snooze"),
     path("skip/", task_actions.skip, name="skip"),
+    path("redo/", task_actions.redo, name="redo"),
     path("request-files/<uuid:file_id>/", start_drafts.file_of_task, name="case_file_of_task"),
     path("files/", task_files.add, name="add_file"),
     path("files/<uuid:attachment_id>/", task_files.fetch, name="file"),

@@ -44,7 +44,15 @@ from engine.access.people import (
     visible_roles,
     visible_tokens,
 )
-from engine.access.task_rules import Reason, explain_task, mandate_of, refuse_act, refuse_given, refuse_over
+from engine.access.task_rules import (
+    Reason,
+    explain_task,
+    mandate_of,
+    refuse_act,
+    refuse_given,
+    refuse_over,
+    refuse_redo,
+)
 from engine.access.tasks import (
     attachments_of,
     colleagues,
@@ -121,6 +129,7 @@ __all__ = [
     "refuse_given",
     "refuse_inactive",
     "refuse_over",
+    "refuse_redo",
     "refuse_start",
     "require_level",
     "require_startable",

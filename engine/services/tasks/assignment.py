@@ -94,7 +94,7 @@ def take_next_task(*, actor: Actor, template: str | None = None, role: str | Non
     wanted = list(_wanted(actor, template, role).values_list("pk", "instance_id")[:MOST_TRIES])
     for wait in (False, True):
         for task_id, instance_id in wanted:
-            taken = _try_claim(actor, task_id) if wait or _is_free(instance_id) else None
+            taken = try_claim(actor, task_id) if wait or _is_free(instance_id) else None
             if taken is not None:
                 return taken
     return None
@@ -116,7 +116,8 @@ def _is_free(instance_id: UUID) -> bool:
         return cursor.fetchone() is not None
 
 
-def _try_claim(actor: Actor, task_id: UUID) -> Task | None:
+def try_claim(actor: Actor, task_id: UUID) -> Task | None:
+    """Claim a task, or return None where a rule forbids it."""
     try:
         with transaction.atomic():
             return claim_task(actor=actor, task_id=task_id)
