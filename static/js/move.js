@@ -9,7 +9,7 @@ function sayAfter() {
   const words = form().querySelector("[data-move-after]");
   const open = Number(select.selectedOptions[0]?.dataset.open ?? 0);
   const number = chosen().length;
-  words.textContent = number && select.value ? `${open} → ${open + number} ${words.dataset.word}` : "";
+  words.textContent = number && select.value ? `${open} → ${open + number}` : "";
 }
 
 /* A row that is not selected is dragged alone; a selected one takes the others with it. */

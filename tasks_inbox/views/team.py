@@ -21,6 +21,7 @@ from tasks_inbox.presenters.team import (
     queue_rows,
     sentence_of,
 )
+from workflowplatform.accounts.models import Role
 
 
 @require_GET
@@ -53,12 +54,12 @@ def show(request: InboxRequest) -> HttpResponse:
     return render(request, "inbox/team.html", context)
 
 
-def _tabs(load: TeamLoad) -> list[tuple[str, str, bool]]:
+def _tabs(load: TeamLoad) -> list[tuple[str, Role, bool]]:
     """Give the roles to choose from, each with its address; none where there is one."""
     if len(load.roles) < 2:
         return []
     page = address_of(TeamLoad((), None, (), (), load.now))
-    return [(f"{page}?role={role.name}", str(role), role == load.chosen) for role in load.roles]
+    return [(f"{page}?role={role.name}", role, role == load.chosen) for role in load.roles]
 
 
 def _receivers(load: TeamLoad, opened: Opened | None) -> list[PersonLoad]:

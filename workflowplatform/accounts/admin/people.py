@@ -128,7 +128,8 @@ class ChangedPersonForm(PersonForm):
             people.grant_role(actor=self.actor, person=person, role=role)
         for role in sorted(held - set(typed["roles"])):
             people.revoke_role(actor=self.actor, person=person, role=role)
-        set_leads(actor=self.actor, person=person, roles=typed["leads"])
+        kept = set(typed["leads"]) - (held - set(typed["roles"]))
+        set_leads(actor=self.actor, person=person, roles=sorted(kept))
         if typed["manager"] != self.initial["manager"]:
             people.change_manager(actor=self.actor, person=person, manager=typed["manager"] or None)
         return person
