@@ -1,7 +1,7 @@
 """What the leads of a role see of it and may do there; from level 4 on everybody leads every team.
 
 A lead is a person who holds a role and leads the others who hold it. They see the open tasks that are offered to the role, as far
-as their level goes, whoever has them, and move them to people who may do them. It gives no right to answer them.
+as their level goes, also those that people have, and move them to people who may do them. It gives no right to answer them.
 """
 
 from collections.abc import Iterable

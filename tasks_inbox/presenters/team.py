@@ -148,7 +148,7 @@ def _read(rows: TaskQuerySet) -> list[Task]:
 
 
 def sentence_of(load: TeamLoad) -> str:
-    """Say how much there is, and where."""
+    """Describe how much there is, and with whom."""
     people = len(load.people)
     tasks = ngettext("%(n)d open task", "%(n)d open tasks", load.open) % {"n": load.open}
     words = ngettext("%(tasks)s with %(n)d person.", "%(tasks)s with %(n)d people.", people)

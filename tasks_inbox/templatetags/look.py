@@ -122,7 +122,7 @@ def age(length: timedelta) -> str:
 
 @register.filter
 def last_day(at: datetime) -> str:
-    """Describe the last day of something that goes on now."""
+    """Describe the last day of an absence that has begun."""
     return last_day_words(at, timezone.now())
 
 

@@ -58,7 +58,7 @@ def due_words(due_at: datetime, now: datetime) -> Due:
 
 
 def last_day_words(at: datetime, now: datetime) -> str:
-    """Describe the last day of something that goes on now."""
+    """Describe the last day of an absence that has begun."""
     then, today = timezone.localtime(at), timezone.localtime(now)
     return _("today") if then.date() == today.date() else _future_words(then, today)
 

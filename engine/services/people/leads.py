@@ -1,4 +1,4 @@
-"""Say who leads a role: who sees the work of the others who hold it, and moves it."""
+"""Choose the leads of a role: they see the work of the others who hold it, and move it."""
 
 from collections.abc import Iterable
 
