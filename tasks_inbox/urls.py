@@ -22,6 +22,7 @@ from tasks_inbox.views import (
     task_actions,
     task_files,
     tasks,
+    team,
 )
 
 task_routes = [
@@ -63,6 +64,7 @@ urlpatterns = [
     path("start/<slug:name>/files/", start_drafts.add_file, name="start_files"),
     path("start/<slug:name>/files/<uuid:draft_file_id>/", start_drafts.file, name="start_file"),
     path("start/<slug:name>/files/<uuid:draft_file_id>/remove/", start_drafts.remove_file, name="remove_start_file"),
+    path("team/", team.show, name="team"),
     path("away/", absences.away, name="away"),
     path("away/<uuid:absence_id>/", absences.change, name="change_away"),
     path("away/<uuid:absence_id>/end/", absences.end, name="end_away"),

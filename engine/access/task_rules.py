@@ -19,6 +19,7 @@ from engine.access.four_eyes import (
     took_part_inside,
 )
 from engine.access.levels import LEVEL_NAMES
+from engine.access.teams import leads_task
 from engine.errors import Conflict, Refused, WorkflowError
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
@@ -105,6 +106,9 @@ SEEN_AS_ANSWERED = Sentence(_("You answered it, so you can still see it."), _("%
 SEEN_BY_LEVEL = Sentence(
     _("%(level)s see every task of the organisation, and so do you."),
     _("%(level)s see every task of the organisation, and so does %(name)s."),
+)
+SEEN_AS_LEAD = Sentence(
+    _("It is offered to a role that you lead, so you see it."), _("%(name)s leads a role that it is offered to.")
 )
 
 
@@ -231,6 +235,8 @@ def _sight(actor: Actor, task: Task) -> Iterator[Reason]:
         yield Reason("seen", SEEN_AS_ANSWERED)
     elif actor.level >= TO_SEE_TENANT:
         yield Reason("seen", SEEN_BY_LEVEL, {"level": LEVEL_NAMES[TO_SEE_TENANT]})
+    elif not task.is_over and leads_task(actor, task):
+        yield Reason("seen", SEEN_AS_LEAD)
 
 
 def _redo_reasons(actor: Actor, task: Task) -> Iterator[Reason]:

@@ -29,10 +29,10 @@ TRY_CLAIM = "SELECT 1 FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY U
 def assign_task(*, actor: Actor, task_id: UUID, person: str | None, reason: str = "") -> Task:
     """Assign an open task to a person who may do it; None offers it to all candidates again.
 
-    One's own, or what one does for an absent person; from level 4 on anybody's.
+    One's own, or what one does for an absent person; what is offered to a role that one leads; from level 4 on anybody's.
     """
     task = claim_instance(actor, task_id)
-    if not access.holds(actor, task):
+    if not access.moves(actor, task):
         access.require_level(actor, TO_OPERATE, gettext_noop("assign a task"))
     _refuse_unassignable(task)
     receiver = _receiver(actor, task, person) if person is not None else None
