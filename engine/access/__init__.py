@@ -41,7 +41,15 @@ from engine.access.people import (
     visible_roles,
     visible_tokens,
 )
-from engine.access.task_rules import Reason, explain_task, mandate_of, refuse_act, refuse_given, refuse_over
+from engine.access.task_rules import (
+    Reason,
+    explain_task,
+    mandate_of,
+    refuse_act,
+    refuse_given,
+    refuse_over,
+    refuse_sending,
+)
 from engine.access.tasks import (
     attachments_of,
     colleagues,
@@ -117,6 +125,7 @@ __all__ = [
     "refuse_given",
     "refuse_inactive",
     "refuse_over",
+    "refuse_sending",
     "refuse_start",
     "require_level",
     "require_startable",

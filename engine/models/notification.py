@@ -12,7 +12,7 @@ from engine.models.task import Task
 from workflowplatform.accounts.models import Role, User
 from workflowplatform.database.stored_json import TextsField
 
-KINDS = ("assigned", "offered", "mentioned", "asked", "due_soon", "late", "decided", "handed_over")
+KINDS = ("assigned", "offered", "mentioned", "asked", "due_soon", "late", "decided", "handed_over", "not_sent")
 CHANNELS = ("mail", "push", "chat")
 WAYS = ("once", "quiet", "daily")
 """At once; at once, but held back by quiet hours; in the daily digest."""

@@ -110,6 +110,11 @@ class Task(PartIdRow):
     follow_up_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True, blank=True)
+    answer_due_at = models.DateTimeField(
+        null=True, blank=True, help_text="When an answer that was given, and can still be taken back, is sent."
+    )
+    answer_by_name = models.CharField(max_length=100, blank=True, default="", db_default="")
+    """The person who gave that answer."""
     completed_at = models.DateTimeField(null=True, blank=True)
     completed_by_id = models.UUIDField(null=True, blank=True)
     completed_by_name = models.CharField(max_length=100, blank=True)
@@ -170,6 +175,11 @@ class Task(PartIdRow):
     @property
     def is_over(self) -> bool:
         return TaskStatus(self.status) not in OPEN_TASK
+
+    @property
+    def is_being_sent(self) -> bool:
+        """Return whether an answer was given that is sent in a moment; until then nobody else answers."""
+        return self.answer_due_at is not None and not self.is_over
 
     @property
     def priority_name(self) -> str:

@@ -64,5 +64,6 @@ NEWS_OF: dict[str, Callable[[Told], News]] = {
     "returned": _about_task("assigned"),
     "asked": _about_task("asked"),
     "deputy_named": _stands_in,
+    "not_sent": _about_task("not_sent"),
 }
 """What is told by a notification. That a task was assigned is read from the audit, like every other assignment."""
