@@ -162,6 +162,12 @@ def pending_answers(*, actor: Actor, batch_id: UUID) -> list[PendingAnswer]:
     return list(rows.select_related("task__instance").order_by("task__instance_id", "id"))
 
 
+def own_pending(*, actor: Actor, task: Task) -> PendingAnswer | None:
+    """Return the actor's own answer to a task that is kept, or was refused when it was to be sent."""
+    rows = PendingAnswer.objects.filter(tenant_id=actor.tenant_id, person_id=actor.person_id, task_id=task.pk)
+    return rows.first()
+
+
 @in_one_transaction
 def take_back(*, actor: Actor, batch_id: UUID) -> list[Task]:
     """Take answers back that are not sent yet: what was typed is a draft again, and the tasks stay the person's."""
