@@ -1,9 +1,9 @@
 """Reopen a task that was answered, while nothing that followed has been touched.
 
 Whether that may be is a pure function of the instance as the answer found it and of the turn that took the answer. What is
-restored is the instance before the answer: its state, its results, its position. Kept from the time since are the numbers (a token
-is never used again, so what vanished returns under new ones), the count of handlers' occurrences, and the ledger of four eyes: who
-answered first took part.
+restored is the instance before the answer: its state, its results, its position. Kept from the time since are the numbers (a
+token is never used again, so what vanished returns under new ones), the count of handlers' occurrences, and the ledger of four
+eyes: who answered first took part.
 """
 
 from collections.abc import Iterator
