@@ -61,6 +61,7 @@ CONTRACT = (
     "POST tasks/{id}/comment/",
     "POST tasks/{id}/suspend/",
     "POST tasks/{id}/resume/",
+    "POST tasks/{id}/reopen/",
     "POST tasks/{id}/skip/",
     "POST tasks/next/",
     "POST tasks/bulk/",

@@ -227,6 +227,8 @@ HARMLESS: Mapping[str, str] = {
     "repair.incidents_by_cause": "reads",
     "suspension.suspend_task": "the task stays, and so do its timers",
     "suspension.resume_task": "the task stays",
+    "reopening.reopen_task": "refuse_passing; what follows is withdrawn, and everything is decided anew",
+    "reopening.why_not_reopen": "reads",
     "suspension.snooze_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
     "suspension.skip_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
     "lifecycle.start_instance": "another case, in which everything is decided anew",
