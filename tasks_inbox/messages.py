@@ -148,7 +148,7 @@ def back_again() -> Notice:
 
 def not_sent(pending: PendingAnswer) -> Notice:
     """Return the notice that an answer was refused when its time for undo was over."""
-    words = f"{pending.refusal_text} {_('What you typed is kept.')}"
+    words = _("%(why)s What you typed is kept.") % {"why": pending.refusal_text}
     return Notice(_("Your answer was not sent"), words, code="not_sent")
 
 

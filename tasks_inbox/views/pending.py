@@ -95,7 +95,7 @@ def _state(request: InboxRequest, batch_id: UUID, kept: Kept | None) -> dict[str
 
 
 def _sent_words(request: InboxRequest, kept: Kept, done: Task | None) -> str:
-    words = f"{kept.words} {_('Sent.')}"
+    words = _("%(answer)s Sent.") % {"answer": kept.words}
     seen = done is not None and access.visible_instances(request.actor).filter(pk=done.instance_id).exists()
     if len(kept.tasks) > 1 or not seen or done is None:
         return conditional_escape(words)

@@ -24,7 +24,7 @@ from engine.services.notifications.mentions import known_names
 from engine.services.tasks import lifecycle
 from engine.services.tasks.answers import check_answer
 from engine.services.tasks.attachments import attach_file
-from engine.services.tasks.undo import Answered, give_answer, own_pending
+from engine.services.tasks.undo import give_answer, own_pending
 from tasks_inbox.decorators import InboxRequest, View, inbox_page, toast
 from tasks_inbox.messages import back_again, changed_by, http_status_of, not_sent, notice_of, over_words
 from tasks_inbox.pending_answers import kept_in, remember
@@ -308,19 +308,23 @@ def _changed_meanwhile(request: InboxRequest, task: Task) -> TaskDraft | None:
     return draft if draft.saved_at.isoformat() > request.POST["seen"] else None
 
 
-def _send(request: InboxRequest, task: Task, form: TaskForm) -> Answered:
+def _send(request: InboxRequest, task: Task, form: TaskForm) -> lifecycle.CompletedTask | PendingAnswer:
+    """Send an answer, or keep it for as long as it can be taken back."""
     add_sent_files(request, task)
-    return give_answer(actor=request.actor, task_id=task.pk, **_sent(request, form))
+    sent = _sent(request, form)
+    if not task.undo_seconds(sent["outcome"]):
+        return lifecycle.complete_task(actor=request.actor, task_id=task.pk, **sent)
+    answered = give_answer(actor=request.actor, task_id=task.pk, **sent)
+    return answered.pending or answered.completed
 
 
-def _to_next_task(request: InboxRequest, task: Task, answered: Answered) -> HttpResponse:
+def _to_next_task(request: InboxRequest, task: Task, done: lifecycle.CompletedTask | PendingAnswer) -> HttpResponse:
     """Open the person's next task of the same case, else what follows in the list that they came from."""
-    query, sent, done = came_from(request), request.POST.get("outcome", ""), answered.done
-    if answered.pending is not None:
-        remember(request, [answered.pending], answer_words(answered.task, answered.pending.outcome))
+    query = came_from(request)
+    if isinstance(done, PendingAnswer):
+        remember(request, [done], answer_words(task, done.outcome))
         return redirect(following_address(task.pk, query))
-    assert done is not None
-    toast(request, "task.completed", _done_words(request.actor, done, sent))
+    toast(request, "task.completed", _done_words(request.actor, done, request.POST.get("outcome", "")))
     own = [one for one in done.next_tasks if one.assignee_id == request.actor.person_id]
     if own and not query:
         return redirect(task_address(own[0].pk, query) + HEADING)

@@ -246,7 +246,7 @@ HARMLESS: Mapping[str, str] = {
 }
 ACTING = (
     "instances.repair", "instances.signals", "tasks.suspension", "instances.lifecycle", "instances.bulk_operations",
-    "tasks.assignment",
+    "tasks.assignment", "tasks.reopening",
 )  # fmt: skip
 """Where acts on cases live. Modules with other acts on an instance are found by their arguments."""
 

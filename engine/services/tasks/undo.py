@@ -22,7 +22,6 @@ from engine.audit.chain import database_now
 from engine.db.transactions import announce_on_commit, in_one_transaction
 from engine.errors import Conflict, NotFound, WorkflowError
 from engine.kernel.signals import TaskClaimed
-from engine.kernel.tasks.rules import undo_seconds
 from engine.kernel.transitions import TaskStatus
 from engine.models import PendingAnswer, Signal, Task, TaskDraft
 from engine.runtime import claims
@@ -40,7 +39,6 @@ from engine.services.tasks.lifecycle import (
 )
 from engine.services.tasks.mail_links import form_hash
 from workflowplatform.accounts.actor import Actor, StandIn, actor_of, engine_actor
-from workflowplatform.accounts.models import Tenant
 from workflowplatform.ids import uuid7
 
 BEFORE_A_TIMER = timedelta(seconds=1)
@@ -56,6 +54,12 @@ class Answered:
     task: Task
     done: CompletedTask | None = None
     pending: PendingAnswer | None = None
+
+    @property
+    def completed(self) -> CompletedTask:
+        """Return the completed task of an answer that was taken at once."""
+        assert self.done is not None
+        return self.done
 
 
 @in_one_transaction
@@ -86,7 +90,7 @@ def give_answer(
 
 def _moment_to_send(held: HeldTask, outcome: str | None) -> datetime | None:
     """Return until when an answer can be taken back; None: it is sent at once."""
-    seconds = 0 if _is_final(held.actor, held.task) else _seconds(held.task, outcome)
+    seconds = 0 if _is_final(held.actor, held.task) else held.task.undo_seconds(outcome)
     if not seconds:
         return None
     now = held.loaded.now
@@ -100,15 +104,6 @@ def _moment_to_send(held: HeldTask, outcome: str | None) -> datetime | None:
 def _is_final(actor: Actor, task: Task) -> bool:
     """Return whether an answer needs no time: a delegate's is not the last word, and guests hold nothing here."""
     return task.delegated_by_id is not None or actor.crosses or actor.person_id is None
-
-
-def _seconds(task: Task, outcome: str | None) -> float:
-    """Return how long an answer can be taken back; the tenant is asked only where the author says nothing."""
-    chosen = task.outcome_named(outcome) if outcome else task.outcomes[0] if len(task.outcomes) == 1 else None
-    said = (chosen or {}).get("undo"), task.rules.undo
-    if said == (None, None):
-        return Tenant.objects.values_list("undo_seconds", flat=True).get(pk=task.tenant_id) or 0
-    return undo_seconds(*said, tenant=None)
 
 
 def _refuse_second(held: HeldTask) -> None:
