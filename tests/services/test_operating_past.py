@@ -213,6 +213,7 @@ GUARDED: Mapping[str, str] = {
     "repair.retry_step": "refuse_passing, refuse_barred",
     "repair.skip_step": "refuse_passing, refuse_barred",
     "signals.send_signal": "refuse_barred",
+    "reopening.reopen_task": "refuse_passing",
     "lifecycle.cancel_instance": "refuse_ending",
     "signals.send_keyed_signal": "by=actor.sender",
 }
@@ -227,8 +228,6 @@ HARMLESS: Mapping[str, str] = {
     "repair.incidents_by_cause": "reads",
     "suspension.suspend_task": "the task stays, and so do its timers",
     "suspension.resume_task": "the task stays",
-    "reopening.reopen_task": "refuse_passing; what follows is withdrawn, and everything is decided anew",
-    "reopening.why_not_reopen": "reads",
     "suspension.snooze_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
     "suspension.skip_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
     "lifecycle.start_instance": "another case, in which everything is decided anew",
