@@ -30,7 +30,7 @@ TASK_LABELS = {"open": "", "claimed": "info", "suspended": "warning", "completed
 
 
 def may_be_reopened(actor: Actor, task: Task) -> bool:
-    """Return whether to offer it: whether the next step is untouched is looked up when somebody presses."""
+    """Return whether to offer it: whether the next step is untouched is looked up when the button is pressed."""
     return task.status == TaskStatus.COMPLETED and task.instance.status == InstanceStatus.RUNNING
 
 

@@ -36,7 +36,7 @@ def kept(cast: Cast) -> PendingAnswer:
 
 
 def ends(pending: PendingAnswer) -> tuple[str, int, int, int]:
-    """Return how the task stands, and how often it was sent, taken back, and followed by another."""
+    """Return the status of the task, and how often it was sent, taken back, and followed by another."""
     task = Task.objects.get(pk=pending.task_id)
     events = TaskEvent.objects.filter(task=task)
     sent, back = events.filter(kind="completed").count(), events.filter(kind="taken_back").count()

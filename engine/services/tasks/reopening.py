@@ -1,7 +1,7 @@
 """Reopen an answered task while the next step is untouched: the case returns to what the answer found.
 
 The instance's audit is run again up to its last turn, which must be the answer: so nothing else has happened since, and what the
-answer found is known to the letter. The kernel says whether anything has left the case (engine.kernel.interpreter.reopening);
+answer found is known exactly. The kernel says whether anything has left the case (engine.kernel.interpreter.reopening);
 whether a person has touched what followed is looked up here. The first answer stays in the history and becomes the draft of the
 new task.
 """
