@@ -1,4 +1,4 @@
-"""An answer is taken back, sent at once, or sent when its countdown is over, in a real browser; both languages, desk and phone."""
+"""An answer is taken back, sent at once, or sent when its countdown is over, in a real browser; en and de, desk and phone."""
 
 from __future__ import annotations
 
