@@ -11,7 +11,7 @@ from engine.audit.chain import database_now
 from engine.dispatch.drain import drain, seconds_to_next_look
 from engine.errors import NotFound, WorkflowError
 from engine.models import Audit, Instance, Notification, PendingAnswer, Signal, Task, TaskDraft, TaskEvent
-from engine.services.audit.verification import verify_folds
+from engine.services.audit.verification import verify_everything, verify_folds
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.instances.repair import suspend_instance
 from engine.services.people.accounts import create_person, deactivate_person
@@ -129,6 +129,7 @@ def test_the_audit_folds_to_the_tables_after_an_undo(ada: Actor, task: Task) -> 
     let_it_be_due(given(ada, task))
     drain()
     assert verify_folds().broken == ()
+    assert verify_everything().broken == ()
     assert kinds(task) == ["created", "claimed", "held", "taken_back", "held", "completed"]
 
 
