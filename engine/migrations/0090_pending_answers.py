@@ -32,7 +32,7 @@ def key(to: str, related: str) -> models.ForeignKey:  # type: ignore[type-arg]
 class Migration(migrations.Migration):
     dependencies = (
         ("accounts", "0090_undo"),
-        ("engine", "0051_checked_once"),
+        ("engine", "0104_event_of_its_task"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     )
 

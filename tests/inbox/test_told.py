@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +28,7 @@ from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
 from tests.inbox.conftest import REVIEW
 from tests.mail_server import Post, mail_server, texts_of
+from tests.settling import settle
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.models import Membership, Role, User
 
@@ -65,15 +65,11 @@ def post(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Generator[Post]:
         yield server
 
 
-def told(expected: int) -> list[Notification]:
-    """Tell until so many messages are written: another test's open transaction holds the cursor back for a while."""
-    give_up = time.monotonic() + 30
-    while True:
-        tell_people()
-        rows = list(Notification.objects.order_by("pk"))
-        if len(rows) >= expected or time.monotonic() > give_up:
-            return rows
-        time.sleep(0.05)
+def told() -> list[Notification]:
+    """Tell all that was done before; return what is written by then."""
+    settle()
+    tell_people()
+    return list(Notification.objects.order_by("pk"))
 
 
 def given(cast: Cast, who: str = "ada", **more: Any) -> Task:
@@ -84,7 +80,7 @@ def given(cast: Cast, who: str = "ada", **more: Any) -> Task:
 
 def test_who_gets_a_task_gets_a_mail_with_facts_and_absolute_addresses(committed_cast: Cast, post: Post) -> None:
     task = given(committed_cast, amount=12, pin="4711")
-    told(1)
+    told()
     (mail,) = post.to("ada@acme.example")
     plain, page = texts_of(mail)
     assert mail["Subject"] == "Given (GIV-ada)"
@@ -103,7 +99,7 @@ def test_who_gets_a_task_gets_a_mail_with_facts_and_absolute_addresses(committed
 def test_mail_is_written_in_the_language_and_zone_of_its_reader(committed_cast: Cast, post: Post) -> None:
     User.objects.filter(username="ada").update(language="de", time_zone="Asia/Tokyo")
     task = given(committed_cast)
-    told(1)
+    told()
     plain, page = texts_of(post.to("ada@acme.example")[0])
     assert task.due_at is not None
     assert f"{task.due_at.astimezone(ZoneInfo('Asia/Tokyo')):%H:%M}" in plain
@@ -113,7 +109,7 @@ def test_mail_is_written_in_the_language_and_zone_of_its_reader(committed_cast: 
 def test_own_acts_are_no_news(committed_cast: Cast, post: Post) -> None:
     given(committed_cast, "uri")
     task = given(committed_cast, "adam")
-    told(1)
+    told()
     assert [mail["To"] for mail in post.mails] == ["adam@acme.example"]
     assign_task(actor=committed_cast.actor("gwen"), task_id=task.pk, person="gwen")
     tell_people()
@@ -125,13 +121,13 @@ def test_questions_and_delegated_tasks_are_told_at_once(committed_cast: Cast, po
     ada = committed_cast.actor("ada")
     claim_task(actor=ada, task_id=task.pk)
     ask_about_task(actor=ada, task_id=task.pk, user="uri", question="Which colour?")
-    told(2)
+    told()
     (plain, _page) = texts_of(post.to("uri@acme.example")[0])
     assert "Which colour?" in plain
     assert "https://workflow.example.com/inbox/questions/" in plain
     withdraw_question(actor=ada, task_id=task.pk)
     delegate_task(actor=ada, task_id=task.pk, user="adam", note="Prepare it")
-    told(3)
+    told()
     assert len(post.to("adam@acme.example")) == 1
 
 
@@ -141,7 +137,7 @@ def test_question_that_was_withdrawn_is_not_told(committed_cast: Cast, post: Pos
     claim_task(actor=ada, task_id=task.pk)
     ask_about_task(actor=ada, task_id=task.pk, user="uri", question="Which colour?")
     withdraw_question(actor=ada, task_id=task.pk)
-    told(2)
+    told()
     assert post.to("uri@acme.example") == []
 
 
@@ -153,7 +149,7 @@ def test_deputies_are_told_for_whom_and_how_long(committed_cast: Cast, post: Pos
         Membership.objects.create(tenant=committed_cast.acme, user=adam, role=role)
     days: dict[str, Any] = {"starts_at": begin, "ends_at": begin + timedelta(days=2)}
     enter_absence(actor=committed_cast.actor("ada"), person="ada", deputy="adam", **days)
-    told(2)
+    told()
     (row,) = Notification.objects.filter(kind="handed_over")
     assert (row.person_id, row.actor_name, row.text.rpartition("/")[2]) == (committed_cast.adam.pk, "ada", "1")
     assert len(post.to("adam@acme.example")) == 1
@@ -168,7 +164,7 @@ def test_what_one_may_not_see_any_more_is_not_told(committed_cast: Cast, post: P
         )
     User.objects.filter(username="ada").update(level=2)
     cancel_instance(actor=committed_cast.actor("gwen"), instance_id=task.instance_id, reason="over")
-    told(1)
+    told()
     assert post.to("ada@acme.example") == []
     assert set(Notification.objects.filter(person=committed_cast.ada).values_list("status", flat=True)) == {"dropped"}
 
@@ -182,7 +178,7 @@ def test_many_tasks_at_once_are_one_mail_for_each_person(committed_cast: Cast, p
         for number in range(PAIRS):
             started(committed_cast.actor("uri"), "review", what=f"{number}", amount=1)
             started(committed_cast.actor("uri"), "given", who="adam")
-    told(PAIRS)
+    told()
     assert len(post.to("adam@acme.example")) == 1
     assert len(post.to("ada@acme.example")) <= 1
     assert len(post.to("gwen@acme.example")) <= 1
@@ -285,7 +281,7 @@ def test_who_started_a_case_hears_how_it_was_decided(committed_cast: Cast, post:
     task = given(committed_cast)
     claim_task(actor=committed_cast.actor("ada"), task_id=task.pk)
     complete_task(actor=committed_cast.actor("ada"), task_id=task.pk, outcome="approve", comment="Fine by me")
-    told(2)
+    told()
     (mail,) = post.to("uri@acme.example")
     plain, _page = texts_of(mail)
     assert mail["From"] == "Ada via Workflow <workflow@acme.example>"
@@ -295,7 +291,7 @@ def test_who_started_a_case_hears_how_it_was_decided(committed_cast: Cast, post:
 
 def test_other_tenants_hear_nothing(committed_cast: Cast, post: Post) -> None:
     given(committed_cast)
-    told(1)
+    told()
     assert {row.tenant_id for row in Notification.objects.all()} == {committed_cast.acme.pk}
     assert not [mail for mail in post.mails if "globex" in mail["To"]]
 
@@ -304,7 +300,7 @@ def test_members_of_a_role_get_one_digest_a_day_for_all_offers(committed_cast: C
     activated(committed_cast.actor("gwen"), REVIEW)
     for number in range(3):
         started(committed_cast.actor("uri"), "review", what=f"{number}", amount=1)
-    told(1)
+    told()
     rows = Notification.objects.filter(kind="offered")
     holders = Membership.objects.filter(role__name="finance", role__tenant=committed_cast.acme)
     assert {row.person_id for row in rows} == set(holders.values_list("user_id", flat=True))
