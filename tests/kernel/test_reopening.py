@@ -47,7 +47,7 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
     stored = snapshot.to_json()
     frames = [{key: value for key, value in frame.items() if key not in ("n", "p")} for frame in stored["frames"]]
     kept = ("workflowState", "results", "received", "stepStatus", "status", "undoable", "earlySignals")
-    return {key: stored[key] for key in kept} | {"frames": sorted(frames, key=str)}
+    return {key: stored.get(key) for key in kept} | {"frames": sorted(frames, key=str)}
 
 
 def test_state_results_and_position_are_those_before_the_answer() -> None:
