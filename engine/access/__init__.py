@@ -52,6 +52,7 @@ from engine.access.task_rules import (
     refuse_given,
     refuse_over,
     refuse_redo,
+    refuse_sending,
 )
 from engine.access.tasks import (
     attachments_of,
@@ -147,6 +148,7 @@ __all__ = [
     "refuse_inactive",
     "refuse_over",
     "refuse_redo",
+    "refuse_sending",
     "refuse_start",
     "require_level",
     "require_startable",

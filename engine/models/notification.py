@@ -12,7 +12,9 @@ from engine.models.task import Task
 from workflowplatform.accounts.models import Role, User
 from workflowplatform.database.stored_json import TextsField
 
-KINDS = ("assigned", "offered", "mentioned", "asked", "answered", "due_soon", "late", "decided", "handed_over")
+KINDS = (
+    "assigned", "offered", "mentioned", "asked", "answered", "due_soon", "late", "decided", "handed_over", "not_sent",
+)  # fmt: skip
 CHATS = ("slack", "teams")
 CHANNELS = ("mail", "push", *CHATS)
 WAYS = ("once", "later", "quiet", "daily")

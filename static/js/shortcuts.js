@@ -180,7 +180,16 @@ function leave(event) {
   else if (document.querySelector("[data-choose]:checked")) press("[data-choose-none]");
 }
 
+/* What a toast offers to undo; in a field the browser's own undo is meant. */
+function undo(event) {
+  const offered = [...document.querySelectorAll(".wf-toasts [data-act=undo]:not(:disabled)")].at(-1);
+  if (!offered || inField(event.target) || popoverOpen()) return;
+  event.preventDefault();
+  offered.click();
+}
+
 document.addEventListener("keydown", (event) => {
+  if (event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) return undo(event);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return sendByKeys(event);
   if (event.key === "Escape") return leave(event);
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;

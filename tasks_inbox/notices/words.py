@@ -249,6 +249,13 @@ def _handed_over(item: Item) -> Words:
     return Words(heading, said, _("See them"), why, sender=who)
 
 
+def _not_sent(item: Item) -> Words:
+    """Tell a person that their answer was refused when it was to be sent; the text is the refusal."""
+    why = _("You get this because you answered a task.")
+    said = _("Your answer was not sent. What you typed is kept.")
+    return Words(_title(item) or _("Your answer was not sent"), said, _("Open"), why, quoted(item.row.text))
+
+
 def _day(text: str) -> str:
     try:
         return date_format(date.fromisoformat(text), "j M")
@@ -266,6 +273,7 @@ SAID: Mapping[str, Callable[[Item], Words]] = {
     "late": _late,
     "decided": _decided,
     "handed_over": _handed_over,
+    "not_sent": _not_sent,
 }
 
 KIND_WORDS: Mapping[str, Any] = {
@@ -278,5 +286,6 @@ KIND_WORDS: Mapping[str, Any] = {
     "late": gettext_lazy("A task of mine is late"),
     "decided": gettext_lazy("My request is decided"),
     "handed_over": gettext_lazy("I stand in for someone"),
+    "not_sent": gettext_lazy("An answer of mine was not sent"),
 }
 """How the settings name each kind."""

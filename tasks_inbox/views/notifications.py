@@ -37,6 +37,7 @@ WAY_WORDS = {"off": gettext_lazy("Off"), "once": gettext_lazy("At once"), "daily
 ICONS = {
     "assigned": "user-check", "offered": "inbox", "mentioned": "at", "asked": "help-circle", "answered": "message",
     "due_soon": "clock", "late": "clock-exclamation", "decided": "route", "handed_over": "beach",
+    "not_sent": "alert-triangle",
 }  # fmt: skip
 TIMES = ("quiet_from", "quiet_until", "digest_at")
 SWITCHES = ("quiet", "quiet_weekend")

@@ -172,6 +172,7 @@ LEFT: dict[str, str] = {
                 "engine.businesscalendar": "name",
                 "engine.schedule": "calendar",
                 "engine.secret": "name",
+                "engine.task": "answer_by_name",
                 "engine.template": "name",
             }
         ),
@@ -242,6 +243,7 @@ LEFT: dict[str, str] = {
                 "engine.pushsubscription": "public_key auth",
                 "engine.startdraft": "number",
                 "engine.tasklink": "form_hash",
+                "engine.pendinganswer": "form_hash",
                 "engine.taskattachment": "sha256",
                 "engine.template": "audit_hash",
                 "engine.templateversion": "sha256",
@@ -262,6 +264,10 @@ LEFT: dict[str, str] = {
             }
         ),
         "a table of another package that has no page: the admin does not list it",
+    ),
+    **dict.fromkeys(
+        _rows({"engine.pendinganswer": "outcome values comment ticked refusal refusal_text"}),
+        "an answer on its way: what was typed is drawn only as the draft that it becomes, which is written with payloads",
     ),
     **dict.fromkeys(
         _rows(

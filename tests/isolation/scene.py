@@ -24,6 +24,7 @@ from engine.models import (
     Instance,
     Notification,
     NotificationSettings,
+    PendingAnswer,
     PushSubscription,
     Signal,
     StartDraft,
@@ -208,6 +209,17 @@ def _furnish(tenant: Tenant, people: dict[int, User]) -> Rows:
         opened_at=database_now(),
     )
     rows.named["question_id"] = question.pk
+    rows.named["batch_id"] = PendingAnswer.objects.create(
+        tenant=tenant,
+        task=only_task(cases[1]),
+        person=people[2],
+        batch_id=uuid7(),
+        outcome="approve",
+        values={"note": f"an answer of {name}"},
+        form_hash="",
+        given_at=database_now(),
+        due_at=database_now() + timedelta(hours=1),
+    ).batch_id
     rows.pk.update(_pages_of(tenant, people, cases[0], broken, active, draft))
     rows.named.update(_set_up(tenant, god, rows))
     rows.named.update(_files_of_requests(tenant, people[2], active, cases[0]))

@@ -54,6 +54,8 @@ def _case_alone(actor: Actor, row: Notification) -> Item | None:
     if row.kind == "asked":
         asked = TaskQuestion.objects.filter(task=row.task, asked_of_id__in=[row.person_id], ended_at__isnull=True)
         return Item(row) if asked.exists() else None
+    if row.kind == "not_sent":
+        return Item(row)
     if row.kind != "mentioned" or row.instance_id is None:
         return None
     case = access.visible_instances(actor).filter(pk=row.instance_id).first()

@@ -65,5 +65,6 @@ NEWS_OF: dict[str, Callable[[Told], News]] = {
     "asked": _about_task("asked"),
     "answered": _about_task("answered"),
     "deputy_named": _stands_in,
+    "not_sent": _about_task("not_sent"),
 }
 """What is told by a notification. That a task was assigned is read from the audit, like every other assignment."""
