@@ -13,6 +13,7 @@ from tasks_inbox.views import (
     lists,
     live,
     notifications,
+    pending,
     prints,
     push,
     search,
@@ -22,6 +23,7 @@ from tasks_inbox.views import (
     task_actions,
     task_files,
     tasks,
+    team,
 )
 
 task_routes = [
@@ -63,6 +65,7 @@ urlpatterns = [
     path("start/<slug:name>/files/", start_drafts.add_file, name="start_files"),
     path("start/<slug:name>/files/<uuid:draft_file_id>/", start_drafts.file, name="start_file"),
     path("start/<slug:name>/files/<uuid:draft_file_id>/remove/", start_drafts.remove_file, name="remove_start_file"),
+    path("team/", team.show, name="team"),
     path("away/", absences.away, name="away"),
     path("away/<uuid:absence_id>/", absences.change, name="change_away"),
     path("away/<uuid:absence_id>/end/", absences.end, name="end_away"),
@@ -77,10 +80,14 @@ urlpatterns = [
     path("live/", live.news, name="live"),
     path("notifications/", notifications.settings, name="notifications"),
     path("notifications/defaults/", notifications.defaults, name="notification_defaults"),
+    path("notifications/address/", notifications.use_address, name="use_address"),
     path("notifications/push/", push.on, name="push_on"),
     path("notifications/push/off/", push.off, name="push_off"),
     path("notifications/push/test/", push.test, name="push_test"),
     path("push_worker.js", push.worker, name="push_worker"),
+    path("pending/<uuid:batch_id>/", pending.state, name="pending"),
+    path("pending/<uuid:batch_id>/undo/", pending.undo, name="undo_answer"),
+    path("pending/<uuid:batch_id>/send/", pending.send, name="send_answer"),
     path("answer/<str:token>/", answer.by_link, name="answer"),
     path("tasks/<uuid:task_id>/", include(task_routes)),
     path("instances/<uuid:instance_id>/", instances.show, name="instance"),

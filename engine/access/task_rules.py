@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -20,11 +19,13 @@ from engine.access.four_eyes import (
     took_part_inside,
 )
 from engine.access.levels import LEVEL_NAMES
+from engine.access.teams import leads_task
 from engine.errors import Conflict, Refused, WorkflowError
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
 from workflowplatform.accounts.actor import Actor, StandIn
 from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
+from workflowplatform.i18n.dates import date_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ OVER: Mapping[TaskStatus, Sentence] = {
     TaskStatus.CANCELLED: Sentence(_("This task was withdrawn.")),
     TaskStatus.EXPIRED: Sentence(_("This task has expired.")),
 }
+SENDING = Sentence(_("%(who)s answered it. The answer is sent at %(at)s."))
+SENDING_OWN = Sentence(_("You answered it. Your answer is sent at %(at)s; until then you can take it back."))
 LEVEL_EQUAL = Sentence(_("%(level)s can do this, and you are one."), _("%(level)s can do this, and %(name)s is one."))
 LEVEL_HIGHER = Sentence(_("%(level)s can do this, and so can you."), _("%(level)s can do this, and so can %(name)s."))
 LEVEL_LOWER = Sentence(_("%(level)s can do this. You are not one."), _("%(level)s can do this. %(name)s is not one."))
@@ -105,6 +108,9 @@ SEEN_AS_ANSWERED = Sentence(_("You answered it, so you can still see it."), _("%
 SEEN_BY_LEVEL = Sentence(
     _("%(level)s see every task of the organisation, and so do you."),
     _("%(level)s see every task of the organisation, and so does %(name)s."),
+)
+SEEN_AS_LEAD = Sentence(
+    _("It is offered to a role that you lead, so you see it."), _("%(name)s leads a role that it is offered to.")
 )
 
 
@@ -198,6 +204,11 @@ def refuse_over(task: Task) -> WorkflowError | None:
     return reason.error if reason.code == "closed" else None
 
 
+def refuse_sending(actor: Actor, task: Task) -> WorkflowError | None:
+    """Return the error for an act on a task whose answer is about to be sent, or None."""
+    return _first_error(_sending_reason(actor, task))
+
+
 def _first_error(reasons: Iterable[Reason]) -> WorkflowError | None:
     return next((reason.error for reason in reasons if not reason.ok), None)
 
@@ -205,6 +216,7 @@ def _first_error(reasons: Iterable[Reason]) -> WorkflowError | None:
 def _reasons(actor: Actor, task: Task, offered: bool | None = None) -> Iterator[Reason]:
     absent = mandate_of(actor, task, offered=offered)
     yield _status_reason(task)
+    yield from _sending_reason(actor, task)
     yield from _fitness(actor, task, absent)
     yield _deputy_reason(absent) if absent else _offer_reason(actor, task, offered)
     yield from _held_reason(task)
@@ -231,6 +243,8 @@ def _sight(actor: Actor, task: Task) -> Iterator[Reason]:
         yield Reason("seen", SEEN_AS_ANSWERED)
     elif actor.level >= TO_SEE_TENANT:
         yield Reason("seen", SEEN_BY_LEVEL, {"level": LEVEL_NAMES[TO_SEE_TENANT]})
+    elif not task.is_over and leads_task(actor, task):
+        yield Reason("seen", SEEN_AS_LEAD)
 
 
 def _redo_reasons(actor: Actor, task: Task) -> Iterator[Reason]:
@@ -252,6 +266,23 @@ def _status_reason(task: Task) -> Reason:
     if status is TaskStatus.SUSPENDED:
         return Reason("status", SUSPENDED, refusal=Conflict, facts={"status": task.status})
     return Reason("open", OPEN)
+
+
+def _sending_reason(actor: Actor, task: Task) -> Iterator[Reason]:
+    """Explain that a task was answered: until its answer is sent, only its person can take it back."""
+    due_at = task.answer_due_at
+    if due_at is None or task.is_over:
+        return
+    own = actor.name == task.answer_by_name
+    words = {"who": _answerer(task), "at": f"{timezone.localtime(due_at):%H:%M:%S}"}
+    facts = {"by": task.answer_by_name, "at": due_at}
+    yield Reason("sending", SENDING_OWN if own else SENDING, words, Conflict, facts)
+
+
+def _answerer(task: Task) -> str:
+    holder = task.assignee
+    own = holder is not None and holder.username == task.answer_by_name
+    return holder.display_name if holder is not None and own else task.answer_by_name.capitalize()
 
 
 def _level_reason(actor: Actor, task: Task) -> Reason:

@@ -165,6 +165,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", ONE_TASK + "comment/"): Operation(serializers.CommentSerializer, request_bodies.CommentBody, 201),
     ("POST", ONE_TASK + "suspend/"): Operation(TASK, REASON),
     ("POST", ONE_TASK + "resume/"): Operation(TASK, REASON),
+    ("POST", ONE_TASK + "reopen/"): Operation(TASK, REASON),
     ("POST", ONE_TASK + "snooze/"): Operation(TASK, request_bodies.SnoozeBody),
     ("POST", ONE_TASK + "skip/"): Operation(response_shapes.AnsweredSerializer, REASON),
     ("POST", ONE_TASK + "redo/"): Operation(response_shapes.AnsweredSerializer, REASON),

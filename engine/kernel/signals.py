@@ -175,6 +175,20 @@ class StepSkipped:
     by: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TaskReopened:
+    """An operator reopens a task while nothing that followed its answer has been touched."""
+
+    token: int
+    """The token under which the task waited when it was answered."""
+    before: Json = None
+    """The snapshot that the answer found; a record of the event leaves it out, since a replay comes by it."""
+    opened_at: str = ""
+    """When the task was offered first: it is described as of then."""
+    by: str | None = None
+    reason: str = ""
+
+
 Event = (
     Started
     | TaskCompleted
@@ -192,6 +206,7 @@ Event = (
     | CancelCase
     | StepRetried
     | StepSkipped
+    | TaskReopened
 )
 
 

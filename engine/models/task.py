@@ -8,7 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q, Value
 
 from engine.kernel.effects import PRIORITIES
-from engine.kernel.tasks.rules import FOUR_EYES, NO_RULES, NOT_INSIDE, ChecklistPoint, TaskRules
+from engine.kernel.tasks.rules import FOUR_EYES, NO_RULES, NOT_INSIDE, ChecklistPoint, TaskRules, undo_seconds
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models.base import OrderedJSONField, PartIdRow, PartRow
 from engine.models.instance import Instance
@@ -51,7 +51,10 @@ class Task(PartIdRow):
     instance = models.ForeignKey(
         Instance, on_delete=models.CASCADE, related_name="tasks", db_constraint=False, db_index=False
     )
-    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="+", db_constraint=False)
+    version = models.ForeignKey(
+        TemplateVersion, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    """Its instance's version: the database compares them, and protects the version by the instance."""
     token = models.BigIntegerField()
     step = models.CharField(max_length=100)
     path = models.TextField()
@@ -88,7 +91,13 @@ class Task(PartIdRow):
     )
     sla_at = models.DateTimeField(null=True, blank=True)
     assignee = models.ForeignKey(
-        User, null=True, blank=True, on_delete=models.PROTECT, related_name="tasks", db_constraint=False
+        User,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="tasks",
+        db_constraint=False,
+        db_index=False,
     )
     owner = models.CharField(max_length=100, blank=True)
     delegated_by_id = models.UUIDField(null=True, blank=True)
@@ -110,6 +119,11 @@ class Task(PartIdRow):
     follow_up_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True, blank=True)
+    answer_due_at = models.DateTimeField(
+        null=True, blank=True, help_text="When an answer that was given, and can still be taken back, is sent."
+    )
+    answer_by_name = models.CharField(max_length=100, blank=True, default="", db_default="")
+    """The person who gave that answer."""
     completed_at = models.DateTimeField(null=True, blank=True)
     completed_by_id = models.UUIDField(null=True, blank=True)
     completed_by_name = models.CharField(max_length=100, blank=True)
@@ -132,8 +146,8 @@ class Task(PartIdRow):
         indexes = (
             models.Index(
                 fields=("assignee", "-priority", "due_at", "id"),
-                condition=Q(status__in=("open", "claimed", "suspended")),
-                name="open_tasks_by_assignee",
+                condition=Q(status__in=("open", "claimed", "suspended"), assignee__isnull=False),
+                name="open_tasks_of_assignee",
             ),
             models.Index(
                 fields=("tenant", "-priority", "due_at", "id"),
@@ -145,17 +159,16 @@ class Task(PartIdRow):
                 condition=Q(status__in=("open", "claimed", "suspended"), due_at__isnull=False, assignee__isnull=False),
                 name="open_tasks_by_due",
             ),
-            models.Index(fields=("completed_by_id", "-completed_at"), name="tasks_by_completer"),
-            models.Index(fields=("instance", "id"), name="tasks_by_instance"),
+            models.Index(
+                fields=("completed_by_id", "-completed_at"),
+                condition=Q(completed_by_id__isnull=False),
+                name="tasks_of_completer",
+            ),
             GinIndex(fields=("answered_by",), condition=~Q(answered_by=[]), name="tasks_by_answerer"),
         )
         constraints = (
             models.UniqueConstraint(fields=("tenant", "id"), name="task_in_tenant"),
-            models.UniqueConstraint(
-                fields=("instance", "token"),
-                condition=Q(status__in=("open", "claimed", "suspended")),
-                name="one_open_task_a_wait",
-            ),
+            models.UniqueConstraint(fields=("instance", "token"), name="one_task_a_wait"),
             models.CheckConstraint(
                 condition=Q(status__in=[status.value for status in TaskStatus]), name="task_status_known"
             ),
@@ -170,6 +183,11 @@ class Task(PartIdRow):
     @property
     def is_over(self) -> bool:
         return TaskStatus(self.status) not in OPEN_TASK
+
+    @property
+    def is_being_sent(self) -> bool:
+        """Return whether an answer was given that is sent in a moment; until then nobody else answers."""
+        return self.answer_due_at is not None and not self.is_over
 
     @property
     def priority_name(self) -> str:
@@ -205,6 +223,12 @@ class Task(PartIdRow):
     def allows(self, act: str) -> bool:
         """Return whether the author lets people do this with it."""
         return act in self.rules.allow
+
+    def undo_seconds(self, outcome: str | None) -> float:
+        """Return how long an answer can be taken back; the tenant is asked only where the author says nothing."""
+        chosen = self.outcome_named(outcome) if outcome else self.outcomes[0] if len(self.outcomes) == 1 else None
+        said = (chosen or {}).get("undo"), self.rules.undo
+        return undo_seconds(*said, tenant=self.tenant.undo_seconds if said == (None, None) else None)
 
     def outcome_named(self, name: str) -> dict[str, Any] | None:
         return next((outcome for outcome in self.outcomes if outcome["name"] == name), None)
@@ -248,7 +272,9 @@ class TaskCandidate(PartRow):
 class TaskEvent(PartIdRow):
     """What happened to a task; written once, never changed."""
 
-    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="task_events", db_constraint=False)
+    instance = models.ForeignKey(
+        Instance, on_delete=models.CASCADE, related_name="task_events", db_constraint=False, db_index=False
+    )
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="events", db_constraint=False, db_index=False)
     kind = models.CharField(max_length=12)
     at = models.DateTimeField()

@@ -56,9 +56,10 @@ def acts_for(actor: Actor, task: Task, *, may_act: bool) -> Acts:
     """Return the actions to offer to the actor."""
     operates, mine = actor.level >= TO_OPERATE, access.holds(actor, task)
     moving = task.status in (TaskStatus.OPEN, TaskStatus.CLAIMED)
-    may_give = (operates or mine) and moving and not task.takes_several
+    moves = moving and access.moves(actor, task)
+    may_give = moves and not task.takes_several
     return Acts(
-        release=moving and task.assignee_id is not None and (mine or operates),
+        release=moves and task.assignee_id is not None,
         suspend=operates and moving,
         resume=operates and task.status == TaskStatus.SUSPENDED,
         snooze=may_act and mine,

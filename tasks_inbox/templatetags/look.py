@@ -20,7 +20,14 @@ from engine.models import Instance, Task
 from engine.presentation.forms import values
 from engine.presentation.narrative import people_names
 from engine.presentation.narrative.people_names import name_of
-from engine.presentation.narrative.relative_times import due_words, exact_words, moment_words, span_words
+from engine.presentation.narrative.relative_times import (
+    due_words,
+    exact_words,
+    last_day_words,
+    length_words,
+    moment_words,
+    span_words,
+)
 
 register = template.Library()
 
@@ -107,6 +114,18 @@ def span(length: timedelta) -> str:
     return span_words(length)
 
 
+@register.filter
+def age(length: timedelta) -> str:
+    """Describe a duration in its largest unit."""
+    return length_words(length)
+
+
+@register.filter
+def last_day(at: datetime) -> str:
+    """Describe the last day of an absence that has begun."""
+    return last_day_words(at, timezone.now())
+
+
 @register.simple_tag
 def priority(name: str, word: bool = False) -> SafeString | str:
     """Render the mark of a priority, its word visible or hidden."""
@@ -169,9 +188,9 @@ def first_name(name: str) -> str:
 
 
 @register.filter
-def said(title: str) -> str:
-    """Return a title as its reader sees it: with dates in their way, with people's names."""
-    return people_names.said(str(title))
+def said(text: str) -> str:
+    """Return an author's text as its reader sees it: with dates and amounts in their way, with people's names."""
+    return people_names.said(str(text))
 
 
 @register.filter

@@ -64,6 +64,7 @@ CONTRACT = (
     "POST tasks/{id}/comment/",
     "POST tasks/{id}/suspend/",
     "POST tasks/{id}/resume/",
+    "POST tasks/{id}/reopen/",
     "POST tasks/{id}/skip/",
     "POST tasks/{id}/redo/",
     "POST tasks/next/",

@@ -213,6 +213,7 @@ GUARDED: Mapping[str, str] = {
     "repair.retry_step": "refuse_passing, refuse_barred",
     "repair.skip_step": "refuse_passing, refuse_barred",
     "signals.send_signal": "refuse_barred",
+    "reopening.reopen_task": "refuse_passing",
     "lifecycle.cancel_instance": "refuse_ending",
     "signals.send_keyed_signal": "by=actor.sender",
 }
@@ -247,7 +248,7 @@ HARMLESS: Mapping[str, str] = {
 }
 ACTING = (
     "instances.repair", "instances.signals", "tasks.suspension", "instances.lifecycle", "instances.bulk_operations",
-    "tasks.assignment", "tasks.redo",
+    "tasks.assignment", "tasks.redo", "tasks.reopening",
 )  # fmt: skip
 """Where acts on cases live. Modules with other acts on an instance are found by their arguments."""
 

@@ -27,7 +27,7 @@ from engine.api.serializers import BulkResultSerializer, CommentSerializer, Task
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.models import TaskDraft
-from engine.services.tasks import assignment, bulk, checklists, comments, drafts, handover, redo, suspension
+from engine.services.tasks import assignment, bulk, checklists, comments, drafts, handover, redo, reopening, suspension
 from engine.services.tasks.lifecycle import claim_instance
 
 
@@ -127,6 +127,14 @@ class ResumeView(ApiView):
         """Resume the task."""
         body = read_body(request, ReasonBody)
         return Response(TaskSerializer.write(suspension.resume_task(actor=self.actor, task_id=task_id, **body)))
+
+
+class ReopenView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Reopen an answered task while the next step is untouched; return the task that is offered now."""
+        body = read_body(request, ReasonBody)
+        return Response(TaskSerializer.write(reopening.reopen_task(actor=self.actor, task_id=task_id, **body)))
 
 
 class SnoozeView(ApiView):

@@ -90,6 +90,7 @@ TASK = Shape(
         "comment": enum("never", "optional", "on_reject", "always", default="optional"),
         "draft": Field("bool"),
         "secure": Field("bool"),
+        "undo": Field("undo_time"),
         "attachments": inner(ATTACHMENTS),
         "checklist": list_of(inner(CHECK)),
         "on_expire": map_of(value()),

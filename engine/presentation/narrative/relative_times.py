@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+
+from workflowplatform.i18n.dates import date_format
 
 SOON = timedelta(hours=4)
 WEEK = timedelta(days=7)
@@ -55,6 +56,12 @@ def due_words(due_at: datetime, now: datetime) -> Due:
     if due_at - now < SOON:
         return Due(_("in %(length)s") % {"length": length_words(due_at - now)}, "soon")
     return Due(_future_words(timezone.localtime(due_at), timezone.localtime(now)), "calm")
+
+
+def last_day_words(at: datetime, now: datetime) -> str:
+    """Describe the last day of an absence that has begun."""
+    then, today = timezone.localtime(at), timezone.localtime(now)
+    return _("today") if then.date() == today.date() else _future_words(then, today)
 
 
 def _future_words(then: datetime, today: datetime) -> str:

@@ -16,7 +16,15 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
 from engine.services.people.told import Told, tell
-from engine.services.tasks.lifecycle import UNBOUND, claim_instance, claim_task, note_act, refuse_shared, tell_engine
+from engine.services.tasks.lifecycle import (
+    UNBOUND,
+    claim_instance,
+    claim_task,
+    note_act,
+    refuse_sending,
+    refuse_shared,
+    tell_engine,
+)
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
@@ -29,12 +37,13 @@ TRY_CLAIM = "SELECT 1 FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY U
 def assign_task(*, actor: Actor, task_id: UUID, person: str | None, reason: str = "") -> Task:
     """Assign an open task to a person who may do it; None offers it to all candidates again.
 
-    One's own, or what one does for an absent person; from level 4 on anybody's.
+    One's own, or what one does for an absent person; what is offered to a role that one leads; from level 4 on anybody's.
     """
     task = claim_instance(actor, task_id)
-    if not access.holds(actor, task):
+    if not access.moves(actor, task):
         access.require_level(actor, TO_OPERATE, gettext_noop("assign a task"))
     _refuse_unassignable(task)
+    refuse_sending(actor, task)
     receiver = _receiver(actor, task, person) if person is not None else None
     return _hand_over(actor, task, receiver, reason)
 
