@@ -107,12 +107,14 @@ def _act_release(play: "Play", instance: Instance, act: Mapping[str, Json]) -> N
     task = _there(instance.find_task(str(act["release"])))
     person = play.world.person(str(act.get("by") or task.assignee or UNNAMED))
     refuse_unseen(task, person)
-    if task.status is not TaskStatus.CLAIMED:
-        raise Refused("status", "it is not claimed")
+    claimed = task.claimed_by is not None
+    if not claimed and not (task.is_open and task.assignee):
+        raise Refused("status", "it is nobody's")
     if task.assignee != person.name:
         _refuse_operator(person, "release another person's task")
     task.assignee, task.status = None, TaskStatus.OPEN
-    _tell_engine(play, instance, TaskReleased(task.wait.token))
+    if claimed:
+        _tell_engine(play, instance, TaskReleased(task.wait.token))
 
 
 def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
