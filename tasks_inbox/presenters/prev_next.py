@@ -54,7 +54,7 @@ def neighbours_of(request: InboxRequest, task: Task, usual: str) -> Neighbours:
     shown = rows_of(request.actor, chosen, Filter.read(chosen.name, address))
     count, page = shown.opening(MOST_COUNTED, without=UNSEEN)
     ids = [row.pk for row in page.rows]
-    back = reverse("inbox:mine") + (f"?{query or f'view={usual}'}" if query or usual != "mine" else "")
+    back = list_address(query or f"view={usual}")
     if task.pk not in ids:
         return Neighbours(chosen, back, query=query)
     at = ids.index(task.pk)
@@ -84,7 +84,7 @@ def task_after(actor: Actor, task: Task, query: str) -> Task | None:
 
 def list_address(query: str) -> str:
     """Lead to a list as it was asked for."""
-    return reverse("inbox:mine") + (f"?{query}" if query and query != "view=mine" else "")
+    return f"{reverse('inbox:mine')}?{query or 'view=mine'}"
 
 
 def task_address(task_id: UUID, query: str) -> str:

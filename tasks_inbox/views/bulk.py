@@ -12,32 +12,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from engine import access
 from engine.errors import Invalid
 from engine.models import Task
 from engine.presentation.forms.task_form import comment_rule
 from engine.services.tasks.assignment import take_next_task
 from engine.services.tasks.bulk import MOST_TASKS, BulkResult, act_on_tasks
 from engine.services.tasks.bulk_complete import look_together
+from engine.services.tasks.bulk_reports import keep_report
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
+from tasks_inbox.presenters.bulk_words import ALL_DONE
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
 from workflowplatform.accounts.actor import Actor
 
-ALL_DONE = {
-    "claim": gettext_lazy("%(done)d claimed."),
-    "release": gettext_lazy("%(done)d released."),
-    "assign": gettext_lazy("%(done)d assigned."),
-    "complete": gettext_lazy("%(done)d answered."),
-    "give_back": gettext_lazy("%(done)d returned."),
-}
-SOME_DONE = {
-    "claim": gettext_lazy("%(done)d claimed, %(left)d not"),
-    "release": gettext_lazy("%(done)d released, %(left)d not"),
-    "assign": gettext_lazy("%(done)d assigned, %(left)d not"),
-    "complete": gettext_lazy("%(done)d answered, %(left)d not"),
-    "give_back": gettext_lazy("%(done)d returned, %(left)d not"),
-}
 ALL_ASKED = {
     "claim": gettext_lazy("Claim %(n)d tasks?"),
     "release": gettext_lazy("Release %(n)d tasks?"),
@@ -68,8 +55,9 @@ def act(request: InboxRequest) -> HttpResponse:
         return redirect(_list_address(sent))
     if results[0].code == "comment_required":
         return _together_page(request, sent, wrong=results[0].message, wrong_code=results[0].code, status=400)
-    if not all(result.ok for result in results):
-        return _results_page(request, sent, action, results)
+    report = keep_report(actor=request.actor, action=action, query=sent.get("back", ""), results=results)
+    if report.left:
+        return redirect("inbox:bulk_report", report_id=report.pk)
     _say_all_done(request, sent, action, results)
     return redirect(_list_address(sent))
 
@@ -185,20 +173,6 @@ def _list_address(sent: QueryDict) -> str:
     """Lead back to the list as it was asked for."""
     asked = QueryDict(sent.get("back", "")).urlencode()
     return reverse("inbox:mine") + (f"?{asked}" if asked else "")
-
-
-def _results_page(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> HttpResponse:
-    seen = access.visible_tasks(request.actor).in_bulk([result.task_id for result in results])
-    done = sum(result.ok for result in results)
-    context = {
-        "place": QueryDict(sent.get("back", "")).get("view", "mine"),
-        "rows": [(result, seen.get(result.task_id)) for result in sorted(results, key=lambda one: one.ok)],
-        "done": done,
-        "left": len(results) - done,
-        "heading": str(SOME_DONE[action]) % {"done": done, "left": len(results) - done},
-        "back": _list_address(sent),
-    }
-    return render(request, "inbox/bulk.html", context)
 
 
 @require_POST

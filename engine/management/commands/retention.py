@@ -23,6 +23,7 @@ HOUSE = {
     "bulk_acts": "acts over many rows",
     "runs": "runs of retention",
     "start_drafts": "drafts of start forms",
+    "bulk_reports": "results of bulk actions",
     "rates": "rates",
     "files": "files",
 }
