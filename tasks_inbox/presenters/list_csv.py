@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from engine.diagram.step_names import label_of
 from engine.models import Task
+from engine.presentation.forms.numbers import measure_text
 from engine.presentation.forms.values import shown
 from engine.presentation.narrative.people_names import name_of, names_shown, said
 from engine.services.csv_cells import csv_line
@@ -62,7 +63,9 @@ class ListFile:
         fields = self._fields()
         lines = [_line([*(value(task) for _heading, value in fields), self.task_address(task.pk)]) for task in rows]
         if more:
-            lines.append(_line([_("Only the first %(most)s rows are in this file.") % {"most": MOST_EXPORTED}]))
+            lines.append(
+                _line([_("Only the first %(most)s rows are in this file.") % {"most": measure_text(MOST_EXPORTED)}])
+            )
         return "".join(lines)
 
     def _fields(self) -> list[Field]:

@@ -14,6 +14,7 @@ from engine.access.task_filters import LATE
 from engine.db.keyset_pagination import Cursor, Page, read_cursor
 from engine.errors import NotFound
 from engine.models import Template, TemplateVersion
+from engine.presentation.forms.numbers import measure_text
 from engine.services.tasks import lists as task_lists
 from engine.services.tasks.list_exports import MOST_EXPORTED
 from engine.services.tasks.lists import TaskList, count_lists
@@ -76,7 +77,7 @@ def task_list(request: InboxRequest) -> HttpResponse:
             "columns": declared,
             "look": columns_for(settings, chosen, declared),
             "start": start or "view=mine",
-            "most_exported": MOST_EXPORTED,
+            "most_exported": measure_text(MOST_EXPORTED),
             "count": count,
             "late": late,
             "page": page,
