@@ -23,6 +23,7 @@ from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.presenters.bulk_words import ALL_DONE
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
+from tasks_inbox.views.bulk_reports import report_page
 from workflowplatform.accounts.actor import Actor
 
 ALL_ASKED = {
@@ -56,6 +57,8 @@ def act(request: InboxRequest) -> HttpResponse:
     if results[0].code == "comment_required":
         return _together_page(request, sent, wrong=results[0].message, wrong_code=results[0].code, status=400)
     report = keep_report(actor=request.actor, action=action, query=sent.get("back", ""), results=results)
+    if report._state.adding:
+        return report_page(request, report)
     if report.left:
         return redirect("inbox:bulk_report", report_id=report.pk)
     _say_all_done(request, sent, action, results)

@@ -39,7 +39,11 @@ def reports(request: InboxRequest) -> HttpResponse:
 @inbox_page
 def show(request: InboxRequest, report_id: UUID) -> HttpResponse:
     """Show the result of each task of a bulk action: first those that were not done, each with its reason."""
-    report = access.bulk_report_of(request.actor, report_id)
+    return report_page(request, access.bulk_report_of(request.actor, report_id))
+
+
+def report_page(request: InboxRequest, report: BulkReport) -> HttpResponse:
+    """Render the results of a bulk action."""
     shown = request.GET.get("show", "")
     if shown not in SHOWN:
         shown = "left" if report.left and report.left + report.done > PAGE else "all"

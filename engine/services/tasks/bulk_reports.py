@@ -16,10 +16,10 @@ LONGEST_QUERY = 2000
 
 @in_one_transaction
 def keep_report(*, actor: Actor, action: str, query: str, results: Sequence[BulkResult]) -> BulkReport:
-    """Keep the results of one bulk action for the person who asked for it."""
+    """Return the results of a bulk action, kept for the person who asked for it if they see one of its tasks at least."""
     assert actor.person_id is not None, "only people act on pages"
     done = sum(result.ok for result in results)
-    return BulkReport.objects.create(
+    report = BulkReport(
         tenant_id=actor.tenant_id,
         person_id=actor.person_id,
         action=action,
@@ -29,3 +29,6 @@ def keep_report(*, actor: Actor, action: str, query: str, results: Sequence[Bulk
         left=len(results) - done,
         created_at=timezone.now(),
     )
+    if any(result.code != "not_found" for result in results):
+        report.save(force_insert=True)
+    return report
