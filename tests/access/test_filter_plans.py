@@ -36,8 +36,9 @@ INSERT INTO wf_instances SELECT (json_populate_record(i, json_build_object(
     'id', md5('case' || n)::uuid, 'started_by_id', md5('clerk' || 1 + n % {people})::uuid))).*
   FROM wf_instances i, generate_series(1, {rows}) n WHERE i.id = '{instance}';
 INSERT INTO wf_tasks SELECT (json_populate_record(t, json_build_object(
-    'id', md5('task' || n)::uuid, 'instance_id', md5('case' || n)::uuid, 'priority', n % 4, 'due_at', now() + n * interval '1 minute',
-    'created_at', now() - n * interval '80 seconds', 'status', CASE WHEN n % 2 = 0 THEN 'claimed' ELSE 'open' END,
+    'id', md5('task' || n)::uuid, 'instance_id', md5('case' || n)::uuid, 'priority', n % 4,
+    'due_at', now() + n * interval '1 minute', 'created_at', now() - n * interval '80 seconds',
+    'status', CASE WHEN n % 2 = 0 THEN 'claimed' ELSE 'open' END,
     'assignee_id', CASE WHEN n % 2 = 0 THEN md5('clerk' || 1 + n / 2 % {people})::uuid END))).*
   FROM wf_tasks t, generate_series(1, {rows}) n WHERE t.id = '{task}';
 INSERT INTO wf_task_candidates SELECT (jsonb_populate_record(c, jsonb_build_object(

@@ -21,6 +21,8 @@ LANGUAGES = pytest.mark.parametrize(
     ("language", "viewport"), [("en-GB", DESK), ("de-DE", PHONE)], ids=["english desk", "german phone"]
 )
 MOST_ON_THE_WIRE = 150_000
+HEARD = 30_000
+"""Milliseconds until an open page has heard what someone else did."""
 
 
 def is_whole(page: Page) -> None:
@@ -67,6 +69,7 @@ def test_a_filter_is_shared_with_a_role_renamed_and_opens_first(
     act(ada, "save_filter").click()
     expect(toast(ada, "filter.saved")).to_be_visible()
     act(ada, "edit_filter").click()
+    expect(ada.locator("[data-filter]")).to_be_visible()
     is_whole(ada)
     ada.locator("#filter-name").fill(f"{name}!")
     ada.locator("[name=editable]").check()
@@ -122,6 +125,7 @@ def test_the_result_of_a_bulk_action_can_be_left_and_read_again(
     address = ada.url
     is_whole(ada)
     act(ada, "bulk_reports").click()
+    expect(ada.locator("[data-report]").first).to_be_visible()
     is_whole(ada)
     ada.locator("[data-report] [data-row-link]").first.click()
     expect(ada).to_have_url(address)
@@ -141,6 +145,7 @@ def test_who_took_a_task_is_read_without_a_pointer(
     row = ada.locator("[data-row]").filter(has_text=title)
     expect(row).to_be_visible()
     send(signed_in("adam"), f"tasks/{identity_in(address)}/claim/", {})
+    expect(row).to_have_attribute("data-gone", "claimed", timeout=HEARD)
     said = row.locator(".wf-row__gone")
     expect(said).to_be_visible()
     expect(said).to_contain_text("Adam")
