@@ -241,6 +241,7 @@ DETAILS = {
     "version",
     "database",
     "redis",
+    "schema",
     "work",
     "pending_signals",
     "oldest_due_seconds",

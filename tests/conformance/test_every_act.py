@@ -8,7 +8,7 @@ import pytest
 
 from engine.kernel.simulator import acts
 from engine.kernel.simulator.instance import Task
-from engine.runtime import coordinator
+from engine.runtime import environment
 from tests.conformance.beside import Beside
 from tests.conformance.documents import Stored, slug, stored_tests
 from tests.kernel.test_language_page import SETUP
@@ -33,7 +33,7 @@ def own_time(db: None) -> Iterator[None]:
 def page_house(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register what docs/language.md says is registered."""
     assert SETUP.decorator is not None
-    monkeypatch.setattr(coordinator, "decorator_named", SETUP.decorator)
+    monkeypatch.setattr(environment, "decorator_named", SETUP.decorator)
 
 
 @pytest.mark.usefixtures("own_time", "page_house")

@@ -55,7 +55,7 @@ from engine.kernel.signals import (
 )
 from engine.kernel.snapshot import Frame, Snapshot, copied
 from engine.kernel.steps.choices import claimed, happened, released
-from engine.kernel.steps.immediate import begin_reference, set_title
+from engine.kernel.steps.immediate import read_head
 from engine.kernel.timing.periods import parse_moment, spell_moment
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, StepStatus
 
@@ -245,20 +245,8 @@ def _start(machine: Machine, event: Started) -> bool:
 
 
 def _begin_case(machine: Machine, root: Frame) -> None:
-    _read_head(machine, root)
+    read_head(machine, root)
     begin(machine, root, machine.definition.root)
-
-
-def _read_head(machine: Machine, root: Frame) -> None:
-    head = machine.definition.head
-    names = machine.names(root)
-    if "state" in head:
-        machine.state = head["state"].of(names)
-        machine.touch()
-    if "reference" in head:
-        begin_reference(machine, head["reference"], machine.names(root))
-    if "case_title" in head:
-        set_title(machine, head["case_title"], machine.names(root))
 
 
 def reference_at_start(
@@ -270,7 +258,7 @@ def reference_at_start(
     root.step = ROOT
     machine.start = copied(values)
     with suppress(StepError):
-        _read_head(machine, root)
+        read_head(machine, root)
     machine.forget_names()
     return machine.reference
 

@@ -69,14 +69,27 @@ def set_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None
 LONGEST_TITLE = 200
 
 
-def set_title(machine: Machine, spec: Any, names: Any) -> None:
+def read_head(machine: Machine, root: Frame) -> None:
+    """Give an instance that begins the state, reference and title that its template's head says."""
+    head = machine.definition.head
+    names = machine.names(root)
+    if "state" in head:
+        machine.state = head["state"].of(names)
+        machine.touch()
+    if "reference" in head:
+        _begin_reference(machine, head["reference"], machine.names(root))
+    if "case_title" in head:
+        _set_title(machine, head["case_title"], machine.names(root))
+
+
+def _set_title(machine: Machine, spec: Any, names: Any) -> None:
     """Compute the title of the case, as of its start; an empty one is none."""
     text = as_text(spec.of(names))
     line = " ".join(text.split())
     machine.title = line[:LONGEST_TITLE] or None
 
 
-def begin_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None:
+def _begin_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None:
     """Give an instance its reference; one that it was given stays, and has parts only where it is the author's own."""
     given = machine.reference
     if given is None:
