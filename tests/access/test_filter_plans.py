@@ -57,6 +57,7 @@ def crowd(committed_cast: Cast) -> Iterator[Actor]:
     model: Task = only_task(started(committed_cast.actor("uri"), "desk"))
     with growth.owner() as own:
         own.execute("SET session_replication_role = replica")
+        own.execute("SET statement_timeout = 0")
         own.execute(GROW.format(people=PEOPLE, rows=ROWS, task=model.pk, instance=model.instance_id))
         own.execute("ANALYZE")
     forget_shapes()

@@ -15,4 +15,4 @@ class CompressedPages(GZipMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Return the page compressed, where its reader takes that."""
         is_page = response.get("Content-Type", "").startswith("text/html")
-        return super().process_response(request, response) if is_page and not response.streaming else response  # type: ignore[arg-type]
+        return super().process_response(request, response) if is_page and not response.streaming else response
