@@ -75,16 +75,17 @@ def test_filters_by_person_starter_and_age_use_indexes(crowd: Actor, record_prop
         "age": "quarter",
     }
     costs: dict[str, tuple[int, float]] = {}
+    whole: dict[str, list[str]] = {}
     with as_application(), acting_for(crowd.tenant_id):
-        for view in ("team", "available", "overdue", "mine"):
+        for view, order in (("team", ""), ("team", "oldest"), ("available", ""), ("overdue", ""), ("mine", "")):
             for name, text in asked.items():
                 filters = [Asked(name, FILTERS[name][0](text), FILTERS[name][1])] if name else []
-                for order in ("", "oldest"):
-                    shown = list_named(crowd, view, filters, order)
-                    plans = _plans(lambda shown=shown: shown.page(None, 24))  # type: ignore[misc]
-                    assert _whole_reads(plans) == [], (view, name, order)
-                    costs[f"{view} {name} {order}"] = _cost(plans)
+                shown = list_named(crowd, view, filters, order)
+                plans = _plans(lambda shown=shown: shown.page(None, 24))  # type: ignore[misc]
+                words = " ".join(filter(None, (view, order, name)))
+                costs[words], whole[words] = _cost(plans), _whole_reads(plans)
     record_property("figure", str(costs))
+    assert {words: reads for words, reads in whole.items() if reads} == {}
     assert {words: pages for words, (pages, _ms) in costs.items() if pages > MOST_PAGES} == {}
 
 
