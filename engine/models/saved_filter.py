@@ -20,7 +20,7 @@ class SavedFilter(IdRow):
     role = models.ForeignKey(
         Role, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", db_constraint=False, db_index=False
     )
-    """Who sees it, unless everyone does; without a role that is no more it is its owner's alone."""
+    """The role whose people see it; None: everyone or its owner alone. Deleting a role sets it to None."""
     editable = models.BooleanField(default=False, db_default=False, help_text="Everyone who sees it may change it.")
     created_at = models.DateTimeField()
     deleted_at = models.DateTimeField(null=True, blank=True, help_text="Kept for a while, so that it can be undone.")

@@ -1,6 +1,6 @@
 """Compress pages on their way: most of a list is the same words again. Files and streams are sent as they are.
 
-Compression tells an eavesdropper how long a page is: that could give a secret away that stands next to a text of their choice.
+Compression tells an eavesdropper how long a page is: a secret next to a text of their choice could be guessed by it.
 The only secret of a page is its form token, which is masked anew each time, and Django adds a random length besides.
 """
 
