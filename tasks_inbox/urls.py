@@ -84,6 +84,7 @@ urlpatterns = [
     path("live/", live.news, name="live"),
     path("notifications/", notifications.settings, name="notifications"),
     path("notifications/defaults/", notifications.defaults, name="notification_defaults"),
+    path("notifications/address/", notifications.use_address, name="use_address"),
     path("notifications/push/", push.on, name="push_on"),
     path("notifications/push/off/", push.off, name="push_off"),
     path("notifications/push/test/", push.test, name="push_test"),

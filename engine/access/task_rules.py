@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -25,6 +24,7 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task
 from workflowplatform.accounts.actor import Actor, StandIn
 from workflowplatform.accounts.levels import TO_SEE_TENANT
+from workflowplatform.i18n.dates import date_format
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def tenant() -> tuple[str, models.ForeignKey]:  # type: ignore[type-arg]
 
 
 class Migration(migrations.Migration):
-    dependencies = (("accounts", "0010_absences_and_managers"), ("engine", "0051_checked_once"))
+    dependencies = (("accounts", "0010_absences_and_managers"), ("engine", "0110_more_to_tell"))
 
     operations = (
         migrations.AddField(

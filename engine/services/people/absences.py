@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine.access.absences import absence_of, people_to_send_away, people_to_stand_in, visible_absences
@@ -28,6 +27,7 @@ from engine.services.people.staffing import Gap, gaps_of_absence, gaps_of_defini
 from engine.services.people.told import Told, tell
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Role, User
+from workflowplatform.i18n.dates import date_format
 
 MOST_NAMED = 5
 MINUTE = timedelta(minutes=1)
