@@ -1095,6 +1095,7 @@ CREATE TABLE wf_memberships (
   user_id uuid NOT NULL,
   role_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
+  leads boolean DEFAULT false NOT NULL,
   CONSTRAINT wf_memberships_pkey PRIMARY KEY (id),
   CONSTRAINT role_held_once UNIQUE (user_id, role_id),
   CONSTRAINT wf_memberships_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE CASCADE,

@@ -53,6 +53,8 @@ class Side:
     may_delete: bool
     changeable: list[SavedFilter]
     """The saved filters that the person may set to what a list is asked for."""
+    load: Link | None
+    """The page of their team, for its leads."""
 
 
 @register.simple_tag(takes_context=True)
@@ -73,6 +75,7 @@ def navigation(context: template.Context) -> Side:
         kept=kept,
         may_delete=kept is not None and access.owns_filter(actor, kept),
         changeable=[each for each in saved if access.may_change_filter(actor, each)],
+        load=_load(actor, place),
     )
 
 
@@ -117,6 +120,13 @@ def _questions(counts: dict[str, int], place: str) -> list[Link]:
 def _started(counts: dict[str, int], place: str) -> Link:
     count = count_words(counts["started"])
     return Link("started", _("My requests"), reverse("inbox:started"), "route", count, place == "started")
+
+
+def _load(actor: Actor, place: str) -> Link | None:
+    """Link to the load of the teams that a person leads."""
+    if not (actor.leads or access.sees_tenant(actor)):
+        return None
+    return Link("load", _("Team load"), reverse("inbox:team"), "chart-bar", None, place == "load")
 
 
 @register.simple_tag

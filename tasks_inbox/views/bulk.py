@@ -23,6 +23,7 @@ from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.presenters.bulk_words import ALL_DONE
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
+from tasks_inbox.presenters.prev_next import list_address
 from tasks_inbox.views.bulk_reports import report_page
 from workflowplatform.accounts.actor import Actor
 
@@ -57,12 +58,12 @@ def act(request: InboxRequest) -> HttpResponse:
     if results[0].code == "comment_required":
         return _together_page(request, sent, wrong=results[0].message, wrong_code=results[0].code, status=400)
     report = keep_report(actor=request.actor, action=action, query=sent.get("back", ""), results=results)
+    done = [result for result in results if result.ok]
+    if done:
+        _say_done(request, sent, action, done)
     if report._state.adding:
         return report_page(request, report)
-    if report.left:
-        return redirect("inbox:bulk_report", report_id=report.pk)
-    _say_all_done(request, sent, action, results)
-    return redirect(_list_address(sent))
+    return redirect("inbox:bulk_report", report_id=report.pk) if report.left else redirect(_list_address(sent))
 
 
 def _act_on(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UUID]) -> list[BulkResult]:
@@ -103,7 +104,7 @@ def _words(request: InboxRequest, sent: QueryDict, chosen: list[UUID]) -> dict[s
     }
 
 
-def _say_all_done(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> None:
+def _say_done(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> None:
     """Show the count, with Undo: claimed tasks are released, released or assigned ones return to the people who had them."""
     words = str(ALL_DONE[action]) % {"done": len(results)}
     undo: dict[str, Any] = {"task": [result.task_id for result in results], "back": sent.get("back", "")}
@@ -174,8 +175,7 @@ def _matching(actor: Actor, asked: QueryDict) -> list[UUID]:
 
 def _list_address(sent: QueryDict) -> str:
     """Lead back to the list as it was asked for."""
-    asked = QueryDict(sent.get("back", "")).urlencode()
-    return reverse("inbox:mine") + (f"?{asked}" if asked else "")
+    return list_address(QueryDict(sent.get("back", "")).urlencode())
 
 
 @require_POST

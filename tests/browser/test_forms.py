@@ -156,8 +156,7 @@ def test_everything_wrong_is_told_at_once(
     assert answer["values"]["granted"] == 17283
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"])
+@pytest.mark.parametrize(("language", "size"), FACES)
 def test_a_cancelled_task_says_so_where_one_presses(
     signed_in: SignedIn, buy: Page, language: str, size: dict[str, int] | None
 ) -> None:

@@ -328,6 +328,7 @@ STORED: dict[str, str] = {
     "NextBody.template": "engine.template.name",
     "PersonBody.email": "accounts.user.email",
     "PersonBody.full_name": "accounts.user.full_name",
+    "PersonBody.leads": "accounts.role.name",
     "PersonBody.manager": "accounts.user.username",
     "PersonBody.roles": "accounts.role.name",
     "ReasonBody.reason": "engine.journalrow.cause",

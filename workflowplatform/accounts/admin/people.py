@@ -26,6 +26,7 @@ from engine.models import Audit, Erasure
 from engine.services.notifications.reports import use_address_again
 from engine.services.people import accounts as people
 from engine.services.people.erasure import seek_erasure, withdraw_erasure
+from engine.services.people.leads import set_leads
 from engine.services.people.tenants_and_roles import create_role, rename_role
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, TO_OPERATE, Level
@@ -95,8 +96,14 @@ def email_help(person: User) -> str:
 
 
 class ChangedPersonForm(PersonForm):
-    """Change details, level, roles and manager; each difference is its own audit entry."""
+    """Change details, level, roles, led roles and manager; each difference is its own audit entry."""
 
+    leads = forms.MultipleChoiceField(
+        required=False,
+        label="Leads",
+        help_text="Roles of theirs whose team they lead: they see its tasks in the inbox and move them.",
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+    )
     manager = forms.ChoiceField(
         required=False,
         help_text="Workflows can give a task to the manager of the person who started it.",
@@ -108,6 +115,8 @@ class ChangedPersonForm(PersonForm):
         person = self.instance
         held = [role.name for role in person.roles.all()]
         self.initial.update(full_name=person.full_name, email=person.email, level=person.level, roles=held)
+        self.initial["leads"] = [one.role.name for one in person.memberships.select_related("role") if one.leads]
+        self.fields["leads"].choices = self.fields["roles"].choices  # type: ignore[attr-defined]
         self.fields["email"].help_text = email_help(person)
         self.initial["manager"] = person.manager.username if person.manager else ""
         self.fields["manager"].choices = [("", "Nobody"), *managers_for(self.actor, person)]  # type: ignore[attr-defined]
@@ -120,6 +129,8 @@ class ChangedPersonForm(PersonForm):
             people.grant_role(actor=self.actor, person=person, role=role)
         for role in sorted(held - set(typed["roles"])):
             people.revoke_role(actor=self.actor, person=person, role=role)
+        kept = set(typed["leads"]) - (held - set(typed["roles"]))
+        set_leads(actor=self.actor, person=person, roles=sorted(kept))
         if typed["manager"] != self.initial["manager"]:
             people.change_manager(actor=self.actor, person=person, manager=typed["manager"] or None)
         return person
@@ -284,7 +295,7 @@ class PersonAdmin(TenantAdmin):
     )
     readonly_for_viewers = (
         *("username", "kind_words", "full_name", "email", "level_words", "role_words"),
-        *("manager_words", "state"),
+        *("lead_words", "manager_words", "state"),
     )
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -301,7 +312,7 @@ class PersonAdmin(TenantAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         if obj and not self.has_change_permission(request, obj):
             return list(self.readonly_for_viewers)
-        changed = ["username", "kind_words", "full_name", "email", "level", "roles", "manager"]
+        changed = ["username", "kind_words", "full_name", "email", "level", "roles", "leads", "manager"]
         return changed if obj else list(NewPersonForm.field_order)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -330,6 +341,11 @@ class PersonAdmin(TenantAdmin):
     @display(description="Roles")
     def role_words(self, person: User) -> str:
         return ", ".join(str(role) for role in person.roles.all()) or "–"
+
+    @display(description="Leads")
+    def lead_words(self, person: User) -> str:
+        led = (str(one.role) for one in person.memberships.select_related("role") if one.leads)
+        return ", ".join(led) or "–"
 
     @display(description="Manager")
     def manager_words(self, person: User) -> str:
