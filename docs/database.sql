@@ -757,6 +757,27 @@ ALTER TABLE wf_bulk_acts ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_bulk_acts TO owner USING (true);
 CREATE POLICY own_tenant ON wf_bulk_acts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
 
+CREATE TABLE wf_bulk_reports (
+  id uuid NOT NULL,
+  person_id uuid NOT NULL,
+  action character varying(10) NOT NULL,
+  query text NOT NULL,
+  results jsonb NOT NULL,
+  done integer NOT NULL,
+  "left" integer NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  tenant_id uuid NOT NULL,
+  CONSTRAINT wf_bulk_reports_pkey PRIMARY KEY (id),
+  CONSTRAINT wf_bulk_reports_tenant_id_b1721f9f_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT wf_bulk_reports_done_check CHECK (done >= 0),
+  CONSTRAINT wf_bulk_reports_left_check CHECK ("left" >= 0)
+);
+CREATE INDEX bulk_reports_by_age ON wf_bulk_reports USING btree (created_at);
+CREATE INDEX bulk_reports_by_person ON wf_bulk_reports USING btree (person_id, id DESC);
+ALTER TABLE wf_bulk_reports ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY all_tenants ON wf_bulk_reports TO owner USING (true);
+CREATE POLICY own_tenant ON wf_bulk_reports TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+
 CREATE TABLE wf_bulk_rows (
   id uuid NOT NULL,
   place integer NOT NULL,
@@ -1052,6 +1073,22 @@ CREATE INDEX kept_signals_by_key ON wf_kept_signals USING btree (tenant_id, name
 ALTER TABLE wf_kept_signals ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_kept_signals TO owner USING (true);
 CREATE POLICY own_tenant ON wf_kept_signals TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+
+CREATE TABLE wf_list_settings (
+  id uuid NOT NULL,
+  person_id uuid NOT NULL,
+  start_view character varying(10) NOT NULL,
+  columns jsonb NOT NULL,
+  start_filter_id uuid,
+  tenant_id uuid NOT NULL,
+  CONSTRAINT wf_list_settings_pkey PRIMARY KEY (id),
+  CONSTRAINT list_settings_once_a_person UNIQUE (tenant_id, person_id),
+  CONSTRAINT wf_list_settings_start_filter_id_same_tenant FOREIGN KEY (tenant_id, start_filter_id) REFERENCES wf_saved_filters(tenant_id, id) ON DELETE SET NULL (start_filter_id),
+  CONSTRAINT wf_list_settings_tenant_id_5572cb12_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED
+);
+ALTER TABLE wf_list_settings ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY all_tenants ON wf_list_settings TO owner USING (true);
+CREATE POLICY own_tenant ON wf_list_settings TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
 
 CREATE TABLE wf_memberships (
   id uuid NOT NULL,
@@ -1381,10 +1418,16 @@ CREATE TABLE wf_saved_filters (
   created_at timestamp with time zone NOT NULL,
   deleted_at timestamp with time zone,
   tenant_id uuid NOT NULL,
+  role_id uuid,
+  editable boolean DEFAULT false NOT NULL,
   CONSTRAINT wf_saved_filters_pkey PRIMARY KEY (id),
-  CONSTRAINT wf_saved_filters_tenant_id_942cb726_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED
+  CONSTRAINT saved_filter_in_tenant UNIQUE (tenant_id, id),
+  CONSTRAINT wf_saved_filters_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE SET NULL (role_id),
+  CONSTRAINT wf_saved_filters_tenant_id_942cb726_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT filter_shared_with_a_role_or_everyone CHECK (NOT shared OR role_id IS NULL)
 );
 CREATE UNIQUE INDEX one_filter_a_name ON wf_saved_filters USING btree (tenant_id, owner_id, name) WHERE deleted_at IS NULL;
+CREATE INDEX saved_filters_by_role ON wf_saved_filters USING btree (role_id) WHERE role_id IS NOT NULL;
 CREATE INDEX shared_filters_by_tenant ON wf_saved_filters USING btree (tenant_id, name) WHERE deleted_at IS NULL AND shared;
 ALTER TABLE wf_saved_filters ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_saved_filters TO owner USING (true);

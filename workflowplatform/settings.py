@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "workflowplatform.http.resource_policy.own_resources",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "workflowplatform.http.compression.CompressedPages",
     "workflowplatform.http.cache_control.NoStoreMiddleware",
     "workflowplatform.http.content_policy.ContentPolicyMiddleware",
     "workflowplatform.http.programs.ProgramMiddleware",
@@ -149,13 +150,15 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = LOOPBACK_ONLY or DEBUG
+COLLECTED = not DEBUG and (flag("WORKFLOW_COLLECTED") or not LOOPBACK_ONLY)
+"""Whether `collectstatic` ran before: `manage.py up` says so, and elsewhere it is part of each release."""
+WHITENOISE_USE_FINDERS = not COLLECTED
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if LOOPBACK_ONLY or DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        "BACKEND": "workflowplatform.http.static_files.CollectedFiles"
+        if COLLECTED
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
 

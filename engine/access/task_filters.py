@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import DecimalField, Func, Q, TextField, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Now, Replace
@@ -15,7 +16,7 @@ from django.db.models.lookups import GreaterThanOrEqual, IContains, LessThanOrEq
 from django.utils import timezone
 
 from engine.db.keyset_pagination import moment, word
-from engine.db.query_shapes import Each, Given
+from engine.db.query_shapes import Among, Each, Given
 from engine.kernel.effects import PRIORITIES
 from engine.kernel.transitions import TaskStatus
 from workflowplatform.accounts.models import User
@@ -100,13 +101,23 @@ AGES: Mapping[str, timedelta] = {
 """For how long a task has been open at least."""
 
 
+def _people_called(text: str) -> ArraySubquery:
+    """Return the people with a text in their names, as an array that is read once: indexes of tasks are looked up by it."""
+    called = Q(username__icontains=text) | Q(full_name__icontains=text)
+    return ArraySubquery(User.objects.filter(called).values("pk"))
+
+
 def _held_by(text: str) -> Q:
-    return Q(assignee__username__icontains=text) | Q(assignee__full_name__icontains=text)
+    return Q(Among("assignee_id", _people_called(text)))
 
 
 def _started_by(text: str) -> Q:
-    named = User.objects.filter(full_name__icontains=text).values("pk")
-    return Q(instance__started_by_name__icontains=text) | Q(instance__started_by_id__in=named)
+    return Q(Among("instance__started_by_id", _people_called(text)))
+
+
+def _open_for(names: list[str]) -> Q:
+    """Match tasks that are as old; the moment is the database's, so that the statement is the same for every reader."""
+    return Q(created_at__lt=Now() - min(AGES[name] for name in names))
 
 
 FILTERS: Mapping[str, tuple[Filter, Callable[[Any], Q]]] = {
@@ -124,7 +135,7 @@ FILTERS: Mapping[str, tuple[Filter, Callable[[Any], Q]]] = {
     "due": (words_of(DUES), _due),
     "person": (word, _held_by),
     "starter": (word, _started_by),
-    "age": (words_of(AGES), lambda names: Q(created_at__lt=timezone.now() - min(AGES[name] for name in names))),
+    "age": (words_of(AGES), _open_for),
     "due_before": (moment, lambda at: Q(due_at__lt=at)),
     "due_after": (moment, lambda at: Q(due_at__gt=at)),
     "search": (_words, search),

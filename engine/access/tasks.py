@@ -16,7 +16,7 @@ from engine.access.teams import leads_task, offered_to_led, people_to_name
 from engine.db.query_shapes import Among
 from engine.errors import NotFound
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
-from engine.models import SavedFilter, Task, TaskAttachment, TaskCandidate, TaskComment, TaskDraft, TaskEvent
+from engine.models import Task, TaskAttachment, TaskCandidate, TaskComment, TaskDraft, TaskEvent
 from engine.models.task import TaskQuerySet
 from workflowplatform.accounts.actor import Actor, StandIn
 from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
@@ -176,20 +176,6 @@ def tasks_done(actor: Actor) -> TaskQuerySet:
     """Return what the actor completed, newest first."""
     done = Q(completed_by_id=actor.person_id) | Q(_has_answered(actor), completed_at__isnull=False)
     return visible_tasks(actor).filter(done).order_by("-completed_at", "-id")
-
-
-def visible_filters(actor: Actor, *, deleted: bool = False) -> QuerySet[SavedFilter]:
-    """Return the filters that the actor keeps and those shared in the tenant, by name."""
-    filters = SavedFilter.objects.filter(tenant_id=actor.tenant_id, deleted_at__isnull=not deleted)
-    return filters.filter(Q(owner_id=actor.person_id) | Q(shared=True)).order_by("shared", "name", "id")
-
-
-def filter_of(actor: Actor, filter_id: UUID, *, deleted: bool = False) -> SavedFilter:
-    """Return a saved filter, or NotFound."""
-    saved = visible_filters(actor, deleted=deleted).filter(pk=filter_id).first()
-    if saved is None:
-        raise NotFound
-    return saved
 
 
 def events_of(actor: Actor, task_id: UUID) -> QuerySet[TaskEvent]:

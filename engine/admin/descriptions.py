@@ -23,6 +23,7 @@ ACTS: dict[str, str] = {
     "refuse_erasure": "withdrew the erasure request for this person",
     "erase_person": "erased this person's data",
     "export_person": "exported this person's data",
+    "export_tasks": "exported the list {new[list]}",
     "begin_bulk_act": "started to {new[action]} {new[count]} at once",
     "stop_bulk_act": "stopped the bulk operation {new[action]}, {new[count]} not done",
     "create_role": "added the role {new[name]}",

@@ -19,7 +19,8 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import BooleanField, Expression, Func, JSONField, QuerySet, UUIDField, Value
+from django.db.models import BooleanField, Func, JSONField, QuerySet, UUIDField, Value
+from django.db.models.expressions import BaseExpression
 from psycopg.types.json import Json, Jsonb
 
 from engine.db.hydration import hydrate
@@ -53,8 +54,8 @@ class Among(Func):
     template, arg_joiner, output_field = "%(expressions)s)", " = ANY(", BooleanField()
     conditional = True
 
-    def __init__(self, column: str, ids: Iterable[UUID] | Expression) -> None:
-        array = ids if isinstance(ids, Expression) else Value(list(ids), ArrayField(UUIDField()))
+    def __init__(self, column: str, ids: Iterable[UUID] | BaseExpression) -> None:
+        array = ids if isinstance(ids, BaseExpression) else Value(list(ids), ArrayField(UUIDField()))
         super().__init__(column, array)
 
 

@@ -21,7 +21,7 @@ from engine.models.notification import (
 from engine.models.place import Place
 from engine.models.reference import HeldReference
 from engine.models.retention import AuditAnchor, RetentionRule, RetentionRun
-from engine.models.saved_filter import SavedFilter
+from engine.models.saved_filter import BulkReport, ListSettings, SavedFilter
 from engine.models.schedule import Schedule, ScheduleFire
 from engine.models.setup import BusinessCalendar, Rate, Secret
 from engine.models.signal import DeadLetter, Signal, SignalReceipt
@@ -41,6 +41,7 @@ __all__ = [
     "AuditRedaction",
     "AuditRoot",
     "BulkAct",
+    "BulkReport",
     "BulkRow",
     "BusinessCalendar",
     "CaseFile",
@@ -56,6 +57,7 @@ __all__ = [
     "Instance",
     "JournalRow",
     "KeptSignal",
+    "ListSettings",
     "Notification",
     "NotificationCursor",
     "NotificationSettings",

@@ -1,4 +1,5 @@
-/* Send a form once. The server refuses the second answer anyway; this keeps the person from seeing that refusal. */
+/* Send a form once. The server refuses the second answer anyway; this keeps the person from seeing that refusal.
+   A form that answers with a file leaves its page as it is and may be sent again. */
 const BUSY_AFTER = 300;
 
 function markBusy(button) {
@@ -9,7 +10,7 @@ function markBusy(button) {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "post") return;
+  if (form.method !== "post" || "download" in form.dataset) return;
   if (form.dataset.sent) {
     event.preventDefault();
     return;

@@ -6,6 +6,9 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from engine import access
+from engine.access.task_filters import columns_declared
+from engine.models import ListSettings, TemplateVersion
 from engine.services.tasks import lists as task_lists
 from engine.services.tasks.lists import MOST_COUNTED, ORDERS, TaskList
 from tasks_inbox.presenters.filters import Filter
@@ -89,3 +92,22 @@ def count_words(count: int) -> str:
 def rows_of(actor: Actor, chosen: Words, asked: Filter) -> TaskList:
     """Say to the services what a person asks of a list."""
     return task_lists.list_named(actor, chosen.view, asked.conditions(), "" if chosen.order else asked.sort)
+
+
+def declared_columns(actor: Actor, asked: Filter) -> list[str]:
+    """List the columns that the workflow declares to which a list is narrowed."""
+    if not asked.template:
+        return []
+    versions = TemplateVersion.objects.in_force().filter(tenant_id=actor.tenant_id, template__name=asked.template)
+    return columns_declared(versions.values_list("canonical", flat=True).first())
+
+
+def start_query(actor: Actor, settings: ListSettings | None) -> str:
+    """Return the address of the list with which a person's inbox opens; empty where it is Mine."""
+    if settings is None:
+        return ""
+    saved = settings.start_filter
+    if saved is not None and access.sees_filter(actor, saved):
+        return saved.query
+    named = next((each for each in lists_for(actor) if each.view == settings.start_view), None)
+    return f"view={named.name}" if named and named.name != "mine" else ""

@@ -56,7 +56,7 @@ def neighbours_of(request: InboxRequest, task: Task, usual: str) -> Neighbours:
     shown = rows_of(request.actor, chosen, Filter.read(chosen.name, address))
     count, page = shown.opening(MOST_COUNTED, without=UNSEEN)
     ids = [row.pk for row in page.rows]
-    back = reverse("inbox:mine") + (f"?{query or f'view={usual}'}" if query or usual != "mine" else "")
+    back = list_address(query or f"view={usual}")
     if task.pk not in ids:
         return Neighbours(chosen, back, query=query)
     at = ids.index(task.pk)
@@ -88,7 +88,7 @@ def list_address(query: str) -> str:
     """Lead to a list as it was asked for, or to the team's page."""
     if QueryDict(query).get("view") == TEAM:
         return reverse("inbox:team") + f"?{query}"
-    return reverse("inbox:mine") + (f"?{query}" if query and query != "view=mine" else "")
+    return f"{reverse('inbox:mine')}?{query or 'view=mine'}"
 
 
 def task_address(task_id: UUID, query: str) -> str:

@@ -17,7 +17,6 @@ from engine.services.tasks.lists import TaskList, count_lists
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import Words, count_words, list_named, lists_for
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.levels import Level
 from workflowplatform.accounts.models import Tenant, User
 
 register = template.Library()
@@ -52,6 +51,8 @@ class Side:
     kept: SavedFilter | None
     """The saved filter that the page shows, if it shows one."""
     may_delete: bool
+    changeable: list[SavedFilter]
+    """The saved filters that the person may set to what a list is asked for."""
     load: Link | None
     """The page of their team, for its leads."""
 
@@ -72,7 +73,8 @@ def navigation(context: template.Context) -> Side:
         saved=[_saved(each, counts, kept) for each in saved],
         started=_started(counts, place),
         kept=kept,
-        may_delete=kept is not None and (kept.owner_id == actor.person_id or actor.level >= Level.GOD),
+        may_delete=kept is not None and access.owns_filter(actor, kept),
+        changeable=[each for each in saved if access.may_change_filter(actor, each)],
         load=_load(actor, place),
     )
 
@@ -102,7 +104,8 @@ def _link(each: Words, counts: dict[str, int], place: str) -> Link:
 
 def _saved(each: SavedFilter, counts: dict[str, int], kept: SavedFilter | None) -> Link:
     url = f"{reverse('inbox:mine')}?{each.query}"
-    icon, aside = ("users-group", _("shared")) if each.shared else ("bookmark", "")
+    shared = _("shared") if each.shared else str(each.role) if each.role else ""
+    icon, aside = ("users-group", shared) if shared else ("bookmark", "")
     return Link(str(each.pk), each.name, url, icon, count_words(counts[str(each.pk)]), each == kept, aside=aside)
 
 
@@ -129,4 +132,4 @@ def _load(actor: Actor, place: str) -> Link | None:
 @register.simple_tag
 def list_url(name: str) -> str:
     """Return the address of a list."""
-    return reverse("inbox:mine") + ("" if name == "mine" else f"?view={name}")
+    return f"{reverse('inbox:mine')}?view={name}"

@@ -12,36 +12,24 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from engine import access
 from engine.errors import Invalid
 from engine.models import Task
 from engine.presentation.forms.task_form import comment_rule
 from engine.services.tasks.assignment import take_next_task
 from engine.services.tasks.bulk import MOST_TASKS, BulkResult, act_on_tasks
 from engine.services.tasks.bulk_complete import look_together
+from engine.services.tasks.bulk_reports import keep_report
 from engine.services.tasks.undo import pending_answers
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.pending_answers import remember
+from tasks_inbox.presenters.bulk_words import ALL_DONE
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
 from tasks_inbox.presenters.prev_next import list_address
+from tasks_inbox.views.bulk_reports import report_page
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
-ALL_DONE = {
-    "claim": gettext_lazy("%(done)d claimed."),
-    "release": gettext_lazy("%(done)d released."),
-    "assign": gettext_lazy("%(done)d assigned."),
-    "complete": gettext_lazy("%(done)d answered."),
-    "give_back": gettext_lazy("%(done)d returned."),
-}
-SOME_DONE = {
-    "claim": gettext_lazy("%(done)d claimed, %(left)d not"),
-    "release": gettext_lazy("%(done)d released, %(left)d not"),
-    "assign": gettext_lazy("%(done)d assigned, %(left)d not"),
-    "complete": gettext_lazy("%(done)d answered, %(left)d not"),
-    "give_back": gettext_lazy("%(done)d returned, %(left)d not"),
-}
 ALL_ASKED = {
     "claim": gettext_lazy("Claim %(n)d tasks?"),
     "release": gettext_lazy("Release %(n)d tasks?"),
@@ -72,10 +60,13 @@ def act(request: InboxRequest) -> HttpResponse:
         return redirect(_list_address(sent))
     if results[0].code == "comment_required":
         return _together_page(request, sent, wrong=results[0].message, wrong_code=results[0].code, status=400)
+    report = keep_report(actor=request.actor, action=action, query=sent.get("back", ""), results=results)
     done = [result for result in results if result.ok]
     if done:
         _say_done(request, sent, action, done)
-    return redirect(_list_address(sent)) if len(done) == len(results) else _results_page(request, sent, action, results)
+    if report._state.adding:
+        return report_page(request, report)
+    return redirect("inbox:bulk_report", report_id=report.pk) if report.left else redirect(_list_address(sent))
 
 
 def _act_on(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UUID]) -> list[BulkResult]:
@@ -195,20 +186,6 @@ def _matching(actor: Actor, asked: QueryDict) -> list[UUID]:
 def _list_address(sent: QueryDict) -> str:
     """Lead back to the list as it was asked for."""
     return list_address(QueryDict(sent.get("back", "")).urlencode())
-
-
-def _results_page(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> HttpResponse:
-    seen = access.visible_tasks(request.actor).in_bulk([result.task_id for result in results])
-    done = sum(result.ok for result in results)
-    context = {
-        "place": QueryDict(sent.get("back", "")).get("view", "mine"),
-        "rows": [(result, seen.get(result.task_id)) for result in sorted(results, key=lambda one: one.ok)],
-        "done": done,
-        "left": len(results) - done,
-        "heading": str(SOME_DONE[action]) % {"done": done, "left": len(results) - done},
-        "back": _list_address(sent),
-    }
-    return render(request, "inbox/bulk.html", context)
 
 
 @require_POST

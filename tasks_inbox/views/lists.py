@@ -5,19 +5,33 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from engine import access
-from engine.access.task_filters import LATE, columns_declared
+from engine.access.task_filters import LATE
 from engine.db.keyset_pagination import Cursor, Page, read_cursor
 from engine.errors import NotFound
 from engine.models import Template, TemplateVersion
+from engine.presentation.forms.numbers import measure_text
 from engine.services.tasks import lists as task_lists
+from engine.services.tasks.list_exports import MOST_EXPORTED
 from engine.services.tasks.lists import TaskList, count_lists
 from tasks_inbox.decorators import InboxRequest, inbox_page
 from tasks_inbox.presenters.filters import AGE_WORDS, DUE_WORDS, PRIORITY_WORDS, Filter
-from tasks_inbox.presenters.lists import ORDER_WORDS, PAGE, UNSEEN, Words, count_words, list_named, rows_of
+from tasks_inbox.presenters.list_columns import columns_for
+from tasks_inbox.presenters.lists import (
+    ORDER_WORDS,
+    PAGE,
+    UNSEEN,
+    Words,
+    count_words,
+    declared_columns,
+    list_named,
+    rows_of,
+    start_query,
+)
 from tasks_inbox.presenters.prev_next import HEADING, came_from, list_address, task_address, task_after
 from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.actor import Actor
@@ -39,14 +53,19 @@ ANSWERED_TOGETHER = ("mine", "available", "team", "overdue")
 @require_GET
 @inbox_page
 def task_list(request: InboxRequest) -> HttpResponse:
-    """Show one list of tasks, searched, filtered and paged."""
+    """Show one list of tasks, searched, filtered and paged; without an address the one that the person starts with."""
     actor = request.actor
+    settings = access.list_settings_of(actor).first()
+    start = start_query(actor, settings)
+    if start and not request.GET:
+        return redirect(f"{reverse('inbox:mine')}?{start}")
     chosen = list_named(request.GET.get("view", "mine"), actor)
     asked = Filter.read(chosen.name, request.GET)
     shown = rows_of(actor, chosen, asked)
     count, page = _page(request, shown)
     late = 0 if chosen.name in ("overdue", "done") else count_lists(actor, {"late": narrowed_to_late(shown)})["late"]
     templates = _templates(actor, shown)
+    declared = declared_columns(actor, asked)
     context: dict[str, Any] = (
         {
             "place": chosen.name,
@@ -55,7 +74,10 @@ def task_list(request: InboxRequest) -> HttpResponse:
             "address": asked.address(),
             "chips": asked.chips(dict(templates)),
             "templates": templates,
-            "columns": _columns(actor, asked),
+            "columns": declared,
+            "look": columns_for(settings, chosen, declared),
+            "start": start or "view=mine",
+            "most_exported": measure_text(MOST_EXPORTED),
             "count": count,
             "late": late,
             "page": page,
@@ -132,21 +154,14 @@ def _templates(actor: Actor, shown: TaskList) -> list[tuple[str, str]]:
     return [(name, title or name) for name, title in templates.order_by("title").values_list("name", "title")]
 
 
-def _columns(actor: Actor, asked: Filter) -> list[str]:
-    """List the columns that the chosen workflow declares."""
-    if not asked.template:
-        return []
-    versions = TemplateVersion.objects.in_force().filter(tenant_id=actor.tenant_id, template__name=asked.template)
-    return columns_declared(versions.values_list("canonical", flat=True).first())
-
-
 def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
     """List what the filters and the acts on many rows offer."""
     operates = actor.level >= TO_OPERATE
-    roles = access.visible_roles(actor) if operates else access.visible_roles(actor).filter(pk__in=actor.roles)
+    named = access.visible_roles(actor) if operates else access.visible_roles(actor).filter(pk__in=actor.roles)
+    roles = list(named.order_by("name"))
     people = access.visible_people(actor).filter(is_active=True).order_by("username")[:MOST_PEOPLE]
     return {
-        "roles": [(role.name, str(role), role.name in asked.chosen("role")) for role in roles.order_by("name")],
+        "roles": [(role.name, str(role), role.name in asked.chosen("role")) for role in roles],
         "priorities": [(name, word, name in asked.chosen("priority")) for name, word in PRIORITY_WORDS.items()],
         "dues": DUE_WORDS.items(),
         "ages": AGE_WORDS.items(),
@@ -158,6 +173,7 @@ def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
         "bulk": BULK_ACTS.get(chosen.name, ()),
         "together": chosen.name in ANSWERED_TOGETHER,
         "may_share": actor.level >= TO_SEE_TENANT,
+        "sharing_roles": roles if operates else (),
     }
 
 

@@ -35,8 +35,8 @@ STATES = (
 )
 LETTER = {"uidb64": "MQ", "token": "a-b"}
 """The arguments of a link in an old e-mail."""
-NO_PAGES = {"absence_id", "attachment_id", "draft_file_id", "file_id", "filter_id", "question_id"}
-"""A file is no page, a saved filter is only posted to, and a question and an absence are drawn as on their lists."""
+NO_PAGES = {"absence_id", "attachment_id", "draft_file_id", "file_id", "filter_id", "question_id", "report_id"}
+"""A file is no page, test_own_lists.py looks at filters and reports, a question and an absence are drawn as on their lists."""
 
 
 def pages_of_routes(page: Page, places: dict[str, str], *rooms: str) -> Iterator[str]:

@@ -32,6 +32,7 @@ WRITTEN: tuple[str, ...] = tuple(
             "accounts.user": "full_name email made_by same_eyes email_changed_by",
             "engine.journalrow": "actor_name step iteration cause old new",
             "engine.bulkact": "reason arguments started_by_name stopped_by_name",
+            "engine.bulkreport": "query results",
             "engine.bulkrow": "subject_name message",
             "engine.businesscalendar": "title content",
             "engine.casefile": "name added_by_name",
@@ -45,6 +46,7 @@ WRITTEN: tuple[str, ...] = tuple(
             "engine.hostlock": "name holder",
             "engine.idempotencykey": "route key answer",
             "engine.instance": "reference title reference_parts outcome input state output error started_by_name",
+            "engine.listsettings": "start_view columns",
             "engine.keptsignal": "name key payload sent_by_name",
             "engine.place": "key",
             "engine.rate": "key",
@@ -147,7 +149,11 @@ NOT_SEEN: dict[str, str] = {
                 "engine.savedfilter": "owner_name",
             }
         ),
-        "drawn only on the list whose address is the saved query, and the payload in the query makes that another address",
+        "drawn for others than the owner only, who is the one that looks",
+    ),
+    **dict.fromkeys(
+        _rows({"engine.bulkreport": "query", "engine.listsettings": "start_view columns"}),
+        "no page draws it as it is: lists and columns are looked up by it, and what is unknown is left out",
     ),
 }
 """Fields with payloads that no page shows, each with the reason. A field that a page does show may not be here."""
@@ -210,6 +216,7 @@ LEFT: dict[str, str] = {
                 "engine.journalrow": "action subject_kind",
                 "engine.auditplainend": "subject_kind",
                 "engine.bulkact": "action",
+                "engine.bulkreport": "action",
                 "engine.casefile": "content_type",
                 "engine.effect": "transport",
                 "engine.runtimestate": "runtime_provider runtime_status waiting_kind",

@@ -20,6 +20,7 @@ from engine.kernel.tasks.rules import SEVERAL
 from engine.models import (
     Audit,
     BulkAct,
+    BulkReport,
     BulkRow,
     BusinessCalendar,
     CaseFile,
@@ -35,6 +36,7 @@ from engine.models import (
     Instance,
     JournalRow,
     KeptSignal,
+    ListSettings,
     Place,
     Rate,
     RetentionRule,
@@ -286,6 +288,17 @@ def _write_settings(actor: Actor, now: datetime) -> list[models.Model]:
         shared=True,
         created_at=now,
     )
+    ListSettings.objects.create(**own, person_id=actor.person_id, start_view="mine", columns={"mine": ["column.note"]})
+    BulkReport.objects.create(
+        **own,
+        person_id=actor.person_id,
+        action="claim",
+        query="view=mine",
+        results=[{"task": str(actor.tenant_id), "code": "four_eyes", "message": "a message"}],
+        done=0,
+        left=1,
+        created_at=now,
+    )
     content = {"timezone": "UTC", "hours": {"mon": ["09:00-17:00"]}, "holidays": ["2030-01-01"], "half_days": {}}
     return [
         BusinessCalendar.objects.create(**own, name="marked_office", title="a title", content=content),
@@ -368,7 +381,9 @@ def _pages_of_instances(instances: Iterable[Instance]) -> list[str]:
     """Return every tab of an instance, its tasks, and both in the inbox."""
     pages = ["/inbox/", "/inbox/?view=team", "/inbox/started/", "/inbox/start/", "/inbox/questions/", "/inbox/away/"]
     pages += [reverse("inbox:change_away", args=[absence.pk]) for absence in Absence.objects.all()]
-    pages += [reverse("inbox:notifications")]
+    pages += [reverse("inbox:notifications"), reverse("inbox:filters"), reverse("inbox:bulk_reports")]
+    pages += [reverse("inbox:change_filter", args=[saved.pk]) for saved in SavedFilter.objects.all()]
+    pages += [reverse("inbox:bulk_report", args=[report.pk]) for report in BulkReport.objects.all()]
     for instance in instances:
         own = reverse("admin:engine_instance_change", args=[instance.pk])
         pages += [f"{own}?tab={tab}&timeline=whole" for tab in INSTANCE_TABS]

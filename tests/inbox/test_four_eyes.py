@@ -45,7 +45,7 @@ def rest(act: str, **body: Any) -> Callable[[Client, Task], Any]:
 
 
 def many(**fields: str) -> Callable[[Client, Task], Any]:
-    return lambda client, task: client.post("/inbox/bulk/", {"task": str(task.pk), **fields})
+    return lambda client, task: client.post("/inbox/bulk/", {"task": str(task.pk), **fields}, follow=True)
 
 
 def rest_many(**body: Any) -> Callable[[Client, Task], Any]:

@@ -110,7 +110,7 @@ def post(path: str, **fields: Any) -> Callable[[Client, Task], Any]:
 
 
 def many(**fields: str) -> Callable[[Client, Task], Any]:
-    return lambda client, task: client.post("/inbox/bulk/", {"task": str(task.pk), **fields})
+    return lambda client, task: client.post("/inbox/bulk/", {"task": str(task.pk), **fields}, follow=True)
 
 
 ROUTES: Mapping[str, tuple[str, Callable[[Client, Task], Any], int]] = {

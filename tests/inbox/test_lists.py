@@ -121,7 +121,7 @@ def test_list_costs_the_same_for_one_row_and_for_many(
     some_tasks(cast, 1)
     for count in (0, 6):
         some_tasks(cast, count)
-        with django_assert_num_queries(14):
+        with django_assert_num_queries(15):
             ada.get("/inbox/?view=available")
 
 

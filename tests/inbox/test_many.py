@@ -12,8 +12,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
 from engine.services.tasks.lifecycle import claim_task, complete_task
+from tasks_inbox.presenters.bulk_words import ALL_DONE
 from tasks_inbox.presenters.lists import PAGE
-from tasks_inbox.views.bulk import ALL_DONE
 from tests.cast import Cast
 from tests.hooks import acts, codes, toast, toasts, value
 from tests.inbox.conftest import SignIn

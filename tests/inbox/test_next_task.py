@@ -45,7 +45,7 @@ def test_the_next_task_of_the_same_list_opens_on_its_heading(cast: Cast, browser
     ada = browser("ada")
     assert answer(ada, first, "?in=view%3Dmine") == f"/inbox/tasks/{second.pk}/?in=view%3Dmine#title"
     assert answer(ada, second, "?in=view%3Dmine") == f"/inbox/tasks/{third.pk}/?in=view%3Dmine#title"
-    assert answer(ada, third, "?in=view%3Dmine") == "/inbox/"
+    assert answer(ada, third, "?in=view%3Dmine") == "/inbox/?view=mine"
 
 
 def test_the_order_and_the_filters_of_the_list_are_kept(cast: Cast, browser: SignIn) -> None:

@@ -152,7 +152,7 @@ def test_after_the_last_task_the_list_says_what_was_done(cast: Cast, review: str
     send(ada, task, "complete", **ANSWER)
     last = only_task(task.instance)
     answer = ada.post(f"/inbox/tasks/{last.pk}/complete/", {}, follow=True)
-    assert answer.redirect_chain[-1][0] == "/inbox/"
+    assert answer.redirect_chain[-1][0] == "/inbox/?view=mine"
     told = toast("task.completed", answer)
     assert "EXP-lunch" in told
     assert f"/inbox/instances/{task.instance_id}/" in told

@@ -41,6 +41,8 @@ from engine.services.people.tokens import create_token
 from engine.services.retention.purge import set_retention
 from engine.services.schedules.lifecycle import create_schedule
 from engine.services.tasks.attachments import attach_file
+from engine.services.tasks.bulk import BulkResult
+from engine.services.tasks.bulk_reports import keep_report
 from engine.services.tasks.comments import comment_task
 from engine.services.tasks.drafts import save_task_draft
 from engine.services.tasks.lifecycle import claim_task
@@ -190,6 +192,7 @@ def _furnish(tenant: Tenant, people: dict[int, User]) -> Rows:
         instance_id=cases[0].pk,
         incident_id=broken.pk,
         filter_id=save_filter(actor=god, name=f"{name} filter", query="view=mine", shared=True).pk,
+        report_id=keep_report(actor=answers, action="claim", query="view=mine", results=[BulkResult(task.pk, task)]).pk,
         template=f"{name}-approval",
         draft=f"{name}-idea",
         person=people[2].username,

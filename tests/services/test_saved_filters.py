@@ -3,13 +3,24 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from engine import access
 from engine.errors import Invalid, NotFound, Refused
 from engine.models import SavedFilter
-from engine.services.tasks.saved_filters import KEPT_FOR, MOST_FILTERS, delete_filter, restore_filter, save_filter
+from engine.services.tasks.list_settings import choose_start
+from engine.services.tasks.saved_filters import (
+    KEPT_FOR,
+    MOST_FILTERS,
+    Sharing,
+    change_filter,
+    delete_filter,
+    restore_filter,
+    save_filter,
+)
 from tests.cast import Cast
+from workflowplatform.accounts.models import Membership, Role
 
 
 def names(cast: Cast, name: str) -> list[str]:
@@ -92,3 +103,104 @@ def test_a_person_keeps_so_many_and_old_deleted_ones_go(cast: Cast) -> None:
     SavedFilter.objects.filter(pk=first.pk).update(deleted_at=timezone.now() - KEPT_FOR - timedelta(hours=1))
     save_filter(actor=ada, name="one more", query="view=mine")
     assert not SavedFilter.objects.filter(pk=first.pk).exists()
+
+
+FINANCE = Sharing(role="finance")
+
+
+def test_a_filter_shared_with_a_role_is_seen_by_its_people_only(cast: Cast) -> None:
+    gwen = cast.actor("gwen")
+    save_filter(actor=gwen, name="Month end", query="view=team", sharing=FINANCE)
+    save_filter(actor=gwen, name="Board", query="view=team", sharing=Sharing(role="management"))
+    assert {name: names(cast, name) for name in ("gwen", "ada", "adam", "uri", "sam", "stan")} == {
+        "gwen": ["Board", "Month end"],
+        "ada": ["Month end"],
+        "adam": ["Board"],
+        "uri": [],
+        "sam": [],
+        "stan": [],
+    }
+
+
+def test_from_level_four_on_filters_of_all_roles_can_be_looked_after(cast: Cast) -> None:
+    save_filter(actor=cast.actor("gwen"), name="Month end", query="view=team", sharing=FINANCE)
+    seen = {
+        name: [one.name for one in access.filters_to_look_after(cast.actor(name))]
+        for name in ("ada", "adam", "uri", "sam", "zoe")
+    }
+    assert seen == {"ada": ["Month end"], "adam": ["Month end"], "uri": [], "sam": [], "zoe": []}
+
+
+def test_who_leaves_a_role_sees_its_filters_no_more_and_starts_with_mine(cast: Cast) -> None:
+    saved = save_filter(actor=cast.actor("gwen"), name="Month end", query="view=team", sharing=FINANCE)
+    ada = cast.actor("ada")
+    choose_start(actor=ada, filter_id=saved.pk)
+    assert access.sees_filter(ada, saved)
+    Membership.objects.filter(user=cast.ada, role__name="finance").delete()
+    left = cast.actor("ada")
+    assert names(cast, "ada") == []
+    assert not access.sees_filter(left, saved)
+
+
+def test_a_role_that_is_deleted_leaves_the_filter_to_its_owner(cast: Cast) -> None:
+    role = Role.objects.create(tenant=cast.acme, name="auditors")
+    save_filter(actor=cast.actor("gwen"), name="Month end", query="view=team", sharing=Sharing(role="auditors"))
+    with connection.cursor() as cursor:  # as an operator does, past Django
+        cursor.execute("DELETE FROM wf_roles WHERE id = %s", [role.pk])
+    assert Sharing.of(SavedFilter.objects.get()) == Sharing()
+    assert (names(cast, "gwen"), names(cast, "ada")) == (["Month end"], [])
+
+
+def test_the_owner_changes_name_filter_and_sharing(cast: Cast) -> None:
+    ada = cast.actor("ada")
+    saved = save_filter(actor=ada, name="Late", query="view=mine")
+    change_filter(actor=ada, filter_id=saved.pk, name=" Very  late ", query="view=team&due=late", sharing=FINANCE)
+    saved.refresh_from_db()
+    assert (saved.name, saved.query, Sharing.of(saved)) == ("Very late", "view=team&due=late", FINANCE)
+    change_filter(actor=ada, filter_id=saved.pk, sharing=Sharing(everyone=True))
+    change_filter(actor=ada, filter_id=saved.pk, name="Late")
+    saved.refresh_from_db()
+    assert (saved.name, Sharing.of(saved)) == ("Late", Sharing(everyone=True))
+
+
+def test_others_change_it_only_where_its_owner_lets_them_and_never_whom_it_is_shared_with(cast: Cast) -> None:
+    ada, adam = cast.actor("ada"), cast.actor("adam")
+    saved = save_filter(actor=ada, name="Late", query="view=mine", shared=True)
+    with pytest.raises(Refused) as refusal:
+        change_filter(actor=adam, filter_id=saved.pk, query="view=team")
+    assert refusal.value.code == "level"
+    change_filter(actor=ada, filter_id=saved.pk, sharing=Sharing(everyone=True, editable=True))
+    assert change_filter(actor=adam, filter_id=saved.pk, query="view=team").query == "view=team"
+    assert change_filter(actor=cast.actor("uri"), filter_id=saved.pk, name="Soon").name == "Soon"
+    with pytest.raises(Refused):
+        change_filter(actor=adam, filter_id=saved.pk, sharing=FINANCE)
+    with pytest.raises(Refused):
+        delete_filter(actor=adam, filter_id=saved.pk)
+    assert change_filter(actor=cast.actor("gwen"), filter_id=saved.pk, sharing=FINANCE).role is not None
+    for stranger in ("sam", "zoe"):
+        with pytest.raises(NotFound):
+            change_filter(actor=cast.actor(stranger), filter_id=saved.pk, name="x")
+
+
+def test_a_private_filter_is_changed_by_nobody_else(cast: Cast) -> None:
+    saved = save_filter(actor=cast.actor("ada"), name="Late", query="view=mine")
+    for other in ("adam", "gwen"):
+        with pytest.raises(NotFound):
+            change_filter(actor=cast.actor(other), filter_id=saved.pk, name="x")
+
+
+def test_a_name_that_the_owner_has_already_and_a_role_that_is_no_more_are_refused(cast: Cast) -> None:
+    ada = cast.actor("ada")
+    save_filter(actor=ada, name="Late", query="view=mine")
+    other = save_filter(actor=ada, name="Soon", query="view=mine")
+    for wrong in ({"name": "Late"}, {"name": " "}, {"query": "q=" + "x" * 2000}, {"sharing": Sharing(role="nowhere")}):
+        with pytest.raises(Invalid):
+            change_filter(actor=ada, filter_id=other.pk, **wrong)  # type: ignore[arg-type]
+
+
+def test_below_level_four_nothing_is_shared_by_a_change_either(cast: Cast) -> None:
+    uri = cast.actor("uri")
+    saved = save_filter(actor=uri, name="Late", query="view=mine")
+    with pytest.raises(Refused) as refusal:
+        change_filter(actor=uri, filter_id=saved.pk, sharing=FINANCE)
+    assert refusal.value.code == "level"

@@ -118,9 +118,11 @@ def _run(group: ProcessGroup, data: paths.DataFolder, options: argparse.Namespac
         given = {"WORKFLOW_PUBLIC_URL": address} | os.environ
         product = Product(group, data, given | embedded.addresses | _own_settings(data))
         shutil.rmtree(data.root / "metrics", ignore_errors=True)
+        static = product.manage("collectstatic", "--clear", "--no-input", "--verbosity", "0")
         product.finish("migrations", product.manage("migrate", "--no-input", "--verbosity", "0"))
         if os.environ.get("WORKFLOW_STARTUP_VALIDATION") == "strict":
             product.finish("the templates", product.manage("validate_templates"))
+        product.finish("the static files", static)
         demo = None if options.no_demo else product.manage("demo")
         services += [product.web(listener), product.workers(options.workers)]
         if demo:
@@ -134,7 +136,12 @@ def _run(group: ProcessGroup, data: paths.DataFolder, options: argparse.Namespac
 
 def _own_settings(data: paths.DataFolder) -> dict[str, str]:
     """Tell the children where they run: on this folder, over plain HTTP, for this machine only."""
-    return {"WORKFLOW_DATA": str(data.root), "WORKFLOW_LOOPBACK": "1", "PYTHONUNBUFFERED": "1"}
+    return {
+        "WORKFLOW_DATA": str(data.root),
+        "WORKFLOW_LOOPBACK": "1",
+        "WORKFLOW_COLLECTED": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
 
 
 @dataclass(frozen=True, slots=True)

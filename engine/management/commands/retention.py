@@ -24,6 +24,7 @@ HOUSE = {
     "runs": "runs of retention",
     "pending_answers": "answers that were not sent",
     "start_drafts": "drafts of start forms",
+    "bulk_reports": "results of bulk actions",
     "rates": "rates",
     "files": "files",
 }

@@ -21,6 +21,7 @@ from engine.audit.signatures import is_signature_of, public_key, sign
 from engine.errors import Invalid, UntrustedFile
 from engine.kernel.forms import FieldError
 from engine.models import Audit, Instance, Template
+from engine.services.csv_cells import csv_line
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Tenant, User
 
@@ -28,7 +29,6 @@ COLUMNS = (
     "id", "at", "actor_name", "actor_level", "action", "subject_kind", "subject_id", "subject_name", "seq", "step",
     "iteration", "attempt", "cause", "old", "new", "hash",
 )  # fmt: skip
-BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 SIGNED = "#signed"
 """The first cell of the last row of a CSV, and the only name of the last object of a JSON file."""
 
@@ -138,28 +138,14 @@ def _json_lines(rows: QuerySet[Audit]) -> Iterator[str]:
         yield json.dumps(_record(row), ensure_ascii=False) + "\n"
 
 
-class _Echo:
-    """Hand each written line on, instead of keeping it."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
 def _csv_lines(rows: QuerySet[Audit]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
-    yield writer.writerow(COLUMNS)
+    yield csv_line(COLUMNS)
     for row in rows.iterator(chunk_size=1000):
-        yield writer.writerow([_cell(value) for value in _record(row).values()])
-
-
-def _cell(value: Any) -> Any:
-    """Write a value so that no table program takes it for a formula."""
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
-    return f"'{text}" if isinstance(text, str) and text.startswith(BEGINS_A_FORMULA) else text
+        yield csv_line(_record(row).values())
 
 
 def _csv_end(signed: str) -> str:
-    return str(csv.writer(_Echo()).writerow([SIGNED, signed]))
+    return csv_line([SIGNED, signed])
 
 
 def _json_end(signed: str) -> str:

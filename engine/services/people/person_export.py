@@ -13,8 +13,10 @@ from engine.audit.chain import Act, record
 from engine.db.transactions import in_one_transaction
 from engine.models import (
     Audit,
+    BulkReport,
     CaseFile,
     Instance,
+    ListSettings,
     PendingAnswer,
     SavedFilter,
     StartDraft,
@@ -83,6 +85,8 @@ def _kept_of(person: User) -> dict[str, Any]:
     return {
         "tokens": Token.objects.filter(user_id=person.pk),
         "saved_filters": SavedFilter.objects.filter(owner_id=person.pk),
+        "list_settings": ListSettings.objects.filter(person_id=person.pk),
+        "bulk_reports": BulkReport.objects.filter(person_id=person.pk),
         "absences": Absence.objects.filter(Q(person_id=person.pk) | Q(deputy_id=person.pk)),
         "drafts": TaskDraft.objects.filter(Q(owner_id=person.pk) | Q(saved_by_name=person.username)),
         "pending_answers": PendingAnswer.objects.filter(person_id=person.pk),

@@ -22,6 +22,7 @@ from engine.kernel.json_text import read_json, write_json
 from engine.models import (
     AuditAnchor,
     BulkAct,
+    BulkReport,
     CaseFile,
     Erasure,
     Event,
@@ -29,6 +30,7 @@ from engine.models import (
     Instance,
     JournalRow,
     KeptSignal,
+    ListSettings,
     Notification,
     NotificationSettings,
     PendingAnswer,
@@ -152,6 +154,8 @@ def _forget_access(erasure: Erasure, names: Names) -> int:
     gone = {
         "tokens": Token.objects.filter(user_id=names.person_id),
         "roles": Membership.objects.filter(user_id=names.person_id),
+        "list_settings": ListSettings.objects.filter(person_id=names.person_id),
+        "bulk_reports": BulkReport.objects.filter(person_id=names.person_id),
         "saved_filters": SavedFilter.objects.filter(owner_id=names.person_id),
         "drafts": TaskDraft.objects.filter(Q(owner_id=names.person_id) | Q(saved_by_name=names.name)),
         "absences": Absence.objects.filter(Q(person_id=names.person_id) | Q(deputy_id=names.person_id)),

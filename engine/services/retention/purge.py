@@ -32,6 +32,7 @@ from engine.kernel.transitions import InstanceStatus
 from engine.models import (
     AuditAnchor,
     BulkAct,
+    BulkReport,
     BulkRow,
     DeadLetter,
     Event,
@@ -49,6 +50,7 @@ from engine.models import (
     Template,
 )
 from engine.services.tasks.attachments import files_of, remove_files, sweep_files
+from engine.services.tasks.bulk_reports import KEPT_FOR as BULK_REPORTS_KEPT
 from workflowplatform.accounts.actor import Actor, operator_actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE
 from workflowplatform.accounts.models import Tenant
@@ -139,6 +141,8 @@ class Swept:
     """Answers that were refused when their time for undo was over, long ago: what was typed is a draft."""
     start_drafts: int = 0
     """Start forms that nobody sent for 30 days, their files with them."""
+    bulk_reports: int = 0
+    """Results of bulk actions in the inbox, after 30 days."""
     rates: int = 0
     files: int = 0
     """Files of attachments that went; a dry run does not look for them."""
@@ -426,5 +430,6 @@ def _forgettable(now: datetime) -> dict[str, Any]:
         "runs": RetentionRun.objects.filter(ended_at__lt=now - RECORDS_KEPT),
         "pending_answers": PendingAnswer.objects.filter(refused_at__lt=now - START_DRAFTS_KEPT),
         "start_drafts": StartDraft.objects.filter(saved_at__lt=now - START_DRAFTS_KEPT),
+        "bulk_reports": BulkReport.objects.filter(created_at__lt=now - BULK_REPORTS_KEPT),
         "rates": Rate.objects.filter(free_at__lt=now - RATES_KEPT),
     }

@@ -1,0 +1,28 @@
+"""What was done to many tasks at once, in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+ALL_DONE: Mapping[str, Any] = {
+    "claim": gettext_lazy("%(done)d claimed."),
+    "release": gettext_lazy("%(done)d released."),
+    "assign": gettext_lazy("%(done)d assigned."),
+    "complete": gettext_lazy("%(done)d answered."),
+    "give_back": gettext_lazy("%(done)d returned."),
+}
+SOME_DONE: Mapping[str, Any] = {
+    "claim": gettext_lazy("%(done)d claimed, %(left)d not"),
+    "release": gettext_lazy("%(done)d released, %(left)d not"),
+    "assign": gettext_lazy("%(done)d assigned, %(left)d not"),
+    "complete": gettext_lazy("%(done)d answered, %(left)d not"),
+    "give_back": gettext_lazy("%(done)d returned, %(left)d not"),
+}
+
+
+def heading_of(action: str, done: int, left: int) -> str:
+    """Return the heading of a bulk action's result."""
+    if left:
+        return str(SOME_DONE[action]) % {"done": done, "left": left}
+    return (str(ALL_DONE[action]) % {"done": done}).rstrip(".")

@@ -1,0 +1,71 @@
+"""What became of the tasks of a bulk action: its own page, kept for 30 days, and a list of them."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_GET
+
+from engine import access
+from engine.models import BulkReport, Task
+from engine.services.tasks.bulk_reports import KEPT_FOR
+from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.presenters.bulk_words import heading_of
+from tasks_inbox.presenters.lists import PAGE, list_named
+from tasks_inbox.presenters.prev_next import list_address
+
+MOST_REPORTS = 100
+SHOWN = {"left": _("Not done"), "done": _("Done"), "all": _("All")}
+
+
+@require_GET
+@inbox_page
+def reports(request: InboxRequest) -> HttpResponse:
+    """List the bulk actions of the last 30 days."""
+    rows = [
+        {
+            "report": report,
+            "heading": heading_of(report.action, report.done, report.left),
+            "list": list_named(QueryDict(report.query).get("view", "mine"), request.actor),
+        }
+        for report in access.bulk_reports(request.actor).defer("results")[:MOST_REPORTS]
+    ]
+    return render(request, "inbox/bulk_reports.html", {"place": "done", "rows": rows, "days": KEPT_FOR.days})
+
+
+@require_GET
+@inbox_page
+def show(request: InboxRequest, report_id: UUID) -> HttpResponse:
+    """Show the result of each task of a bulk action: first those that were not done, each with its reason."""
+    return report_page(request, access.bulk_report_of(request.actor, report_id))
+
+
+def report_page(request: InboxRequest, report: BulkReport) -> HttpResponse:
+    """Render the results of a bulk action."""
+    shown = request.GET.get("show", "")
+    if shown not in SHOWN:
+        shown = "left" if report.left and report.left + report.done > PAGE else "all"
+    chosen = list_named(QueryDict(report.query).get("view", "mine"), request.actor)
+    counts = {"left": report.left, "done": report.done, "all": report.left + report.done}
+    context = {
+        "place": chosen.name,
+        "report": report,
+        "list": chosen,
+        "heading": heading_of(report.action, report.done, report.left),
+        "back": list_address(QueryDict(report.query).urlencode()),
+        "rows": _rows(request, report, shown),
+        "shown": shown,
+        "choices": [(name, word, counts[name]) for name, word in SHOWN.items() if counts[name]],
+        "share": report.done * 100 // max(counts["all"], 1),
+        "days": KEPT_FOR.days,
+    }
+    return render(request, "inbox/bulk.html", context)
+
+
+def _rows(request: InboxRequest, report: BulkReport, shown: str) -> list[tuple[dict[str, Any], Task | None]]:
+    """Return the results to show, each with its task where the reader still sees it."""
+    results = [one for one in report.results if shown == "all" or bool(one["code"]) == (shown == "left")]
+    seen = access.visible_tasks(request.actor).in_bulk([UUID(one["task"]) for one in results])
+    return [(one, seen.get(UUID(one["task"]))) for one in sorted(results, key=lambda one: not one["code"])]
