@@ -16,7 +16,7 @@ SHAPES: dict[str, set[str]] = {
     },
     "claim": {"chains", "claimed_tasks", "new_events", "audit"},
     "complete": {
-        "instances", "runtimes", "closed_waits", "closed_tasks", "closing_events", "receipts", "audit",
+        "instances", "runtimes", "closed_waits", "closed_tasks", "closing_events", "own_receipts", "audit",
     },
     "timer": {"instances", "runtimes", "closed_waits", "signals_out", "receipts", "audit"},
 }  # fmt: skip

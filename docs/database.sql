@@ -66,6 +66,14 @@ AS $function$
 DECLARE
   held text := (SELECT status FROM wf_instances WHERE id = checked);
 BEGIN
+
+  IF EXISTS (SELECT FROM wf_tasks t WHERE t.instance_id = checked AND t.status IN ('open', 'claimed', 'suspended')
+             AND t.version_id <> (SELECT i.version_id FROM wf_instances i WHERE i.id = checked))
+  THEN
+    RAISE EXCEPTION 'instance % would have a task of another version', checked
+      USING ERRCODE = 'check_violation', CONSTRAINT = 'task_of_its_version';
+  END IF;
+
   IF held = 'running' THEN
     IF NOT EXISTS (SELECT FROM wf_waits w WHERE w.instance_id = checked AND NOT w.side)
        AND NOT EXISTS (SELECT FROM wf_signals s WHERE s.instance_id = checked AND NOT EXISTS
@@ -884,7 +892,6 @@ CREATE TABLE wf_effects (
   CONSTRAINT wf_effects_attempt_check CHECK (attempt >= 0),
   CONSTRAINT wf_effects_made_check CHECK (made >= 0)
 );
-CREATE INDEX wf_effects_instance_id_1a4de269 ON wf_effects USING btree (instance_id);
 ALTER TABLE wf_effects ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_effects TO owner USING (true);
 CREATE POLICY own_tenant ON wf_effects TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
@@ -1011,12 +1018,12 @@ CREATE TABLE wf_instances (
 );
 CREATE INDEX instances_by_day ON wf_instances USING brin (started_at, ended_at) WITH (autosummarize='on');
 CREATE INDEX instances_by_parent ON wf_instances USING btree (parent_id, parent_token) WHERE parent_id IS NOT NULL;
-CREATE INDEX instances_by_reference ON wf_instances USING btree (tenant_id, reference);
 CREATE INDEX instances_by_root ON wf_instances USING btree (root_id) WHERE root_id IS NOT NULL;
 CREATE INDEX instances_by_schedule ON wf_instances USING btree (schedule_id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX instances_by_starter ON wf_instances USING btree (started_by_id, id DESC);
 CREATE INDEX instances_by_status ON wf_instances USING btree (tenant_id, status, id DESC);
 CREATE INDEX instances_by_template ON wf_instances USING btree (tenant_id, template_id, id DESC);
+CREATE INDEX instances_of_reference ON wf_instances USING btree (tenant_id, reference) WHERE reference IS NOT NULL;
 CREATE INDEX wf_instances_version_id_6748678f ON wf_instances USING btree (version_id);
 CREATE TRIGGER legal_move BEFORE UPDATE OF status ON wf_instances FOR EACH ROW WHEN (old.status::text IS DISTINCT FROM new.status::text) EXECUTE FUNCTION wf_check_move('instance');
 CREATE CONSTRAINT TRIGGER limits_admitted AFTER UPDATE OF status ON wf_instances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.status::text = 'queued'::text AND new.status::text = 'running'::text) EXECUTE FUNCTION wf_check_limits();
@@ -1024,6 +1031,7 @@ CREATE CONSTRAINT TRIGGER limits_new AFTER INSERT ON wf_instances DEFERRABLE INI
 CREATE CONSTRAINT TRIGGER no_limbo AFTER UPDATE OF status ON wf_instances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.status::text IS DISTINCT FROM new.status::text) EXECUTE FUNCTION wf_check_own_instance();
 CREATE CONSTRAINT TRIGGER no_limbo_new AFTER INSERT ON wf_instances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wf_check_own_instance();
 CREATE CONSTRAINT TRIGGER no_orphans AFTER UPDATE OF status ON wf_instances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status::text = ANY (ARRAY['completed'::character varying, 'failed'::character varying, 'cancelled'::character varying, 'expired'::character varying]::text[])) AND old.status::text IS DISTINCT FROM new.status::text) EXECUTE FUNCTION wf_check_orphans();
+CREATE CONSTRAINT TRIGGER tasks_of_its_version AFTER UPDATE OF version_id ON wf_instances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.version_id <> new.version_id) EXECUTE FUNCTION wf_check_own_instance();
 ALTER TABLE wf_instances ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_instances TO owner USING (true);
 CREATE POLICY own_tenant ON wf_instances TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
@@ -1050,6 +1058,7 @@ CREATE TABLE wf_memberships (
   user_id uuid NOT NULL,
   role_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
+  leads boolean DEFAULT false NOT NULL,
   CONSTRAINT wf_memberships_pkey PRIMARY KEY (id),
   CONSTRAINT role_held_once UNIQUE (user_id, role_id),
   CONSTRAINT wf_memberships_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE CASCADE,
@@ -1100,7 +1109,7 @@ CREATE POLICY own_tenant ON wf_notification_settings TO PUBLIC USING ( CASE WHEN
 CREATE TABLE wf_notifications (
   id uuid NOT NULL,
   kind character varying(12) NOT NULL,
-  channel character varying(4) NOT NULL,
+  channel character varying(5) NOT NULL,
   way character varying(5) NOT NULL,
   key character varying(200) NOT NULL,
   actor_name character varying(100) NOT NULL,
@@ -1125,9 +1134,9 @@ CREATE TABLE wf_notifications (
   CONSTRAINT wf_notifications_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE CASCADE,
   CONSTRAINT wf_notifications_task_id_same_tenant FOREIGN KEY (tenant_id, task_id) REFERENCES wf_tasks(tenant_id, id) ON DELETE CASCADE,
   CONSTRAINT wf_notifications_tenant_id_8d330979_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
-  CONSTRAINT notification_channel_known CHECK (channel::text = ANY (ARRAY['mail'::character varying, 'push'::character varying, 'chat'::character varying]::text[])),
+  CONSTRAINT notification_channel_known CHECK (channel::text = ANY (ARRAY['mail'::character varying, 'push'::character varying, 'slack'::character varying, 'teams'::character varying]::text[])),
   CONSTRAINT notification_has_one_receiver CHECK (person_id IS NOT NULL AND role_id IS NULL OR person_id IS NULL AND role_id IS NOT NULL),
-  CONSTRAINT notification_kind_known CHECK (kind::text = ANY (ARRAY['assigned'::character varying, 'offered'::character varying, 'mentioned'::character varying, 'asked'::character varying, 'due_soon'::character varying, 'late'::character varying, 'decided'::character varying, 'handed_over'::character varying]::text[])),
+  CONSTRAINT notification_kind_known CHECK (kind::text = ANY (ARRAY['assigned'::character varying, 'offered'::character varying, 'mentioned'::character varying, 'asked'::character varying, 'answered'::character varying, 'due_soon'::character varying, 'late'::character varying, 'decided'::character varying, 'handed_over'::character varying]::text[])),
   CONSTRAINT notification_status_known CHECK (status::text = ANY (ARRAY['pending'::character varying, 'sent'::character varying, 'dropped'::character varying, 'failed'::character varying]::text[])),
   CONSTRAINT wf_notifications_tries_check CHECK (tries >= 0)
 );
@@ -1275,6 +1284,7 @@ CREATE TABLE wf_role_chats (
   created_at timestamp with time zone NOT NULL,
   role_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
+  language character varying(10) DEFAULT ''::character varying NOT NULL,
   CONSTRAINT wf_role_chats_pkey PRIMARY KEY (id),
   CONSTRAINT one_chat_of_a_kind_a_role UNIQUE (role_id, chat),
   CONSTRAINT wf_role_chats_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE CASCADE,
@@ -1601,12 +1611,10 @@ CREATE TABLE wf_task_events (
   task_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
   CONSTRAINT wf_task_events_pkey PRIMARY KEY (id),
-  CONSTRAINT wf_task_events_instance_id_same_tenant FOREIGN KEY (tenant_id, instance_id) REFERENCES wf_instances(tenant_id, id),
   CONSTRAINT wf_task_events_task_id_same_tenant FOREIGN KEY (tenant_id, task_id) REFERENCES wf_tasks(tenant_id, id),
   CONSTRAINT wf_task_events_actor_level_check CHECK (actor_level >= 0)
 );
 CREATE INDEX task_events_by_task ON wf_task_events USING btree (task_id, id);
-CREATE INDEX wf_task_events_instance_id_be46f1e6 ON wf_task_events USING btree (instance_id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_task_events FOR EACH ROW WHEN (COALESCE(current_setting('workflow.redacting'::text, true), ''::text) <> 'on'::text) EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_task_events FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER only_redacted BEFORE DELETE OR UPDATE ON wf_task_events FOR EACH ROW WHEN (current_setting('workflow.redacting'::text, true) = 'on'::text) EXECUTE FUNCTION wf_only_redacted();
@@ -1710,27 +1718,24 @@ CREATE TABLE wf_tasks (
   waiting_for_name character varying(100) DEFAULT ''::character varying NOT NULL,
   waiting_since timestamp with time zone,
   CONSTRAINT wf_tasks_pkey PRIMARY KEY (id),
+  CONSTRAINT one_task_a_wait UNIQUE (instance_id, token),
   CONSTRAINT task_in_tenant UNIQUE (tenant_id, id),
   CONSTRAINT wf_tasks_assignee_id_same_tenant FOREIGN KEY (tenant_id, assignee_id) REFERENCES wf_people(tenant_id, id),
   CONSTRAINT wf_tasks_instance_id_same_tenant FOREIGN KEY (tenant_id, instance_id) REFERENCES wf_instances(tenant_id, id),
-  CONSTRAINT wf_tasks_version_id_same_tenant FOREIGN KEY (tenant_id, version_id) REFERENCES wf_template_versions(tenant_id, id),
   CONSTRAINT claimed_task_has_assignee CHECK (NOT status::text = 'claimed'::text OR assignee_id IS NOT NULL),
   CONSTRAINT task_status_known CHECK (status::text = ANY (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying, 'completed'::character varying, 'skipped'::character varying, 'cancelled'::character varying, 'expired'::character varying]::text[])),
   CONSTRAINT wf_tasks_min_level_check CHECK (min_level >= 0),
   CONSTRAINT wf_tasks_priority_check CHECK (priority >= 0)
 );
-CREATE UNIQUE INDEX one_open_task_a_wait ON wf_tasks USING btree (instance_id, token) WHERE status::text = ANY (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying]::text[]);
-CREATE INDEX open_tasks_by_assignee ON wf_tasks USING btree (assignee_id, priority DESC, due_at, id) WHERE status::text = ANY (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying]::text[]);
 CREATE INDEX open_tasks_by_due ON wf_tasks USING btree (tenant_id, due_at) WHERE assignee_id IS NOT NULL AND due_at IS NOT NULL AND (status::text = ANY (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying]::text[]));
 CREATE INDEX open_tasks_by_tenant ON wf_tasks USING btree (tenant_id, priority DESC, due_at, id) WHERE status::text = ANY (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying]::text[]);
+CREATE INDEX open_tasks_of_assignee ON wf_tasks USING btree (assignee_id, priority DESC, due_at, id) WHERE assignee_id IS NOT NULL AND (status::text = ANY (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying]::text[]));
 CREATE INDEX tasks_by_answerer ON wf_tasks USING gin (answered_by) WHERE NOT answered_by = '[]'::jsonb;
-CREATE INDEX tasks_by_completer ON wf_tasks USING btree (completed_by_id, completed_at DESC);
-CREATE INDEX tasks_by_instance ON wf_tasks USING btree (instance_id, id);
-CREATE INDEX wf_tasks_assignee_id_fc555d09 ON wf_tasks USING btree (assignee_id);
-CREATE INDEX wf_tasks_version_id_5f6d015c ON wf_tasks USING btree (version_id);
+CREATE INDEX tasks_of_completer ON wf_tasks USING btree (completed_by_id, completed_at DESC) WHERE completed_by_id IS NOT NULL;
 CREATE TRIGGER legal_move BEFORE UPDATE OF status ON wf_tasks FOR EACH ROW WHEN (old.status::text IS DISTINCT FROM new.status::text) EXECUTE FUNCTION wf_check_move('task');
 CREATE CONSTRAINT TRIGGER no_limbo_tasks AFTER UPDATE OF status ON wf_tasks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status::text = ANY (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying]::text[])) AND (old.status::text <> ALL (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying]::text[]))) EXECUTE FUNCTION wf_check_new_rows_instance();
 CREATE CONSTRAINT TRIGGER no_limbo_tasks_new AFTER INSERT ON wf_tasks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.status::text = ANY (ARRAY['open'::character varying, 'claimed'::character varying, 'suspended'::character varying]::text[])) EXECUTE FUNCTION wf_check_new_rows_instance();
+CREATE CONSTRAINT TRIGGER task_of_its_version AFTER UPDATE OF version_id, instance_id ON wf_tasks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.version_id <> new.version_id OR old.instance_id <> new.instance_id) EXECUTE FUNCTION wf_check_new_rows_instance();
 ALTER TABLE wf_tasks ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_tasks TO owner USING (true);
 CREATE POLICY own_tenant ON wf_tasks TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
@@ -1867,8 +1872,7 @@ CREATE TABLE wf_waits (
   CONSTRAINT wf_waits_pkey PRIMARY KEY (instance_id, token),
   CONSTRAINT wf_waits_instance_id_same_tenant FOREIGN KEY (tenant_id, instance_id) REFERENCES wf_instances(tenant_id, id)
 );
-CREATE INDEX waits_by_name_and_key ON wf_waits USING btree (tenant_id, name, key);
-CREATE INDEX wf_waits_instance_id_0f15dea3 ON wf_waits USING btree (instance_id);
+CREATE INDEX waits_of_name_and_key ON wf_waits USING btree (tenant_id, name, key) WHERE name IS NOT NULL;
 CREATE CONSTRAINT TRIGGER no_limbo_waits_in AFTER INSERT ON wf_waits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wf_check_new_rows_instance();
 CREATE CONSTRAINT TRIGGER no_limbo_waits_out AFTER DELETE ON wf_waits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT old.side) EXECUTE FUNCTION wf_check_old_rows_instance();
 ALTER TABLE wf_waits ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
@@ -1958,11 +1962,19 @@ CREATE VIEW wf_audit_acts WITH (security_invoker=true) AS
         END AS step,
         CASE
             WHEN r.acts IS NULL THEN r.iteration
-            ELSE a.iteration
+            ELSE COALESCE(a.iteration,
+            CASE
+                WHEN a.run IS NOT NULL THEN ''::text
+                ELSE NULL::text
+            END)
         END AS iteration,
         CASE
             WHEN r.acts IS NULL THEN r.attempt
-            ELSE a.attempt
+            ELSE COALESCE(a.attempt,
+            CASE
+                WHEN a.run IS NOT NULL THEN 1
+                ELSE NULL::integer
+            END)
         END AS attempt,
         CASE
             WHEN r.acts IS NULL THEN r.cause
@@ -1970,6 +1982,8 @@ CREATE VIEW wf_audit_acts WITH (security_invoker=true) AS
         END AS cause,
         CASE
             WHEN r.acts IS NULL THEN r.old
+            WHEN a.action = 'complete_step'::text AND a.old IS NULL AND a.new IS NOT NULL THEN ( SELECT jsonb_object_agg(set.set, NULL::unknown) AS jsonb_object_agg
+               FROM jsonb_object_keys(a.new) set(set))
             ELSE a.old
         END AS old,
         CASE
@@ -1980,7 +1994,46 @@ CREATE VIEW wf_audit_acts WITH (security_invoker=true) AS
     r.xid,
     a.run
    FROM wf_audit r
-     CROSS JOIN LATERAL ROWS FROM(json_to_recordset(COALESCE(r.acts, '[{}]'::json)) AS (action text, step text, iteration text, attempt integer, cause text, old jsonb, new jsonb, run jsonb)) WITH ORDINALITY a(action, step, iteration, attempt, cause, old, new, run, nth)
+     CROSS JOIN LATERAL ( SELECT t.nth,
+                CASE
+                    WHEN t.begins THEN 'execute_step'::text
+                    ELSE t.action
+                END AS action,
+            t.cause,
+            t.old,
+            t.new,
+                CASE
+                    WHEN t.begins THEN t.next_step
+                    ELSE t.step
+                END AS step,
+                CASE
+                    WHEN t.begins THEN t.next_iteration
+                    ELSE t.iteration
+                END AS iteration,
+                CASE
+                    WHEN t.begins THEN t.next_attempt
+                    ELSE t.attempt
+                END AS attempt,
+                CASE
+                    WHEN t.begins THEN jsonb_strip_nulls(jsonb_build_object('n', t.next_run -> 'n'::text, 'kind', t.next_run -> 'kind'::text, 'path', t.next_run -> 'path'::text, 'parent', t.next_run -> 'parent'::text))
+                    ELSE t.run
+                END AS run
+           FROM ( SELECT o.action,
+                    o.step,
+                    o.iteration,
+                    o.attempt,
+                    o.cause,
+                    o.old,
+                    o.new,
+                    o.run,
+                    o.nth,
+                    r.acts IS NOT NULL AND o.action IS NULL AS begins,
+                    lead(o.step) OVER w AS next_step,
+                    lead(o.iteration) OVER w AS next_iteration,
+                    lead(o.attempt) OVER w AS next_attempt,
+                    lead(o.run) OVER w AS next_run
+                   FROM ROWS FROM(json_to_recordset(COALESCE(r.acts, '[{}]'::json)) AS (action text, step text, iteration text, attempt integer, cause text, old jsonb, new jsonb, run jsonb)) WITH ORDINALITY o(action, step, iteration, attempt, cause, old, new, run, nth)
+                  WINDOW w AS (ORDER BY o.nth)) t) a
   WHERE
         CASE
             WHEN r.acts IS NULL THEN r.action::text
@@ -1996,7 +2049,10 @@ CREATE VIEW wf_steps WITH (security_invoker=true) AS
             s.seq,
             s.step,
             s.run ->> 'kind'::text AS kind,
-            s.run ->> 'path'::text AS path,
+                CASE
+                    WHEN s.run ? 'kind'::text THEN COALESCE(s.run ->> 'path'::text, s.step)
+                    ELSE s.run ->> 'path'::text
+                END AS path,
             s.iteration,
             names.status,
             COALESCE((s.run ->> 'at'::text)::timestamp with time zone, s.at) AS at,

@@ -88,10 +88,14 @@ def _choose_folder() -> None:
         values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
 
 
+RECEIPTS = ("receipts", "own_receipts")
+"""The parts of a batch that say what became of a signal."""
+
+
 def tell_batch(rows: Rows, ended: Sequence[str], *, sent: int, began_at: float) -> None:
     """Count a batch of slices once it is committed."""
     tally = Tally(row["status"] for row in rows["closed_tasks"])
-    settled = Tally((row["disposition"], row["type"]) for row in rows["receipts"])
+    settled = Tally((row["disposition"], row["type"]) for part in RECEIPTS for row in rows[part])
     started, opened = len(rows["new_instances"]), len(rows["new_tasks"])
     published = len(rows["new_signals"]) + sent
     ends = Tally(ended)

@@ -22,6 +22,7 @@ from tasks_inbox.views import (
     task_actions,
     task_files,
     tasks,
+    team,
 )
 
 task_routes = [
@@ -44,6 +45,7 @@ task_routes = [
     path("resume/", task_actions.resume, name="resume"),
     path("snooze/", task_actions.snooze, name="snooze"),
     path("skip/", task_actions.skip, name="skip"),
+    path("redo/", task_actions.redo, name="redo"),
     path("request-files/<uuid:file_id>/", start_drafts.file_of_task, name="case_file_of_task"),
     path("files/", task_files.add, name="add_file"),
     path("files/<uuid:attachment_id>/", task_files.fetch, name="file"),
@@ -62,6 +64,7 @@ urlpatterns = [
     path("start/<slug:name>/files/", start_drafts.add_file, name="start_files"),
     path("start/<slug:name>/files/<uuid:draft_file_id>/", start_drafts.file, name="start_file"),
     path("start/<slug:name>/files/<uuid:draft_file_id>/remove/", start_drafts.remove_file, name="remove_start_file"),
+    path("team/", team.show, name="team"),
     path("away/", absences.away, name="away"),
     path("away/<uuid:absence_id>/", absences.change, name="change_away"),
     path("away/<uuid:absence_id>/end/", absences.end, name="end_away"),
@@ -76,6 +79,7 @@ urlpatterns = [
     path("live/", live.news, name="live"),
     path("notifications/", notifications.settings, name="notifications"),
     path("notifications/defaults/", notifications.defaults, name="notification_defaults"),
+    path("notifications/address/", notifications.use_address, name="use_address"),
     path("notifications/push/", push.on, name="push_on"),
     path("notifications/push/off/", push.off, name="push_off"),
     path("notifications/push/test/", push.test, name="push_test"),

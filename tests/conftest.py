@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator
-from contextlib import nullcontext
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from django.utils import timezone, translation
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from tests.emptying import empty_tables
+from tests.prepared import cloned_instead_of_migrated
 
 QUICK = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
@@ -26,6 +27,21 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.fixture(scope="session")
+def migrated_once() -> Generator[Callable[[], None], None, None]:
+    """Let the database of this process be a clone of the prepared one; what is given ends that."""
+    with ExitStack() as stack:
+        if apps.ready:
+            stack.enter_context(cloned_instead_of_migrated())
+        yield stack.close
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(migrated_once: Callable[[], None], django_db_setup: None) -> None:
+    """Make the database as pytest-django does; later migrations are real ones again."""
+    migrated_once()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -24,6 +24,7 @@ SETTINGS = """\
 [run]
 branch = true
 parallel = true
+sigterm = true
 data_file = {folder}/data
 source =
     {sources}

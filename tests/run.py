@@ -14,14 +14,15 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tests import coverage_floors
+from tests import coverage_floors, durations, left_out
 from tests.pooler import find_or_install_pgbouncer
+from tests.prepared import Prepared
 from tests.seating import Check, Counts, run_in_turn, run_together
 from tests.security_table import table
 from tests.servers import TEST_ENVIRONMENT
@@ -75,7 +76,6 @@ class Family:
 
 
 FAMILIES = (
-    Family("browser", ("tests/browser",), wants_chromium=True, is_measured=False),
     Family(
         "database and services",
         tuple(
@@ -97,10 +97,11 @@ FAMILIES = (
         ),
         processes=2,
     ),
+    Family("browser", ("tests/browser",), wants_chromium=True, is_measured=False),
     Family("platform", ("tests/platform",), wants_django=False),
+    Family("REST", ("tests/api", "tests/isolation")),
     Family("faults", ("tests/faults",), is_measured=False),
     Family("kernel", ("tests/kernel", "tests/patterns"), config=KERNEL_CONFIG),
-    Family("REST", ("tests/api", "tests/isolation")),
 )
 """Those that take longest come first, so that none of them is left alone at the end."""
 LONG_WALKS = {"kernel", "REST"}
@@ -117,6 +118,8 @@ class Run:
     extra: tuple[str, ...]
     folders: tuple[str, ...]
     security: bool = False
+    prepared: Callable[[], Mapping[str, str]] = dict
+    """Names the prepared cluster, once it is there."""
 
     @property
     def coverage(self) -> Path:
@@ -130,17 +133,23 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with _servers() as (environment, scratch):
-            run = Run(environment, scratch, options.all or options.security, extra, folders, options.security)
             is_narrowed = bool(options.family or extra or folders)
+            prepared = dict if is_narrowed else Prepared(scratch / "prepared", environment)
+            everything = options.all or options.security
+            run = Run(environment, scratch, everything, extra, folders, options.security, prepared)
             checks = list(_measured(run, options.family) if options.coverage else _plan(run, options.family))
             # Figures of security tests are ratios of times: nothing else runs at the same time.
             in_turn = is_narrowed or options.security
             total = run_in_turn(checks) if in_turn else run_together(checks, scratch, _stop_families)
             if (options.all and not is_narrowed) or options.security:
                 sys.stdout.write(f"\n{table(sorted(scratch.glob('report of *.xml')))}\n\n")
+            if options.weigh:
+                durations.keep(sorted(scratch.glob("report of *.xml")))
             if (options.all and not in_turn) or options.coverage:
                 low = _show_coverage(run)
                 total += Counts() if is_narrowed else Counts(failed=low)
+            if not (run.everything or options.coverage or is_narrowed):
+                sys.stdout.write(f"\n{left_out.list_of(sorted(scratch.glob('left out of *')))}\n\n")
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")
         return 1
@@ -159,6 +168,7 @@ def _read_arguments() -> tuple[argparse.Namespace, tuple[str, ...], tuple[str, .
     parser.add_argument(
         "--coverage", action="store_true", help="only how much of each package the tests run; part of --all"
     )
+    parser.add_argument("--weigh", action="store_true", help="keep how long each file took: tests/durations.json")
     families = ["static", *(family.name for family in FAMILIES), *OTHER_MAJORS, THROUGH_POOLER.name, OVER_CURSORS.name]
     parser.add_argument("--family", choices=families, help="only this one")
     options, rest = parser.parse_known_args()
@@ -187,13 +197,13 @@ def _servers() -> Iterator[tuple[dict[str, str], Path]]:
 
 def _plan(run: Run, chosen: str | None) -> Iterator[Check]:
     narrowed = bool(run.extra or run.folders or run.security)
+    if chosen == "static" or not (chosen or narrowed):
+        yield Check("static", 1, partial(_check_statics, run))
     families = sorted(FAMILIES, key=lambda family: family.name not in LONG_WALKS) if run.everything else FAMILIES
     for family in families:
         folders = _folders_of(family, run)
         if folders and chosen in (None, family.name):
             yield _check(run, family, folders)
-    if chosen == "static" or not (chosen or narrowed):
-        yield Check("static", 1, partial(_check_statics, run))
     if not narrowed:
         yield from (check for check in _other_grounds(run) if chosen == check.name or (run.everything and not chosen))
 
@@ -317,6 +327,8 @@ def _run_family(run: Run, family: Family, folders: Sequence[str], output: Path |
     # Without the word for lent servers a family starts its own: nobody else's rows, keys and load are there.
     own = {name: value for name, value in run.environment.items() if name != "WORKFLOW_TEST_SERVERS"}
     environment = own | ({"WORKFLOW_TEST_ALL": "1"} if run.everything else {})
+    environment |= {left_out.VARIABLE: str(run.scratch / f"left out of {family.name}")}
+    environment |= run.prepared() if family.wants_django else {}
     command = _pytest(run, family, folders, report)
     with output.open("w") if output else nullcontext() as words:
         code = _wait_for(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=words))
@@ -357,7 +369,7 @@ def _pytest(run: Run, family: Family, folders: Sequence[str], report: Path) -> l
     elif not run.everything:
         command += ["-m", "not slow"]
     if family.processes > 1 and not run.folders:
-        command += ["-n", str(family.processes), "--dist", "loadfile"]
+        command += ["-n", str(family.processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     return [*command, *run.extra, *folders]
 
 

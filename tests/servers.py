@@ -19,6 +19,7 @@ import psycopg
 import pytest
 
 from tests.pooler import POOLED, socket_folder, start_pooler
+from tests.prepared import CLONED, copy_cluster
 from workflowplatform.servers.embedded import Embedded
 from workflowplatform.servers.paths import DataFolder
 from workflowplatform.servers.postgres import APPLICATION, DATABASE, ROLE, SUPERUSER
@@ -50,11 +51,12 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
     if worker:
         _separate_worker(int(worker.removeprefix("gw")) + 1)
     elif "WORKFLOW_TEST_SERVERS" not in os.environ:
-        _start_servers()
+        start_servers()
     return (yield)
 
 
-def _start_servers() -> None:
+def start_servers() -> tuple[ProcessGroup, DataFolder]:
+    """Start servers that end with this process, and write their addresses into its environment."""
     folder = Path(tempfile.mkdtemp(prefix="wftest-"))
     folder.chmod(0o755)
     # Last in, first out: the servers stop before their folder goes. A run that ends in an error passes here too.
@@ -63,6 +65,8 @@ def _start_servers() -> None:
     (folder / "static").mkdir()  # whitenoise warns without it
     data = DataFolder(folder)
     data.prepare()
+    if copy_cluster(data):
+        os.environ[CLONED] = DATABASE
     group = ProcessGroup()
     atexit.register(group.stop_all)
     embedded = Embedded(group, data, careless=True)
@@ -77,6 +81,7 @@ def _start_servers() -> None:
     if "WORKFLOW_TEST_POOLER" in os.environ:
         address = start_pooler(group, data=data, server=server, name=DATABASE)
         os.environ.update(POOLED, DATABASE_URL=address)
+    return group, data
 
 
 def _let_tables_be_emptied(server: str) -> None:

@@ -41,3 +41,8 @@ def _next_stamp() -> int:
             stamp = _last + 1
         _last = stamp
     return stamp
+
+
+def first_id_at(moment: datetime) -> UUID:
+    """Return the smallest id that was made at a moment or later, for reading rows by when they were made."""
+    return UUID(int=int(moment.timestamp() * 1000) << 80 | 0x7 << 76 | 0x2 << 62)

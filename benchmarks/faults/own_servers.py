@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, connections
 
+from tests.prepared import copy_cluster
 from workflowplatform.servers import paths
 from workflowplatform.servers.database_url import from_url
 from workflowplatform.servers.postgres import start_postgres
@@ -57,14 +58,16 @@ class OwnServers:
 
 
 @contextmanager
-def own_servers() -> Iterator[OwnServers]:
-    """Lend servers of one's own, none of them started yet; nothing of them is left."""
+def own_servers(*, new: bool = False) -> Iterator[OwnServers]:
+    """Lend servers of one's own, none of them started yet; nothing of them is left. In bin/test their database is migrated."""
     folder = Path(tempfile.mkdtemp(prefix="wf-own-"))
     folder.chmod(0o755)
     group = ProcessGroup()
     try:
         data = paths.DataFolder(folder)
         data.prepare()
+        if not new:
+            copy_cluster(data)
         yield OwnServers(group, data, group.keep_folder(paths.make_socket_folder()))
     finally:
         group.stop_all()

@@ -39,6 +39,8 @@ class Count:
     peer: str
     rows: float
     entries: float
+    log: float = 0.0
+    """Bytes of the write-ahead log, without images of whole pages; none: they were not told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,10 @@ class Measured:
         return 1000 * statistics.median(turn.cpu / turn.units for turn in self.turns(work, clients, peer))
 
     def kilobytes(self, work: str, clients: int, peer: str) -> float:
-        """Return the write-ahead log of a case, in the median round."""
+        """Return the write-ahead log of a case: its records, or else all that was written in the median round."""
+        count = self.count(work, peer)
+        if count and count.log:
+            return count.log / 1024
         return statistics.median(turn.wal / turn.units for turn in self.turns(work, clients, peer)) / 1024
 
     def count(self, work: str, peer: str) -> Count | None:
@@ -142,8 +147,8 @@ NOTES = (
     (
         "One server, fsync on, a database for each. All take turns, round by round, in changing order, and are stopped while it "
         "is not their turn. Every client is a process. Ratios are medians of the ratios of each round, with the smallest and the "
-        "largest. Rows and index entries are counted apart from the rounds, and are upper bounds: conditions of partial indexes "
-        "are left aside."
+        "largest. Rows, index entries and the write-ahead log are counted apart from the rounds, from the log's own records: "
+        "without images of whole pages, and without what it costs to split and prune pages, which depend on chance."
     ),
     (
         "What each does, and in whose favour, is at the head of its module in benchmarks/peers. Viewflow has no retries of its "

@@ -99,15 +99,15 @@ def _turn(server: Server, crew: Crew, work: str, units: int, clients: int) -> Tu
 
 
 def _count(server: Server, peer: Peer, work: str, units: int) -> Count:
-    """Let a client of its own do so many cases and end: a session tells the server what it wrote when it is over."""
-    before = server.written(peer.database)
+    """Let a client of its own do so many cases, and read in the log what they wrote."""
     crew = Crew(peer, server.host, server.user)
     crew.start(1)
     crew.resume()
+    reading = server.read_log(peer.database)
     crew.work(work, units, 1)
+    log = reading.end()
     crew.end()
-    rows, entries = (after - then for after, then in zip(server.written(peer.database), before, strict=True))
-    return Count(work, peer.name, rows / units, entries / units)
+    return Count(work, peer.name, log.rows.total() / units, log.entries.total() / units, log.bytes / units)
 
 
 def main() -> None:

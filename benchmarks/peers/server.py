@@ -1,16 +1,11 @@
-"""What the server says it wrote: bytes of the write-ahead log, rows, entries in indexes."""
+"""What the server wrote: bytes of the write-ahead log, rows, entries in indexes."""
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
-COUNTERS = """
-SELECT coalesce(sum(s.n_tup_ins), 0), coalesce(sum((s.n_tup_ins + s.n_tup_upd - s.n_tup_hot_upd) * i.number), 0)
-FROM pg_stat_user_tables s CROSS JOIN LATERAL (SELECT count(*) AS number FROM pg_index WHERE indrelid = s.relid) i
-"""
-"""At most: a new version of a row counts for every index of its table, also where a condition leaves it out."""
+from benchmarks.write_ahead import Log, Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +32,22 @@ class Server:
         assert row is not None
         return int(row[0])
 
-    def written(self, database: str) -> tuple[int, int]:
-        """Return how many rows and index entries were written by sessions that are over; wait for those that just ended."""
-        with self.connect(database) as connection:
-            self._await_ends(connection, database)
-            row = connection.execute(COUNTERS).fetchone()
-            assert row is not None
-            return int(row[0]), int(row[1])
+    def read_log(self, database: str) -> "Reading":
+        """Begin to read what is written to a competitor's tables."""
+        return Reading(self.connect(database))
 
-    def _await_ends(self, connection: psycopg.Connection[Any], database: str) -> None:
-        others = (
-            "SELECT 1 FROM pg_stat_activity "
-            "WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
-        )
-        until = time.monotonic() + 20
-        while connection.execute(others, [database]).fetchone() and time.monotonic() < until:
-            time.sleep(0.05)
+
+class Reading:
+    """What is written to the tables of one database from now on."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._reader = Reader(self._run)
+
+    def _run(self, statement: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(statement).fetchall()
+
+    def end(self) -> Log:
+        """Return what was written, by all its sessions."""
+        with self._connection:
+            return self._reader.read()

@@ -18,6 +18,7 @@ def stand_in_for(actor: Actor, given: Given) -> Actor:
         is_service=given(actor.is_service),
         same_eyes=given(actor.same_eyes),
         stands_in=tuple(_absent(absent, given) for absent in actor.stands_in),
+        leads=given(actor.leads),
     )
 
 

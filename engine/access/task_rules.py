@@ -19,11 +19,12 @@ from engine.access.four_eyes import (
     took_part_inside,
 )
 from engine.access.levels import LEVEL_NAMES
+from engine.access.teams import leads_task
 from engine.errors import Conflict, Refused, WorkflowError
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
 from workflowplatform.accounts.actor import Actor, StandIn
-from workflowplatform.accounts.levels import TO_SEE_TENANT
+from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
 from workflowplatform.i18n.dates import date_format
 
 
@@ -90,6 +91,9 @@ STANDS_IN = Sentence(
     _("You stand in for %(absent)s until %(until)s."), _("%(name)s stands in for %(absent)s until %(until)s.")
 )
 ANSWERED_FOR = Sentence(_("%(absent)s answered already. Other people still have to."))
+NOT_ANSWERED = Sentence(_("Only a completed task can be done again."))
+NOT_REDONE = Sentence(_("The author of this workflow does not let this task be done again."))
+NOT_YOURS_TO_REDO = Sentence(_("Only the person who completed this task, or an admin, can have it done again."))
 HELD = Sentence(_("One person may hold %(most)s of these at a time."))
 CLAIMED_BY_SELF = Sentence(_("You claimed it, so it is yours."), _("%(name)s claimed it."))
 GIVEN_TO_SELF = Sentence(_("It is assigned to you."), _("It is assigned to %(name)s."))
@@ -102,6 +106,9 @@ SEEN_AS_ANSWERED = Sentence(_("You answered it, so you can still see it."), _("%
 SEEN_BY_LEVEL = Sentence(
     _("%(level)s see every task of the organisation, and so do you."),
     _("%(level)s see every task of the organisation, and so does %(name)s."),
+)
+SEEN_AS_LEAD = Sentence(
+    _("It is offered to a role that you lead, so you see it."), _("%(name)s leads a role that it is offered to.")
 )
 
 
@@ -184,6 +191,11 @@ def refuse_person(person: Actor, task: Task) -> WorkflowError | None:
     return _first_error(_fitness(person, task))
 
 
+def refuse_redo(actor: Actor, task: Task) -> WorkflowError | None:
+    """Return the rule that forbids the actor to have an answered task done again, or None; its answerer and operators may."""
+    return _first_error(_redo_reasons(actor, task))
+
+
 def refuse_over(task: Task) -> WorkflowError | None:
     """Return the error for an action on a task that is over, or None while it is open."""
     reason = _status_reason(task)
@@ -223,6 +235,20 @@ def _sight(actor: Actor, task: Task) -> Iterator[Reason]:
         yield Reason("seen", SEEN_AS_ANSWERED)
     elif actor.level >= TO_SEE_TENANT:
         yield Reason("seen", SEEN_BY_LEVEL, {"level": LEVEL_NAMES[TO_SEE_TENANT]})
+    elif not task.is_over and leads_task(actor, task):
+        yield Reason("seen", SEEN_AS_LEAD)
+
+
+def _redo_reasons(actor: Actor, task: Task) -> Iterator[Reason]:
+    if task.status != TaskStatus.COMPLETED:
+        yield Reason("status", NOT_ANSWERED, refusal=Conflict, facts={"status": task.status})
+    if not task.allows("redo"):
+        yield Reason("refused", NOT_REDONE, refusal=Refused)
+    yield _level_reason(actor, task)
+    yield from _four_eyes_reason(actor, task)
+    answered = task.completed_by_id == actor.person_id or actor.name in task.answered_by
+    if not answered and actor.level < TO_OPERATE:
+        yield Reason("level", NOT_YOURS_TO_REDO, refusal=Refused, facts={"needed": int(TO_OPERATE)})
 
 
 def _status_reason(task: Task) -> Reason:

@@ -12,14 +12,15 @@ from engine.access.instances import instance_of
 from engine.access.people import own_tenant, visible_people, visible_roles
 from engine.access.task_listing import Walk
 from engine.access.task_rules import mandate_of, refuse_act
+from engine.access.teams import leads_task, offered_to_led, people_to_name
 from engine.db.query_shapes import Among
 from engine.errors import NotFound
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models import SavedFilter, Task, TaskAttachment, TaskCandidate, TaskComment, TaskDraft, TaskEvent
 from engine.models.task import TaskQuerySet
 from workflowplatform.accounts.actor import Actor, StandIn
-from workflowplatform.accounts.levels import TO_SEE_TENANT
-from workflowplatform.accounts.models import User
+from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
+from workflowplatform.accounts.models import Membership, User
 
 
 def _may_act(actor: Actor) -> Q:
@@ -61,12 +62,14 @@ def _is_meant(actor: Actor) -> Q:
 
 
 def visible_tasks(actor: Actor) -> TaskQuerySet:
-    """Return the tenant's tasks; below level 4 those meant for the actor, also if another was faster, and those done."""
+    """Return the tenant's tasks; below level 4 those meant for the actor, those done, and those of a role they lead."""
     tasks = Task.objects.filter(tenant_id=actor.tenant_id).select_related("instance", "version__template", "assignee")
     if actor.level >= TO_SEE_TENANT:
         return tasks
     done = Q(completed_by_id=actor.person_id) | _has_answered(actor)
     meant = _is_meant(actor) | Q(delegated_by_id=actor.person_id, delegated_by_id__isnull=False)
+    if actor.leads:
+        meant |= offered_to_led(actor)
     return tasks.filter(meant & Q(status__in=OPEN_TASK) | done)
 
 
@@ -223,6 +226,17 @@ def attachments_of(actor: Actor, task_id: UUID) -> QuerySet[TaskAttachment]:
     return TaskAttachment.objects.filter(tenant_id=actor.tenant_id, task_id=task_of(actor, task_id).pk).order_by("id")
 
 
+def needs_claim(actor: Actor, task: Task) -> bool:
+    """Return whether a task that nobody has is claimed before it is answered: where another person began to answer it.
+
+    Nobody else competes for it otherwise, and the answer claims it as it is sent. Drafts are of the tenant's own people.
+    """
+    if task.assignee_id is not None or task.takes_several:
+        return False
+    begun = task.keeps_drafts and TaskDraft.objects.filter(task_id=task.pk).exclude(saved_by_name=actor.name).exists()
+    return actor.crosses or begun
+
+
 def draft_of(actor: Actor, task: Task) -> TaskDraft | None:
     """Return the answer begun to a task, for those who may act on it; where several answer, only one's own."""
     if refuse_act(actor, task) is not None:
@@ -245,10 +259,15 @@ def holds(actor: Actor, task: Task) -> bool:
 
 
 def colleagues(actor: Actor, task: Task) -> QuerySet[User]:
-    """Return the people whom the actor can name for a task: those they see, and for one's own task everyone here."""
+    """Return the people whom the actor can name for a task: those they see or lead, and for one's own task everyone here."""
     if holds(actor, task):
         return User.objects.filter(tenant_id=actor.tenant_id)
-    return visible_people(actor)
+    return people_to_name(actor) if leads_task(actor, task) else visible_people(actor)
+
+
+def moves(actor: Actor, task: Task) -> bool:
+    """Return whether the actor may give a task to another person or back to the queue: a holder, a lead, or an operator."""
+    return actor.level >= TO_OPERATE or holds(actor, task) or leads_task(actor, task)
 
 
 def people_to_give(actor: Actor, task: Task) -> QuerySet[User]:
@@ -275,6 +294,9 @@ def people_who_see(task: Task) -> QuerySet[User]:
     seeing = Q(level__gte=TO_SEE_TENANT) | Q(pk__in=own) | Q(username__in=task.answered_by)
     if not task.is_over:
         seeing |= Q(pk__in=people_fit_for(task).order_by().values("pk"))
+        roles = TaskCandidate.objects.filter(task_id=task.pk).values("principal")
+        leads = Membership.objects.filter(leads=True, role_id__in=roles).values("user_id")
+        seeing |= Q(pk__in=leads, level__gte=task.min_level)
     return people.filter(seeing)
 
 

@@ -33,6 +33,8 @@ ACTS: dict[str, str] = {
     "change_level": "changed the level from {old[level]} to {new[level]}",
     "grant_role": "granted the role {new[role]}",
     "revoke_role": "removed the role {old[role]}",
+    "lead_role": "made them lead of {new[role]}",
+    "unlead_role": "made them lead of {old[role]} no more",
     "change_manager": "chose {new[manager]} as manager",
     "enter_absence": "entered an absence from {new[from]} until {new[until]}, with {new[deputy]} as deputy",
     "change_absence": "changed an absence: from {new[from]} until {new[until]}, with {new[deputy]} as deputy",

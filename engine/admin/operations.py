@@ -33,6 +33,7 @@ class TaskAdmin(TenantAdmin):
     list_filter = ("status", "priority", "assignee")
     search_fields = ("title", "business_reference", "step")
     ordering = ("-id",)
+    buttons = instance_actions.OF_TASKS
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []

@@ -167,6 +167,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", ONE_TASK + "resume/"): Operation(TASK, REASON),
     ("POST", ONE_TASK + "snooze/"): Operation(TASK, request_bodies.SnoozeBody),
     ("POST", ONE_TASK + "skip/"): Operation(response_shapes.AnsweredSerializer, REASON),
+    ("POST", ONE_TASK + "redo/"): Operation(response_shapes.AnsweredSerializer, REASON),
     ("GET", ONE_TASK + "why/"): Operation(response_shapes.WhySerializer, query=(asked("person"),)),
     ("POST", "signals/"): Operation(response_shapes.DeliveredSerializer, request_bodies.SignalBody),
     ("POST", "events/"): Operation(response_shapes.StartedSerializer, request_bodies.EventBody),

@@ -312,6 +312,12 @@ class PersonBody(Body):
     email = Text(required=False, allow_blank=True, max_length=254)
     level = Whole(required=False, min_value=1, max_value=6)
     roles = serializers.ListField(child=Text(max_length=63), required=False, max_length=200)
+    leads = serializers.ListField(
+        child=Text(max_length=63),
+        required=False,
+        max_length=200,
+        help_text="Those of their roles whose team they lead.",
+    )
     active = Flag(required=False)
     manager = Text(required=False, allow_null=True, max_length=100)
 

@@ -172,6 +172,7 @@ class PersonSerializer(Rows):
     )
     level = serializers.IntegerField()
     roles = serializers.SerializerMethodField()
+    leads = serializers.SerializerMethodField()
     active = serializers.BooleanField(source="is_active")
     manager = serializers.CharField(source="manager.username", default=None, allow_null=True)
     made_by = serializers.CharField()
@@ -179,6 +180,10 @@ class PersonSerializer(Rows):
 
     def get_roles(self, person: Any) -> list[str]:
         return sorted(role.name for role in person.roles.all())
+
+    def get_leads(self, person: Any) -> list[str]:
+        led = {one.role_id for one in person.memberships.all() if one.leads}
+        return sorted(role.name for role in person.roles.all() if role.pk in led)
 
 
 class NoticeSerializer(Rows):

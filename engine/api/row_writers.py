@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from rest_framework import serializers
-from rest_framework.fields import SkipField, _UnvalidatedField
+from rest_framework.fields import SkipField, _UnvalidatedField, empty
 
 Get = Callable[[Any], Any]
 Write = Callable[[Any], dict[str, Any]]
@@ -20,6 +20,7 @@ def writer_of(maker: serializers.Serializer[Any], only: Collection[str] = ()) ->
     """Return what writes a row by these fields of a serializer, or by all."""
     chosen = [(name, field) for name, field in maker.fields.items() if not only or name in only]
     fields = [(name, _getter(field), _value_writer(field), field) for name, field in chosen]
+    keys = [(name, str(field.source), write_value, _missing(field)) for name, _get, write_value, field in fields]
 
     def write(row: Any) -> dict[str, Any]:
         """Read each attribute; what is missing, and what mappings have, is the field's own to read."""
@@ -35,16 +36,35 @@ def writer_of(maker: serializers.Serializer[Any], only: Collection[str] = ()) ->
         return written
 
     def write_mapping(row: dict[str, Any]) -> dict[str, Any]:
+        """Read each key; where one is missing, what the field gives for it is known already."""
         written = {}
-        for name, _get, write_value, field in fields:
+        for name, key, write_value, missing in keys:
             try:
-                value = row[field.source] if field.source in row else field.get_attribute(row)
-            except SkipField:
-                continue
+                value = row[key]
+            except KeyError:
+                try:
+                    value = missing(row)
+                except SkipField:
+                    continue
             written[name] = value if value is None or write_value is None else write_value(value)
         return written
 
     return write
+
+
+def _missing(field: Any) -> Get:
+    """Return what gives the value of a key that a mapping lacks: asked of the field once where that is the same for all."""
+    if "." in field.source or field.source == "*" or callable(field.default):
+        return field.get_attribute  # type: ignore[no-any-return]
+    if field.default is not empty:
+        return lambda row, value=field.default: value  # type: ignore[misc]
+    if field.allow_null:
+        return lambda row: None
+    return field.get_attribute if field.required else _skip
+
+
+def _skip(row: Any) -> Any:
+    raise SkipField
 
 
 def _getter(field: Any) -> Get:

@@ -85,6 +85,7 @@ task_routes = [
     path("resume/", task_actions.ResumeView.as_view(), name="resume-task"),
     path("snooze/", task_actions.SnoozeView.as_view(), name="snooze"),
     path("skip/", task_actions.SkipView.as_view(), name="skip-task"),
+    path("redo/", task_actions.RedoView.as_view(), name="redo"),
     path("why/", tasks.WhyView.as_view(), name="why"),
 ]
 

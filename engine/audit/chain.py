@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 from uuid import UUID
@@ -204,7 +205,7 @@ def append(
     written = list(_written(acts, actor.via))
     key, shared = keyring().current, _shared(chain, actor, at)
     for first in range(0, len(written), ACTS_A_ROW):
-        some = written[first : first + ACTS_A_ROW]
+        some = _folded(written[first : first + ACTS_A_ROW])
         row = shared | {"seq": chain.seq + 1, "acts": write_json(some)}
         row["told"] = write_json(told) if told and not first else None
         row["hash"] = hash_row(chain.hash, row, key)
@@ -214,12 +215,52 @@ def append(
 
 
 def _written(acts: Iterable[Act], via: str) -> Iterator[dict[str, Any]]:
-    """Write acts as their row holds them: what an act does not have is left out."""
+    """Write acts as their row holds them: what an act does not have is left out, and what is usual of a step's."""
     for act in acts:
         cause, via = cause_with(act.cause, via), ""
-        yield {name: value for name, value in zip(WRITTEN, _told_of(act, cause), strict=True) if value is not None}
+        row = {name: value for name, value in zip(WRITTEN, _told_of(act, cause), strict=True) if value is not None}
+        yield row if act.run is None else _without_usual(row)
 
 
+def _without_usual(row: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of a step's act what the views know by themselves.
+
+    That is: no iteration, the first attempt, a path that is the step, and that what it set was not there before.
+    """
+    kept = {name: value for name, value in row.items() if USUAL.get(name) != value}
+    if row["action"] == ENDED and "old" in row and row["old"] == dict.fromkeys(row.get("new") or ()):
+        del kept["old"]
+    if row["run"].get("path") == row.get("step"):
+        kept["run"] = {name: value for name, value in row["run"].items() if name != "path"}
+    return kept
+
+
+def _folded(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Shorten the beginning of a step whose end follows: the end says of which step, and how it began.
+
+    Every act keeps its place, so numbers stay as they are.
+    """
+    for place, (begun, ended) in enumerate(pairwise(written)):
+        if begun["action"] == BEGUN and begun.keys() <= OF_A_BEGINNING and _is_same_run(begun, ended):
+            written[place + 1] = ended | {"run": begun["run"] | ended["run"]}
+            written[place] = {}
+    return written
+
+
+def _is_same_run(begun: dict[str, Any], ended: dict[str, Any]) -> bool:
+    """Return whether an act continues the very run, and the beginning says no more of it than its kind and its place."""
+    run = begun["run"]
+    return (
+        run.keys() <= FIXED
+        and ended.get("run", {}).get("n") == run["n"]
+        and all(begun.get(name) == ended.get(name) for name in ("step", "iteration", "attempt"))
+    )
+
+
+USUAL = {"iteration": "", "attempt": 1}
+BEGUN, ENDED = "execute_step", "complete_step"
+OF_A_BEGINNING = {"action", "step", "iteration", "attempt", "run"}
+FIXED = {"n", "kind", "path", "parent"}
 WRITTEN = ("action", "step", "iteration", "attempt", "cause", "old", "new", "run")
 
 

@@ -117,6 +117,16 @@ class TaskSkipped:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRedone:
+    """A person wants an answered task done again, where its author allows that: the flow goes back to it."""
+
+    step: str
+    iteration: str = ""
+    by: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChildEnded:
     token: int
     status: str
@@ -175,6 +185,7 @@ Event = (
     | TaskClaimed
     | TaskReleased
     | TaskSkipped
+    | TaskRedone
     | NamedSignal
     | ChildEnded
     | Continue

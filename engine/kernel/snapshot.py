@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.kernel.signals import Json
+from engine.kernel.transitions import TERMINAL_INSTANCE
 
 SCHEMA_VERSION = 1
 
@@ -125,8 +126,13 @@ class Snapshot:
     children: list[dict[str, Json]] = field(default_factory=list)
     """The instances that are waited for; derived when stored, never read back."""
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing runs any more, so that nobody reads what was received last."""
+        return self.status in TERMINAL_INSTANCE
+
     def to_json(self) -> dict[str, Json]:
-        """Return the stored form, keys as the design names them."""
+        """Return the stored form, keys as the design names them; what readers take for empty where it is missing is left out."""
         return {
             "engineSchemaVersion": SCHEMA_VERSION,
             "status": self.status,
@@ -138,19 +144,15 @@ class Snapshot:
             "stepStatus": self.step_status,
             "businessReference": self.reference,
             **({"referenceParts": self.reference_parts} if self.reference_parts is not None else {}),
-            "outcome": self.outcome,
-            "received": self.names,
+            **_filled(outcome=self.outcome, received={} if self.is_over else self.names),
+            **_filled(ownSignals=self.emits, undoable=self.done),
             "mutexes": self.mutexes,
             "earlySignals": self.early,
-            "ownSignals": self.emits,
             "continuationBuffer": self.queue,
-            "undoable": self.done,
             "people": self.people,
-            "occurrences": self.occurrences,
             "frames": self.frames,
             "waits": self.waits,
-            "waited": self.waited,
-            **({"operated": True} if self.operated else {}),
+            **_filled(occurrences=self.occurrences, waited=self.waited, operated=self.operated),
             "subWorkflowFrames": self.children,
         }
 
@@ -172,6 +174,11 @@ class Snapshot:
             if wait["token"] == token:
                 return {key: wait[key] for key in _POINTER}
         return {}
+
+
+def _filled(**values: Json) -> dict[str, Json]:
+    """Keep what is not empty."""
+    return {name: value for name, value in values.items() if value or value == ""}
 
 
 _POINTER = ("entryPointKind", "taskName", "branchPath", "nextStepIndex", "iteration")

@@ -12,7 +12,9 @@ class Effect(PartRow):
     """One attempt of an outside call. The key is stable over attempts, so that the outside can tell repeats."""
 
     pk = models.CompositePrimaryKey("instance_id", "token")
-    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="effects", db_constraint=False)
+    instance = models.ForeignKey(
+        Instance, on_delete=models.CASCADE, related_name="effects", db_constraint=False, db_index=False
+    )
     token = models.BigIntegerField()
     path = models.TextField()
     transport = models.CharField(max_length=20)

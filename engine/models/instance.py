@@ -71,7 +71,9 @@ class Instance(PartIdRow, AuditedSubject):
         indexes = (
             models.Index(fields=("tenant", "status", "-id"), name="instances_by_status"),
             models.Index(fields=("tenant", "template", "-id"), name="instances_by_template"),
-            models.Index(fields=("tenant", "reference"), name="instances_by_reference"),
+            models.Index(
+                fields=("tenant", "reference"), condition=Q(reference__isnull=False), name="instances_of_reference"
+            ),
             models.Index(fields=("started_by_id", "-id"), name="instances_by_starter"),
             models.Index(fields=("schedule_id",), condition=Q(schedule_id__isnull=False), name="instances_by_schedule"),
             models.Index(

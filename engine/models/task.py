@@ -51,7 +51,10 @@ class Task(PartIdRow):
     instance = models.ForeignKey(
         Instance, on_delete=models.CASCADE, related_name="tasks", db_constraint=False, db_index=False
     )
-    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="+", db_constraint=False)
+    version = models.ForeignKey(
+        TemplateVersion, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    """Its instance's version: the database compares them, and protects the version by the instance."""
     token = models.BigIntegerField()
     step = models.CharField(max_length=100)
     path = models.TextField()
@@ -88,7 +91,13 @@ class Task(PartIdRow):
     )
     sla_at = models.DateTimeField(null=True, blank=True)
     assignee = models.ForeignKey(
-        User, null=True, blank=True, on_delete=models.PROTECT, related_name="tasks", db_constraint=False
+        User,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="tasks",
+        db_constraint=False,
+        db_index=False,
     )
     owner = models.CharField(max_length=100, blank=True)
     delegated_by_id = models.UUIDField(null=True, blank=True)
@@ -132,8 +141,8 @@ class Task(PartIdRow):
         indexes = (
             models.Index(
                 fields=("assignee", "-priority", "due_at", "id"),
-                condition=Q(status__in=("open", "claimed", "suspended")),
-                name="open_tasks_by_assignee",
+                condition=Q(status__in=("open", "claimed", "suspended"), assignee__isnull=False),
+                name="open_tasks_of_assignee",
             ),
             models.Index(
                 fields=("tenant", "-priority", "due_at", "id"),
@@ -145,17 +154,16 @@ class Task(PartIdRow):
                 condition=Q(status__in=("open", "claimed", "suspended"), due_at__isnull=False, assignee__isnull=False),
                 name="open_tasks_by_due",
             ),
-            models.Index(fields=("completed_by_id", "-completed_at"), name="tasks_by_completer"),
-            models.Index(fields=("instance", "id"), name="tasks_by_instance"),
+            models.Index(
+                fields=("completed_by_id", "-completed_at"),
+                condition=Q(completed_by_id__isnull=False),
+                name="tasks_of_completer",
+            ),
             GinIndex(fields=("answered_by",), condition=~Q(answered_by=[]), name="tasks_by_answerer"),
         )
         constraints = (
             models.UniqueConstraint(fields=("tenant", "id"), name="task_in_tenant"),
-            models.UniqueConstraint(
-                fields=("instance", "token"),
-                condition=Q(status__in=("open", "claimed", "suspended")),
-                name="one_open_task_a_wait",
-            ),
+            models.UniqueConstraint(fields=("instance", "token"), name="one_task_a_wait"),
             models.CheckConstraint(
                 condition=Q(status__in=[status.value for status in TaskStatus]), name="task_status_known"
             ),
@@ -248,7 +256,9 @@ class TaskCandidate(PartRow):
 class TaskEvent(PartIdRow):
     """What happened to a task; written once, never changed."""
 
-    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="task_events", db_constraint=False)
+    instance = models.ForeignKey(
+        Instance, on_delete=models.CASCADE, related_name="task_events", db_constraint=False, db_index=False
+    )
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="events", db_constraint=False, db_index=False)
     kind = models.CharField(max_length=12)
     at = models.DateTimeField()

@@ -11,7 +11,9 @@ class Wait(PartRow):
     """Something an instance waits for. The token is the kernel's frame number, never used again."""
 
     pk = models.CompositePrimaryKey("instance_id", "token")
-    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="waits", db_constraint=False)
+    instance = models.ForeignKey(
+        Instance, on_delete=models.CASCADE, related_name="waits", db_constraint=False, db_index=False
+    )
     token = models.BigIntegerField()
     kind = models.CharField(max_length=10, choices=[(kind.value, kind.value) for kind in WaitKind])
     step = models.CharField(max_length=100)
@@ -26,7 +28,11 @@ class Wait(PartRow):
 
     class Meta:
         db_table = "wf_waits"
-        indexes = (models.Index(fields=("tenant", "name", "key"), name="waits_by_name_and_key"),)
+        indexes = (
+            models.Index(
+                fields=("tenant", "name", "key"), condition=models.Q(name__isnull=False), name="waits_of_name_and_key"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.path}"

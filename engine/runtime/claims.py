@@ -170,7 +170,7 @@ HOLDER = columns_of(User, "p")
 
 PASS = f"""
 SELECT {TOKEN.listed}, {HOLDER.listed}, ARRAY(SELECT m.role_id FROM wf_memberships m WHERE m.user_id = p.id),
-  wf_stands_in(p.id)
+  ARRAY(SELECT m.role_id FROM wf_memberships m WHERE m.user_id = p.id AND m.leads), wf_stands_in(p.id)
 FROM wf_tokens k JOIN wf_people p ON p.id = k.user_id
 WHERE k.digest = %(digest)s AND p.is_active AND (k.expiry IS NULL OR k.expiry > clock_timestamp())
 """
@@ -239,7 +239,8 @@ def token_with(digest: str) -> tuple[Token, Actor] | None:
         return None
     reader = iter(rows[0])
     token, person = TOKEN.read(reader), HOLDER.read(reader)
-    return link(token, user=person), actor_by(token, actor_of(person, roles=next(reader), absent=next(reader)))
+    roles, leads, absent = reader
+    return link(token, user=person), actor_by(token, actor_of(person, roles, leads, absent))
 
 
 def version_to_start(actor: Actor, name: str, number: int | None = None, *, way: access.Way = "manual") -> Startable:

@@ -44,6 +44,10 @@ RUNTIME = (
     "last_error_code text, last_error_json jsonb, last_executed_by text, last_executed_on timestamptz, updated_at timestamptz, "
     "completed_at timestamptz"
 )
+RECEIPT = (
+    "id uuid, tenant_id uuid, instance_id uuid, type text, waiting_token bigint, disposition text, at timestamptz, "
+    "content text"
+)
 EVENT = (
     "id uuid, tenant_id uuid, instance_id uuid, kind text, at timestamptz, actor_id uuid, actor_name text, "
     "actor_level smallint, cause text, old jsonb, new jsonb"
@@ -87,8 +91,8 @@ PARTS: dict[str, str] = {
     "new_signals": "id uuid, tenant_id uuid, instance_id uuid, runtime_provider text, type text, expected_version bigint, "
     "waiting_token bigint, occurred_at timestamptz, due_at timestamptz, held_due_at timestamptz, payload jsonb, "
     "attempts smallint",
-    "receipts": "id uuid, tenant_id uuid, instance_id uuid, type text, waiting_token bigint, disposition text, at timestamptz, "
-    "content text",
+    "receipts": RECEIPT,
+    "own_receipts": RECEIPT,
     "new_effects": "instance_id uuid, token bigint, tenant_id uuid, path text, transport text, request jsonb, key text, "
     "secrets jsonb, "
     "attempt smallint, timeout_seconds float8, status text, made smallint, intended_at timestamptz",
@@ -106,6 +110,7 @@ PLAIN_INSERTS = {
     "new_events": "wf_task_events",
     "new_signals": "wf_signals",
     "new_effects": "wf_effects",
+    "own_receipts": "wf_signal_receipts",
     "audit": "wf_audit",
 }
 
@@ -173,7 +178,9 @@ def write(batch: Batch) -> None:
     single = _single(filled)
     values = {part: write_json(rows[0] if part in single else rows) for part, rows in filled.items()}
     for part in KEYS.keys() & filled.keys() - single:
-        values |= {f"{part}_{key}": _array(row.get(key) for row in filled[part]) for key in KEYS[part]}
+        values |= {
+            f"{part}_{key}": _array(row.get(key) for row in filled[part]) for key in KEYS[part] if key != "token"
+        }
     if "runtimes" in filled:
         values[WANTED] = str(len(filled["runtimes"]))
     send_hot(statement_of(tuple(filled), single), values)
@@ -233,9 +240,15 @@ def _part(part: str, is_single: bool) -> str:
 
 
 def _matched(part: str, key: str, column: str, is_single: bool) -> str:
-    """Compare a key of the rows with a table's column, and, for several rows, that column with an array of them all."""
-    kind = dict(column.split() for column in PARTS[part].split(", "))[key]
-    return f"{column} = s.{key}" + ("" if is_single else f" AND {column} = ANY (%({part}_{key})s::{kind}[])")
+    """Compare a key of the rows with a table's column, in a way that the planner can look up.
+
+    Several rows come with an array of the key besides; of a token not, or the planner expects every instance with every token.
+    One row by token is compared with its value besides: few rows fit, and a small table would be read whole to find them.
+    """
+    kind, joined = dict(column.split() for column in PARTS[part].split(", "))[key], f"{column} = s.{key}"
+    if is_single:
+        return f"{joined} AND {column} = (%({part})s::json ->> '{key}')::{kind}" if "token" in KEYS[part] else joined
+    return joined if key == "token" else f"{joined} AND {column} = ANY (%({part}_{key})s::{kind}[])"
 
 
 def _names(signature: str) -> list[str]:

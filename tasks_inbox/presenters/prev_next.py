@@ -17,6 +17,8 @@ from workflowplatform.accounts.actor import Actor
 
 CAME_FROM = "in"
 """The list's own address, carried along from task to task."""
+TEAM = "load"
+"""The view in such an address that is no list but the page of a team."""
 LONGEST = 1000
 MOST_SHOWN = 2
 """How many of the following tasks the page names."""
@@ -83,7 +85,9 @@ def task_after(actor: Actor, task: Task, query: str) -> Task | None:
 
 
 def list_address(query: str) -> str:
-    """Lead to a list as it was asked for."""
+    """Lead to a list as it was asked for, or to the team's page."""
+    if QueryDict(query).get("view") == TEAM:
+        return reverse("inbox:team") + f"?{query}"
     return reverse("inbox:mine") + (f"?{query}" if query and query != "view=mine" else "")
 
 

@@ -20,7 +20,14 @@ from engine.models import Instance, Task
 from engine.presentation.forms import values
 from engine.presentation.narrative import people_names
 from engine.presentation.narrative.people_names import name_of
-from engine.presentation.narrative.relative_times import due_words, exact_words, moment_words, span_words
+from engine.presentation.narrative.relative_times import (
+    due_words,
+    exact_words,
+    last_day_words,
+    length_words,
+    moment_words,
+    span_words,
+)
 
 register = template.Library()
 
@@ -105,6 +112,18 @@ def _time_tag(at: datetime, words: str) -> SafeString:
 def span(length: timedelta) -> str:
     """Describe a duration."""
     return span_words(length)
+
+
+@register.filter
+def age(length: timedelta) -> str:
+    """Describe a duration in its largest unit."""
+    return length_words(length)
+
+
+@register.filter
+def last_day(at: datetime) -> str:
+    """Describe the last day of an absence that has begun."""
+    return last_day_words(at, timezone.now())
 
 
 @register.simple_tag

@@ -52,6 +52,8 @@ class Side:
     kept: SavedFilter | None
     """The saved filter that the page shows, if it shows one."""
     may_delete: bool
+    load: Link | None
+    """The page of their team, for its leads."""
 
 
 @register.simple_tag(takes_context=True)
@@ -71,6 +73,7 @@ def navigation(context: template.Context) -> Side:
         started=_started(counts, place),
         kept=kept,
         may_delete=kept is not None and (kept.owner_id == actor.person_id or actor.level >= Level.GOD),
+        load=_load(actor, place),
     )
 
 
@@ -114,6 +117,13 @@ def _questions(counts: dict[str, int], place: str) -> list[Link]:
 def _started(counts: dict[str, int], place: str) -> Link:
     count = count_words(counts["started"])
     return Link("started", _("My requests"), reverse("inbox:started"), "route", count, place == "started")
+
+
+def _load(actor: Actor, place: str) -> Link | None:
+    """Link to the load of the teams that a person leads."""
+    if not (actor.leads or access.sees_tenant(actor)):
+        return None
+    return Link("load", _("Team load"), reverse("inbox:team"), "chart-bar", None, place == "load")
 
 
 @register.simple_tag

@@ -22,6 +22,7 @@ from engine.services.tasks.bulk_complete import look_together
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
+from tasks_inbox.presenters.prev_next import list_address
 from workflowplatform.accounts.actor import Actor
 
 ALL_DONE = {
@@ -68,10 +69,10 @@ def act(request: InboxRequest) -> HttpResponse:
         return redirect(_list_address(sent))
     if results[0].code == "comment_required":
         return _together_page(request, sent, wrong=results[0].message, wrong_code=results[0].code, status=400)
-    if not all(result.ok for result in results):
-        return _results_page(request, sent, action, results)
-    _say_all_done(request, sent, action, results)
-    return redirect(_list_address(sent))
+    done = [result for result in results if result.ok]
+    if done:
+        _say_done(request, sent, action, done)
+    return redirect(_list_address(sent)) if len(done) == len(results) else _results_page(request, sent, action, results)
 
 
 def _act_on(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UUID]) -> list[BulkResult]:
@@ -112,7 +113,7 @@ def _words(request: InboxRequest, sent: QueryDict, chosen: list[UUID]) -> dict[s
     }
 
 
-def _say_all_done(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> None:
+def _say_done(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> None:
     """Show the count, with Undo: claimed tasks are released, released or assigned ones return to the people who had them."""
     words = str(ALL_DONE[action]) % {"done": len(results)}
     undo: dict[str, Any] = {"task": [result.task_id for result in results], "back": sent.get("back", "")}
@@ -183,8 +184,7 @@ def _matching(actor: Actor, asked: QueryDict) -> list[UUID]:
 
 def _list_address(sent: QueryDict) -> str:
     """Lead back to the list as it was asked for."""
-    asked = QueryDict(sent.get("back", "")).urlencode()
-    return reverse("inbox:mine") + (f"?{asked}" if asked else "")
+    return list_address(QueryDict(sent.get("back", "")).urlencode())
 
 
 def _results_page(request: InboxRequest, sent: QueryDict, action: str, results: list[BulkResult]) -> HttpResponse:

@@ -125,7 +125,8 @@ def task_page(
     may_act = all(reason.ok for reason in reasons)
     mine = access.holds(actor, task)
     shown_form = form or form_of(task, actor=actor if may_act else None)
-    may_fill = may_act and (mine or task.takes_several or form is not None)
+    free = may_act and not mine and not task.takes_several
+    may_fill = may_act and (not free or form is not None or not access.needs_claim(actor, task))
     usual = _place(actor, task, may_act=may_act)
     place = neighbours_of(request, task, usual)
     files = shown_files(
@@ -147,6 +148,7 @@ def task_page(
         "reasons": [reason for reason in reasons if reason.ok or not task.is_over],
         "may_act": may_act,
         "may_fill": may_fill,
+        "may_claim": free and not actor.crosses,
         "shows_form": may_fill,
         "rejecting": [outcome for outcome in task.outcomes if outcome.get("reject")],
         "whose": whose(actor.person_id),

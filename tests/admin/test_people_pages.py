@@ -97,6 +97,19 @@ def test_manager_is_chosen_on_the_page_and_never_in_a_circle(cast: Cast, sign_in
     assert cast.uri.manager_id is None
 
 
+def test_a_lead_is_chosen_on_the_page_among_the_roles_held_and_goes_with_the_role(cast: Cast, sign_in: SignIn) -> None:
+    browser = sign_in("gwen")
+    refused = browser.post(page(cast.ada), details(cast.ada, roles=["finance"], leads=["hr"]))
+    assert form_errors(refused.context["adminform"].form) == {"leads": ["not_held"]}
+    browser.post(page(cast.ada), details(cast.ada, roles=["finance"], leads=["finance"]))
+    assert cast.ada.memberships.get(leads=True).role.name == "finance"
+    assert browser.get(page(cast.ada)).context["adminform"].form.initial["leads"] == ["finance"]
+    browser.post(page(cast.ada), details(cast.ada, roles=[], leads=["finance"]))
+    assert not cast.ada.memberships.exists()
+    acts = Audit.objects.filter(subject_id=cast.ada.pk).order_by("seq").values_list("action", flat=True)
+    assert list(acts)[1:] == ["revoke_role", "lead_role", "revoke_role"]
+
+
 def test_role_of_another_tenant_is_no_choice(cast: Cast, sign_in: SignIn) -> None:
     Role.objects.create(tenant=cast.globex, name="secret", title="Secret of Globex")
     browser = sign_in("gwen")

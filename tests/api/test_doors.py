@@ -174,6 +174,7 @@ def send(caller: Caller, method: str, path: str, scene: Scene) -> Any:
 
 TRIED_IN_ISOLATION = [
     "substitutions/", "substitutions/{absence}/", "tasks/{task}/delegate/", "tasks/{task}/ask/", "tasks/{task}/return/",
+    "tasks/{task}/redo/",
     "instances/{instance}/withdraw/", "instances/{instance}/remind/", "instances/{instance}/comment/",
     "instances/{instance}/attachments/", "instances/{instance}/attachments/{file}/",
 ]  # fmt: skip

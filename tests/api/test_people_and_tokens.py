@@ -6,11 +6,15 @@ import pytest
 
 from engine.api.authentication import needed_scope
 from engine.api.operations_table import OPERATIONS
-from engine.models import Instance, Schedule
+from engine.models import Instance, Schedule, Task
+from engine.services.people.accounts import create_person
 from engine.services.people.tokens import create_token
+from engine.services.tasks.assignment import assign_task
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_scene
 from tests.cast import Cast
+from tests.services.test_leads import DESK
+from tests.workflows import activated, started
 from workflowplatform.accounts.models import Token, User
 from workflowplatform.accounts.scopes import Scope
 
@@ -33,6 +37,33 @@ def test_person_is_added_changed_and_shut_out(call: Callers) -> None:
     assert (changed["level"], changed["roles"], changed["full_name"]) == (3, ["finance"], "Nora N")
     assert gwen("PUT", "people/nora/", {"active": False}).json()["active"] is False
     assert gwen.get("people/nora/").json()["full_name"] == "Nora N"
+
+
+def test_leads_are_named_among_the_roles_of_a_person(call: Callers, cast: Cast) -> None:
+    gwen = call("gwen")
+    assert gwen("PUT", "people/ada/", {"leads": ["finance"]}).json()["leads"] == ["finance"]
+    assert gwen.get("people/ada/").json()["leads"] == ["finance"]
+    refused = gwen("PUT", "people/ada/", {"leads": ["hr"]})
+    assert (refused.status_code, refused.json()["errors"][0]) == (
+        400,
+        {"path": "leads", "code": "not_held", "message": refused.json()["errors"][0]["message"]},
+    )
+    assert gwen("PUT", "people/ada/", {"roles": ["hr"], "leads": ["hr"]}).json()["leads"] == ["hr"]
+    assert call("ada")("PUT", "people/adam/", {"leads": []}).status_code == 403
+
+
+def test_a_lead_moves_tasks_of_their_role_over_rest(call: Callers, cast: Cast) -> None:
+    activated(cast.actor("gwen"), DESK)
+    for name in ("lena", "mira"):
+        create_person(actor=None, tenant=cast.acme, name=name, level=2, roles=["finance"])
+    task = Task.objects.get(instance=started(cast.actor("uri"), "desk"), step="pay")
+    assign_task(actor=cast.actor("ada"), task_id=task.pk, person="mira")
+    lena = Caller(create_token(actor=None, person=User.objects.get(username="lena"), scopes=())[1])
+    assert lena.post(f"tasks/{task.pk}/assign/", {"user": "lena"}).status_code == 404
+    call("gwen")("PUT", "people/lena/", {"leads": ["finance"]})
+    moved = lena.post(f"tasks/{task.pk}/assign/", {"user": "lena"})
+    assert (moved.status_code, moved.json()["assignee"]) == (200, "lena")
+    assert lena.post(f"tasks/{task.pk}/release/", {}).json()["assignee"] is None
 
 
 def test_change_of_a_person_is_whole_or_nothing(call: Callers, cast: Cast) -> None:

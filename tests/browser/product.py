@@ -9,7 +9,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from tests.platform.running_house import House, Running, a_house
-from workflowplatform.servers.paths import PROJECT
+from tests.prepared import copy_cluster
+from workflowplatform.servers.paths import PROJECT, DataFolder
 from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 
 READY_SECONDS = 180.0
@@ -57,6 +58,9 @@ def a_product(*words: str, **settings: str) -> Generator[Product, None, None]:
     """Run the product for the length of a block; what it leaves running afterwards is a defect."""
     with a_house() as house:
         product = Product(house, words, settings, _free_port())
+        data = DataFolder(house.data)
+        data.prepare()
+        copy_cluster(data)
         try:
             product.start()
             yield product

@@ -10,11 +10,10 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import FEW_LOOKS, faults_in
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
+from tests.browser.faces import FACES, WORDS
 from tests.browser.pages import act, identity_in, notice
 from tests.browser.pictures import picture
 
-PHONE = {"width": 360, "height": 780}
-WORDS = {"en": "en-GB", "de": "de-DE"}
 BUY = """\
 workflow: buy
 title: Purchase approval
@@ -103,8 +102,7 @@ def field(page: Page, name: str):  # type: ignore[no-untyped-def]
     return page.locator(f'[name="{name}"]')
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"])
+@pytest.mark.parametrize(("language", "size"), FACES)
 def test_what_is_missing_is_counted_while_one_types(
     signed_in: SignedIn, buy: Page, language: str, size: dict[str, int] | None
 ) -> None:
@@ -128,8 +126,7 @@ def test_what_is_missing_is_counted_while_one_types(
     assert faults_in(page, FEW_LOOKS) == []
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"])
+@pytest.mark.parametrize(("language", "size"), FACES)
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_everything_wrong_is_told_at_once(
     signed_in: SignedIn, buy: Page, language: str, size: dict[str, int] | None, scripts: bool
@@ -159,8 +156,7 @@ def test_everything_wrong_is_told_at_once(
     assert answer["values"]["granted"] == 17283
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"])
+@pytest.mark.parametrize(("language", "size"), FACES)
 def test_a_cancelled_task_says_so_where_one_presses(
     signed_in: SignedIn, buy: Page, language: str, size: dict[str, int] | None
 ) -> None:

@@ -133,7 +133,7 @@ def test_a_phone_has_one_column_filters_in_a_sheet_and_one_primary_act(signed_in
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_typing_searches_and_leaves_an_address_that_says_only_that(signed_in: SignedIn, scheme: str) -> None:
     page = signed_in("ada", color_scheme=scheme)
     page.goto("/inbox/?view=available")

@@ -11,12 +11,11 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import FEW_LOOKS, faults_in
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
+from tests.browser.faces import FACES, WORDS
 from tests.browser.pages import act
 from tests.browser.pictures import picture
 from tests.browser.watching import Watch
 
-PHONE = {"width": 360, "height": 780}
-WORDS = {"en": "en-GB", "de": "de-DE"}
 BID = """\
 workflow: bid
 title: Bid
@@ -60,8 +59,7 @@ def bid(errands: Errands, errand_in_force: set[str]) -> Page:
     return errands.page
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"])
+@pytest.mark.parametrize(("language", "size"), FACES)
 def test_files_and_draft_of_a_request(
     signed_in: SignedIn, bid: Page, watch: Watch, language: str, size: dict[str, int] | None
 ) -> None:
@@ -108,8 +106,7 @@ def test_a_request_with_a_file_without_scripts(signed_in: SignedIn, bid: Page) -
     expect(page.locator('[data-part="case_files"] [data-file]')).to_have_count(1)
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"])
+@pytest.mark.parametrize(("language", "size"), FACES)
 def test_a_case_on_paper(signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None) -> None:
     started = send(errands.page, "instances/", {"template": "errand", "input": {"what": "Buy stamps"}})
     answer = {"outcome": "done", "values": {"amount": 12.5}, "comment": "Fifty of them"}

@@ -181,6 +181,7 @@ LEFT: dict[str, str] = {
         _rows(
             {
                 "accounts.user": "time_zone language",
+                "engine.rolechat": "language",
                 "engine.retentionrule": "completed_for cancelled_for runtime_for audit_for",
                 "engine.schedule": "time_zone cron dst window",
             }
@@ -271,7 +272,7 @@ LEFT: dict[str, str] = {
                 "engine.rolechat": "failure",
             }
         ),
-        "what messages say and how they went: drawn in mails, which Django's templates escape; not walked in a browser yet",
+        "what messages say and how they went: drawn in mails and in the admin, which Django escapes; not walked in a browser yet",
     ),
     **dict.fromkeys(
         _rows({"admin.logentry": "object_id object_repr change_message"}),
@@ -320,6 +321,7 @@ STORED: dict[str, str] = {
     "NextBody.template": "engine.template.name",
     "PersonBody.email": "accounts.user.email",
     "PersonBody.full_name": "accounts.user.full_name",
+    "PersonBody.leads": "accounts.role.name",
     "PersonBody.manager": "accounts.user.username",
     "PersonBody.roles": "accounts.role.name",
     "ReasonBody.reason": "engine.journalrow.cause",

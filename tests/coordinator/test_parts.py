@@ -28,6 +28,7 @@ MODELS: dict[str, type[models.Model]] = {
     "claimed_tasks": Task, "answered_tasks": Task, "closed_tasks": Task, "new_tasks": Task, "new_candidates": TaskCandidate,
     "answering_events": TaskEvent, "closing_events": TaskEvent, "new_events": TaskEvent,
     "signals_out": Signal, "signals_held": Signal, "signals_freed": Signal, "new_signals": Signal, "receipts": SignalReceipt,
+    "own_receipts": SignalReceipt,
     "new_effects": Effect, "ended_effects": Effect, "audit": JournalRow,
 }  # fmt: skip
 ASIDE = {
@@ -43,7 +44,7 @@ ASIDE = {
 """What a part's rows carry besides columns: what rows are looked up or compared by."""
 FILLED_IN = {"new_tasks": {"assignee_id"}, "new_candidates": {"principal"}}
 """Columns that the statement finds out by itself."""
-INSERTS = [part for part in PARTS if part.startswith("new_") or part in ("receipts", "audit")]
+INSERTS = [part for part in PARTS if part.startswith("new_") or part in ("receipts", "own_receipts", "audit")]
 WORDS = {"timestamp with time zone": "timestamptz", "double precision": "float8", "int": "integer"}
 
 

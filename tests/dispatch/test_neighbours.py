@@ -55,6 +55,7 @@ def waking(valkey: object, settings: Any) -> None:
     settings.WORKFLOW_DISPATCHER = "rq"
 
 
+@pytest.mark.slow
 @pytest.mark.security("one tenant's load leaves its neighbours served")
 @pytest.mark.usefixtures("waking")
 def test_a_neighbour_of_loops_is_served_by_one_worker_too(committed_cast: Cast, record_property: Record) -> None:

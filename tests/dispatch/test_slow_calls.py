@@ -294,6 +294,7 @@ def test_a_worker_that_is_told_to_stop_takes_nothing_more(house: Cast) -> None:
     assert timer.status == "running"
 
 
+@pytest.mark.security("processes stop in time and lose nothing")
 def test_a_worker_that_ends_delivers_what_its_calls_bring(house: Cast, hold: Hold) -> None:
     slow = started(house.actor("ada"), "slow", word="x")
     worker, open_ = make_worker("ending"), Event()

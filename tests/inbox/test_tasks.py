@@ -4,7 +4,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from engine.access.task_rules import SEEN_AS_ANSWERED, SEEN_BY_LEVEL
-from engine.models import Task
+from engine.models import Task, TaskEvent
 from engine.services.people.accounts import grant_role
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
@@ -40,11 +40,52 @@ def send(client: Client, task: Task, act: str, **fields: str) -> HttpResponse:
     return client.post(f"/inbox/tasks/{task.pk}/{act}/", fields)
 
 
-def test_open_task_is_read_only_and_offers_claim_first(cast: Cast, review: str, browser: SignIn) -> None:
-    html = page(browser("ada"), a_task(cast))
+def test_open_task_is_answered_without_a_claim_and_offers_one(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada = a_task(cast), browser("ada")
+    html = page(ada, task)
     assert "Look at the receipts." in html
+    assert 'name="f.note"' in html
+    assert html.count('data-act="claim"') == 1
+    assert send(ada, task, "complete", **ANSWER).status_code == 302
+    task.refresh_from_db()
+    assert (task.status, task.completed_by_name) == ("completed", "ada")
+    kinds = TaskEvent.objects.filter(task_id=task.pk).order_by("id").values_list("kind", flat=True)
+    assert list(kinds) == ["created", "claimed", "completed"]
+
+
+def test_open_task_that_another_began_to_answer_is_claimed_first(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada, gwen = a_task(cast), browser("ada"), browser("gwen")
+    finance_too(cast, "gwen")
+    send(ada, task, "draft", **{"f.note": "half a thou"})
+    assert 'name="f.note"' in page(ada, task)
+    html = page(gwen, task)
     assert 'name="f.note"' not in html
-    assert "claim" in acts(html)
+    assert html.count('data-act="claim"') == 1
+    send(gwen, task, "claim")
+    assert "half a thou" in page(gwen, task)
+    assert 'name="f.note"' not in page(ada, task)
+
+
+def test_who_loses_the_race_for_an_open_task_keeps_what_they_typed(cast: Cast, review: str, browser: SignIn) -> None:
+    task, ada, gwen = a_task(cast), browser("ada"), browser("gwen")
+    finance_too(cast, "gwen")
+    page(ada, task), page(gwen, task)
+    send(gwen, task, "complete", **ANSWER)
+    answer = send(ada, task, "complete", **{**ANSWER, "f.note": "my own words"})
+    assert answer.status_code == 409
+    assert "my own words" in answer.content.decode()
+
+
+def test_a_program_answers_without_a_claim_whoever_began(cast: Cast, review: str, browser: SignIn) -> None:
+    """REST keeps its contract: completing an open task claims it."""
+    task = a_task(cast)
+    finance_too(cast, "gwen")
+    send(browser("ada"), task, "draft", **{"f.note": "half a thou"})
+    complete_task(
+        actor=cast.actor("gwen"), task_id=task.pk, outcome="approve", values={"note": "fine", "granted": 12.5}
+    )
+    task.refresh_from_db()
+    assert task.completed_by_name == "gwen"
 
 
 def test_claim_gives_the_form_to_the_claimer(cast: Cast, review: str, browser: SignIn) -> None:

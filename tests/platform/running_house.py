@@ -135,7 +135,7 @@ def running(house: House, *command: str | Path, **environment: str) -> Generator
         followed.stop()
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
     """Wait until something is so."""
     deadline = time.monotonic() + seconds
     while not (now := condition()) and time.monotonic() < deadline:

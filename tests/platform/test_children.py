@@ -60,7 +60,7 @@ def test_owner_killed_with_9_takes_even_a_deaf_child_along(house: House) -> None
     owner = Running(house, sys.executable, "-c", code, PYTHONPATH=str(PROJECT))
     owner.await_line("deaf")
     owner.stop(signal.SIGKILL)
-    assert eventually(lambda: house.leftovers() == [], seconds=15), house.leftovers()
+    assert eventually(lambda: house.leftovers() == []), house.leftovers()
 
 
 def test_child_can_be_stopped_though_its_owner_blocked_the_signal(group: ProcessGroup) -> None:

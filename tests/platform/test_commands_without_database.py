@@ -11,10 +11,10 @@ import pytest
 
 from workflowplatform.servers.paths import PROJECT
 
-COMMANDS = (
-    "token gwen", "demo", "tenant create acme", "role create finance --tenant acme", "person create gwen --tenant acme --level 5",
+COMMANDS = ("token gwen", "worker --processes 1", "migrate", "changepassword gwen")
+MORE_COMMANDS = (
+    "demo", "tenant create acme", "role create finance --tenant acme", "person create gwen --tenant acme --level 5",
     "verify_audit", "dead_letters", "retention --dry-run", "validate_templates", "workflow export hello --tenant acme",
-    "worker --processes 1", "migrate", "changepassword gwen",
 )  # fmt: skip
 
 
@@ -33,12 +33,14 @@ def one_sentence(done: subprocess.CompletedProcess[str]) -> str:
     return line
 
 
-@pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.parametrize(
+    "words", [*COMMANDS, *(pytest.param(words, marks=pytest.mark.slow) for words in MORE_COMMANDS)]
+)
 def test_without_a_known_database_there_is_one_sentence(words: str, tmp_path: Path) -> None:
     assert one_sentence(run(words, tmp_path)).endswith("No database is known: start bin/up, or set DATABASE_URL.")
 
 
-@pytest.mark.parametrize("words", ["token gwen", "migrate"])
+@pytest.mark.parametrize("words", ["token gwen", pytest.param("migrate", marks=pytest.mark.slow)])
 def test_a_database_that_is_away_is_named_with_its_cause(words: str, tmp_path: Path) -> None:
     away = run(words, tmp_path, DATABASE_URL="postgresql://me:hidden@127.0.0.1:9/workflow?connect_timeout=2")
     told = one_sentence(away)

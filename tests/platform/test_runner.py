@@ -11,10 +11,11 @@ import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
+from typing import NamedTuple
 
 import pytest
 
-from tests import run, seating, security_table
+from tests import durations, left_out, run, seating, security_table
 from workflowplatform.servers.chromium import find_chromium
 from workflowplatform.servers.paths import PROJECT
 
@@ -32,6 +33,12 @@ def test_words_are_passed_on_and_counts_close_the_output() -> None:
     assert done.stdout.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
     assert re.search(r"^── platform: 1 passed.* in [\d.]+ s$", done.stdout, re.MULTILINE)
     assert "── static" not in done.stdout
+
+
+class Named(NamedTuple):
+    """What is known of a collected test."""
+
+    nodeid: str
 
 
 MARKED = """
@@ -63,6 +70,41 @@ def test_security_tests_are_added_up_by_promise_with_their_figures(tmp_path: Pat
         "secrets stay secret       1       0        0",
         "walls hold                1       1        0  12 routes",
     ]
+
+
+def test_what_a_short_run_leaves_out_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "test_marked.py").write_text(MARKED)
+    lent = run.Run({}, tmp_path, everything=False, extra=(), folders=())
+    command = run._pytest(
+        lent, run.Family("platform", (), wants_django=False), [str(tmp_path)], tmp_path / "report.xml"
+    )
+    kept = tmp_path / "left out"
+    environment = os.environ | {left_out.VARIABLE: str(kept)}
+    subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, timeout=60, check=False)
+    heading, row = left_out.list_of([kept]).splitlines()
+    assert heading == "Only with bin/test --all: 1 tests"
+    assert row.endswith("test_marked.py::test_long")
+    assert left_out.list_of([]) == ""
+
+
+def test_long_files_begin_first_and_all_of_them_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [name for name in durations.measured() if not (PROJECT / name).exists()] == []
+    for name in ("test_a", "test_b"):
+        (tmp_path / f"{name}.py").write_text("def test_one(): pass\ndef test_two(): pass\n")
+    monkeypatch.setattr(durations, "KEPT", tmp_path / "durations.json")
+    monkeypatch.setattr(durations, "PROJECT", tmp_path)
+    (tmp_path / "report.xml").write_text(
+        '<testsuite><testcase classname="test_b" time="1.5"/><testcase classname="test_b" time="1"/>'
+        '<testcase classname="test_a" time="1"/><testcase classname="gone" time="9"/></testsuite>'
+    )
+    durations.keep([tmp_path / "report.xml"])
+    assert durations.measured() == {"test_b.py": 2}
+    items = [Named(f"{file}.py::{name}") for file in ("test_a", "test_b") for name in ("test_one", "test_two")]
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
+    durations.pytest_collection_modifyitems(items)  # type: ignore[arg-type]
+    assert [item.nodeid for item in items] == [
+        "test_b.py::test_one", "test_b.py::test_two", "test_a.py::test_one", "test_a.py::test_two",
+    ]  # fmt: skip
 
 
 def test_security_runs_marked_tests_of_every_family_and_nothing_else(tmp_path: Path) -> None:

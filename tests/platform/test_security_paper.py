@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 from workflowplatform.servers.paths import PROJECT
 
@@ -25,6 +28,23 @@ def kept() -> set[str]:
 def test_every_promise_has_a_test_and_every_security_test_a_promise() -> None:
     assert len(promised()) > 4
     assert sorted(kept()) == sorted(promised())
+
+
+def kept_in_short_runs(file: Path) -> Iterator[str]:
+    """Name the promises for which a file has a test that is not slow."""
+    code = ast.parse(file.read_text())
+    module = "".join(
+        ast.unparse(one) for one in code.body if isinstance(one, ast.Assign) and "pytestmark" in ast.unparse(one)
+    )
+    for test in (one for one in code.body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")):
+        marks = [module, *map(ast.unparse, test.decorator_list)]
+        if not any("mark.slow" in mark and "param(" not in mark for mark in marks):
+            yield from (found[2] for mark in marks for found in MARK.finditer(mark))
+
+
+def test_every_promise_has_a_test_in_short_runs() -> None:
+    files = (PROJECT / "tests").rglob("test_*.py")
+    assert set(promised()) - {promise for file in files for promise in kept_in_short_runs(file)} == set()
 
 
 def test_files_that_the_table_names_exist() -> None:

@@ -8,13 +8,14 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.platform.running_house import House, Running, eventually, running
+from tests.platform.running_house import House, Running, a_house, eventually, running
 from workflowplatform.servers import paths, processes
 from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 
@@ -69,42 +70,46 @@ def test_stop_signal_ends_everything_and_removes_the_sockets(house: House, numbe
     address(server)
     assert server.stop(number) == 0
     assert house.leftovers() == []
+    assert find_running(house.data) == {}
     assert list((house.root / "t").iterdir()) == []
 
 
-def test_second_owner_of_a_folder_is_refused_in_one_sentence(house: House) -> None:
-    with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as first:
-        address(first)
-        refused = house.run(*DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT))
+@pytest.fixture(scope="module")
+def serving() -> Generator[tuple[House, str], None, None]:
+    """Give servers that run, and the owner's address, to those who only look."""
+    with a_house() as house:
+        with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as server:
+            yield house, address(server)
+        assert find_running(house.data) == {}
+        assert house.leftovers() == []
+
+
+def test_second_owner_of_a_folder_is_refused_in_one_sentence(serving: tuple[House, str]) -> None:
+    house, _ = serving
+    refused = house.run(*DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT))
     assert refused.returncode == 1
     assert refused.stderr.startswith("The product already runs on")
 
 
-def test_running_servers_are_found_until_they_stop(house: House) -> None:
-    with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as server:
-        url = address(server)
-        assert find_running(house.data)[OWNER_ADDRESS] == url
-        assert find_running(house.data).keys() == {"DATABASE_URL", "REDIS_URL", OWNER_ADDRESS}
-    assert find_running(house.data) == {}
+def test_running_servers_are_found(serving: tuple[House, str]) -> None:
+    house, url = serving
+    assert find_running(house.data)[OWNER_ADDRESS] == url
+    assert find_running(house.data).keys() == {"DATABASE_URL", "REDIS_URL", OWNER_ADDRESS}
 
 
 def test_nothing_is_found_where_nothing_ever_ran(tmp_path: Path) -> None:
     assert find_running(tmp_path / "absent") == {}
 
 
-def test_sockets_and_cluster_are_closed_to_others(house: House) -> None:
-    with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as server:
-        address(server)
-        (sockets,) = (house.root / "t").iterdir()
-        for folder in (sockets, house.data / "postgres"):
-            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+def test_sockets_and_cluster_are_closed_to_others(serving: tuple[House, str]) -> None:
+    house, _ = serving
+    (sockets,) = (house.root / "t").iterdir()
+    for folder in (sockets, house.data / "postgres"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_product_keeps_fsync_on(house: House) -> None:
-    with (
-        running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as server,
-        psycopg.connect(address(server)) as connection,
-    ):
+def test_product_keeps_fsync_on(serving: tuple[House, str]) -> None:
+    with psycopg.connect(serving[1]) as connection:
         assert connection.execute("show fsync").fetchone() == ("on",)
 
 

@@ -134,8 +134,8 @@ def test_killed_process_comes_back(product: Home, words: str) -> None:
     assert before
     for pid in before:
         os.kill(pid, signal.SIGKILL)
-    assert eventually(lambda: bool(set(processes_of(house, words)) - set(before)), seconds=20)
-    assert eventually(lambda: answers(address), seconds=20)
+    assert eventually(lambda: bool(set(processes_of(house, words)) - set(before)))
+    assert eventually(lambda: answers(address))
 
 
 def test_kill_9_leaves_nothing_and_the_next_start_finds_the_data(product: Home) -> None:
@@ -143,7 +143,7 @@ def test_kill_9_leaves_nothing_and_the_next_start_finds_the_data(product: Home) 
     made = house.manage("tenant", "create", "kept", WORKFLOW_DATA=str(house.data))
     assert made.returncode == 0, made.stderr
     product.started.stop(signal.SIGKILL)
-    assert eventually(lambda: house.leftovers() == [], seconds=12), house.leftovers()
+    assert eventually(lambda: house.leftovers() == []), house.leftovers()
     product.started = start_up(house, "--no-demo")
     product.address = ready(product.started)
     assert answers(product.address)
@@ -157,7 +157,7 @@ def _tenants(house: House) -> list[str]:
 
 def test_stop_while_starting_leaves_nothing(house: House) -> None:
     started = start_up(house, "--no-demo")
-    assert eventually(lambda: (house.data / "running.json").exists(), seconds=30)
+    assert eventually(lambda: (house.data / "running.json").exists())
     assert started.stop(signal.SIGINT) == 0
     assert house.leftovers() == []
     assert not (house.data / "running.json").exists()

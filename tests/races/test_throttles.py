@@ -184,6 +184,7 @@ def test_workers_killed_while_they_call_leak_no_place(slow_bank: Cast) -> None:
         os.killpg(killed.pid, signal.SIGKILL)
         killed.wait()
     assert 0 < running_now() <= 2
+    Signal.objects.filter(type="CallDue").update(due_at=cases[0].started_at)  # no minute until it is made again
     seen: list[int] = []
     with running("worker"):
         _until(lambda: not Instance.objects.filter(status="running").exists(), lambda: seen.append(running_now()))

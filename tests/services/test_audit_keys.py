@@ -158,10 +158,10 @@ def test_the_key_costs_a_row_little(cast: Cast, record_property: Callable[[str, 
     took: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(30):
         for name, act in sides.items():
-            began = time.perf_counter()
+            began = time.thread_time()
             for _ in range(500):
                 act()
-            took[name].append((time.perf_counter() - began) / 500 * 1e6)
+            took[name].append((time.thread_time() - began) / 500 * 1e6)
     plain, keyed = (statistics.median(took[name]) for name in ("plain", "keyed"))
     record_property("figure", f"hash of an audit row: {plain:.2f} µs plain, {keyed:.2f} µs keyed")
     assert keyed - plain < 5

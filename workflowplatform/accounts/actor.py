@@ -13,7 +13,8 @@ from workflowplatform.accounts.levels import TO_CROSS_TENANTS
 from workflowplatform.accounts.models import Tenant, Token, User
 
 READ = """
-SELECT ARRAY(SELECT role_id FROM wf_memberships WHERE user_id = %(person)s), wf_stands_in(%(person)s)
+SELECT ARRAY(SELECT role_id FROM wf_memberships WHERE user_id = %(person)s),
+  ARRAY(SELECT role_id FROM wf_memberships WHERE user_id = %(person)s AND leads), wf_stands_in(%(person)s)
 """
 
 
@@ -56,6 +57,8 @@ class Actor:
     """The service accounts that a person is responsible for; of a service account, the responsible people."""
     stands_in: tuple[StandIn, ...] = ()
     """The absent people for whom the actor stands in."""
+    leads: frozenset[UUID] = frozenset()
+    """The roles that the actor leads."""
     via: str = field(default="", compare=False)
     """The token and its creator, where the actor does not use a session. It does not change the actor's identity."""
 
@@ -86,12 +89,12 @@ class Actor:
             raise PermissionError("only level 6 crosses tenants")
         if tenant.pk == self.home_tenant_id:
             return replace(self, tenant_id=tenant.pk)
-        return replace(self, tenant_id=tenant.pk, roles=frozenset(), stands_in=())
+        return replace(self, tenant_id=tenant.pk, roles=frozenset(), leads=frozenset(), stands_in=())
 
 
-def actor_of(user: User, roles: Iterable[UUID] | None = None, absent: Any = None) -> Actor:
-    """Read who this is now: level, tenant, roles and deputyships; `roles` and `absent` if they were read along."""
-    held, absent = _read(user) if roles is None else (roles, absent)
+def actor_of(user: User, roles: Iterable[UUID] | None = None, leads: Iterable[UUID] = (), absent: Any = None) -> Actor:
+    """Read who this is now: level, tenant, roles and deputyships; `roles` and what follows if they were read along."""
+    held, leads, absent = _read(user) if roles is None else (roles, leads, absent)
     return Actor(
         person_id=user.pk,
         name=user.username,
@@ -102,14 +105,15 @@ def actor_of(user: User, roles: Iterable[UUID] | None = None, absent: Any = None
         is_service=user.is_service,
         same_eyes=frozenset(user.same_eyes),
         stands_in=stand_ins(absent),
+        leads=frozenset(leads),
     )
 
 
-def _read(user: User) -> tuple[Iterable[UUID], Any]:
+def _read(user: User) -> tuple[Iterable[UUID], Iterable[UUID], Any]:
     with connection.cursor() as cursor:
         cursor.execute(READ, {"person": user.pk})
-        roles, absent = cursor.fetchone()
-    return roles, absent
+        roles, leads, absent = cursor.fetchone()
+    return roles, leads, absent
 
 
 def stand_ins(rows: Any) -> tuple[StandIn, ...]:

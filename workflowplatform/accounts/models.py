@@ -222,6 +222,8 @@ class Membership(models.Model):
         User, on_delete=models.CASCADE, related_name="memberships", db_constraint=False, db_index=False
     )
     role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="memberships", db_constraint=False)
+    leads = models.BooleanField(default=False, db_default=False)
+    """Whether the person leads the others of the role: sees their tasks and moves them."""
 
     class Meta:
         db_table = "wf_memberships"

@@ -20,6 +20,7 @@ from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
 from engine.kernel.expressions.org_chart import lend_chart
 from engine.kernel.interpreter.cleanup import leave
 from engine.kernel.interpreter.deferred_rules import LATE_RULES
+from engine.kernel.interpreter.redo import redo_task
 from engine.kernel.interpreter.repair import error_of_stuck, let_go_on, skip_step, stuck
 from engine.kernel.interpreter.signal_delivery import deliver
 from engine.kernel.interpreter.timers_fired import DUE, ROLES, ring
@@ -49,6 +50,7 @@ from engine.kernel.signals import (
     StepSkipped,
     TaskClaimed,
     TaskCompleted,
+    TaskRedone,
     TaskReleased,
     TaskSkipped,
     TimerDue,
@@ -359,6 +361,7 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     TaskClaimed: _claim,
     TaskReleased: _release,
     TaskSkipped: _skip_task,
+    TaskRedone: redo_task,
     NamedSignal: _signal,
     CancelCase: _cancel_case,
     StepRetried: _retry_step,

@@ -86,7 +86,7 @@ TASK = Shape(
         "assign_by": enum("offer", "random", "round_robin", "least_loaded", "most_experienced", "skill", "manager_of"),
         "complete_when": condition(names=JOINED),
         "wip_limit": WHOLE,
-        "allow": list_of(enum("skip")),
+        "allow": list_of(enum("skip", "redo")),
         "comment": enum("never", "optional", "on_reject", "always", default="optional"),
         "draft": Field("bool"),
         "secure": Field("bool"),

@@ -9,6 +9,7 @@ from engine.kernel.errors import expression_error
 from engine.kernel.machine.expression_scope import Names, With
 from engine.kernel.machine.four_eyes import START, barred, children_named, remember_person
 from engine.kernel.machine.machine import COMPLETED, Machine, moment_of
+from engine.kernel.machine.redoable import note_answered
 from engine.kernel.machine.step_start import due_on_calendar
 from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.machine.task_timers import watch_task
@@ -160,6 +161,7 @@ def _answered(machine: Machine, frame: Frame, leaf: Frame, event: TaskCompleted)
     for name in (event.by, event.stood_in_for, *event.prepared_by):
         remember_person(machine, step.id, name)
     _receive(machine, answer)
+    note_answered(machine, frame, step)
     machine.close(leaf, Closing.ANSWERED)
     machine.finish(frame, COMPLETED, answer)
     return True
@@ -197,6 +199,7 @@ def _one_of_several(
     _receive(machine, answer)
     answers.append(answer)
     if _complete(machine, frame, answers):
+        note_answered(machine, frame, machine.step_of(frame))
         machine.close(leaf, Closing.ANSWERED)
         machine.finish(frame, COMPLETED, {"answers": copied(answers)})
     return True

@@ -102,6 +102,9 @@ INSTANCE_MESSAGES: Mapping[str, AuditMessage] = {
         gettext_lazy("completed %(step)s"), gettext_lazy("%(step)s was completed"), "check", "good"
     ),
     "task_skipped": AuditMessage(gettext_lazy("skipped %(step)s"), gettext_lazy("%(step)s was skipped"), "ban"),
+    "task_redone": AuditMessage(
+        gettext_lazy("went back to %(step)s"), gettext_lazy("%(step)s is done again"), "arrow-back-up"
+    ),
     "task_cancelled": AuditMessage(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
     "task_expired": AuditMessage(
         gettext_lazy("time ran out for %(step)s"),
@@ -193,6 +196,7 @@ TASK_MESSAGES: Mapping[str, AuditMessage] = {
     "resumed": AuditMessage(gettext_lazy("resumed it"), gettext_lazy("It was resumed"), "player-play"),
     "completed": AuditMessage(gettext_lazy("completed it"), gettext_lazy("It was completed"), "check", "good"),
     "skipped": AuditMessage(gettext_lazy("skipped it"), gettext_lazy("It was skipped"), "ban"),
+    "redone": AuditMessage(gettext_lazy("had it done again"), gettext_lazy("It is done again"), "arrow-back-up"),
     "cancelled": AuditMessage(gettext_lazy("withdrew it"), gettext_lazy("It was withdrawn"), "ban", "danger"),
     "expired": AuditMessage(gettext_lazy("let it expire"), gettext_lazy("Its time ran out"), "clock", "danger"),
     "answered": AuditMessage(gettext_lazy("answered it"), gettext_lazy("It was answered"), "check"),

@@ -58,6 +58,12 @@ def due_words(due_at: datetime, now: datetime) -> Due:
     return Due(_future_words(timezone.localtime(due_at), timezone.localtime(now)), "calm")
 
 
+def last_day_words(at: datetime, now: datetime) -> str:
+    """Describe the last day of an absence that has begun."""
+    then, today = timezone.localtime(at), timezone.localtime(now)
+    return _("today") if then.date() == today.date() else _future_words(then, today)
+
+
 def _future_words(then: datetime, today: datetime) -> str:
     days = (then.date() - today.date()).days
     if days == 0:

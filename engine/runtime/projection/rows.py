@@ -151,12 +151,16 @@ def _next_wait(stage: Stage, task_ids: dict[int, UUID]) -> Row:
 
 
 def _add_receipts(stage: Stage) -> None:
-    """Note what became of each signal, and take those that were queued out of the queue."""
+    """Note what became of each signal, and take those that were queued out of the queue.
+
+    A person's act has an id of its own, so nobody can have noted it before.
+    """
     for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
         if delivery.type is None:
             continue
+        is_new = not delivery.queued and delivery.content is None
         stage.batch.add(
-            "receipts",
+            "own_receipts" if is_new else "receipts",
             {
                 "id": delivery.signal_id,
                 "tenant_id": stage.tenant_id,

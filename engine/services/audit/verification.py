@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 
 from engine import access
 from engine.audit.chain import (
+    BEGUN,
     HASHED,
     OWN_COLUMNS,
     Keyring,
@@ -220,7 +221,7 @@ def count_acts(row: JournalRow) -> tuple[int, int]:
     if row.acts is None:
         return 1, 1
     acts = read_json(row.acts)
-    return len(acts), sum(bool(act["action"]) for act in acts)
+    return len(acts), sum(bool(act.get("action", BEGUN)) for act in acts)
 
 
 def _fault(row: JournalRow, seq: int, previous: str, evidence: Evidence) -> str:

@@ -6,13 +6,14 @@ from engine import access
 from engine.db.transactions import in_one_transaction
 from engine.errors import NotFound
 from engine.services.people import accounts as people
+from engine.services.people.leads import set_leads
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Role, Tenant, Token, User
 
 
 def list_people(*, actor: Actor) -> QuerySet[User]:
     """Return the people whom the actor sees, with their roles read along."""
-    return access.visible_people(actor).select_related("manager").prefetch_related("roles")
+    return access.visible_people(actor).select_related("manager").prefetch_related("roles", "memberships")
 
 
 def find_person(*, actor: Actor, name: str) -> User:
@@ -63,6 +64,7 @@ def change_person(
     email: str | None = None,
     level: int | None = None,
     roles: list[str] | None = None,
+    leads: list[str] | None = None,
     active: bool | None = None,
     **more: str | None,
 ) -> User:
@@ -75,6 +77,8 @@ def change_person(
         people.change_level(actor=actor, person=person, level=level)
     if roles is not None:
         _set_roles(actor, person, set(roles))
+    if leads is not None:
+        set_leads(actor=actor, person=person, roles=leads)
     if "manager" in more:
         people.change_manager(actor=actor, person=person, manager=more["manager"])
     if active is not None:

@@ -29,10 +29,10 @@ TRY_CLAIM = "SELECT 1 FROM wf_runtime_states WHERE instance_id = %s FOR NO KEY U
 def assign_task(*, actor: Actor, task_id: UUID, person: str | None, reason: str = "") -> Task:
     """Assign an open task to a person who may do it; None offers it to all candidates again.
 
-    One's own, or what one does for an absent person; from level 4 on anybody's.
+    One's own, or what one does for an absent person; what is offered to a role that one leads; from level 4 on anybody's.
     """
     task = claim_instance(actor, task_id)
-    if not access.holds(actor, task):
+    if not access.moves(actor, task):
         access.require_level(actor, TO_OPERATE, gettext_noop("assign a task"))
     _refuse_unassignable(task)
     receiver = _receiver(actor, task, person) if person is not None else None
@@ -94,7 +94,7 @@ def take_next_task(*, actor: Actor, template: str | None = None, role: str | Non
     wanted = list(_wanted(actor, template, role).values_list("pk", "instance_id")[:MOST_TRIES])
     for wait in (False, True):
         for task_id, instance_id in wanted:
-            taken = _try_claim(actor, task_id) if wait or _is_free(instance_id) else None
+            taken = try_claim(actor, task_id) if wait or _is_free(instance_id) else None
             if taken is not None:
                 return taken
     return None
@@ -116,7 +116,8 @@ def _is_free(instance_id: UUID) -> bool:
         return cursor.fetchone() is not None
 
 
-def _try_claim(actor: Actor, task_id: UUID) -> Task | None:
+def try_claim(actor: Actor, task_id: UUID) -> Task | None:
+    """Claim a task, or return None where a rule forbids it."""
     try:
         with transaction.atomic():
             return claim_task(actor=actor, task_id=task_id)

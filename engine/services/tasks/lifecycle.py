@@ -131,7 +131,7 @@ def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
         words = {"status": status_word(task.status)}
         message = _("This task is %(status)s; only a claimed one can be released.") % words
         raise Conflict(message, code="status", status=task.status)
-    if task.assignee_id != actor.person_id and access.mandate_of(actor, task) is None:
+    if not access.moves(actor, task):
         access.require_level(actor, TO_OPERATE, gettext_noop("release another person's task"))
     return _release(actor, task, reason)
 

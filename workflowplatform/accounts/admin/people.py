@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import escape
 from unfold.decorators import display
@@ -23,11 +23,13 @@ from engine.admin.permissions import actor_of
 from engine.admin.row_actions import Button, Result
 from engine.admin.service_forms import ServiceForm
 from engine.models import Audit, Erasure
+from engine.services.notifications.reports import use_address_again
 from engine.services.people import accounts as people
 from engine.services.people.erasure import seek_erasure, withdraw_erasure
+from engine.services.people.leads import set_leads
 from engine.services.people.tenants_and_roles import create_role, rename_role
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, Level
+from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, TO_OPERATE, Level
 from workflowplatform.accounts.models import Kind, Role, Tenant, User
 from workflowplatform.http.public_links import origin_for
 
@@ -94,8 +96,14 @@ def email_help(person: User) -> str:
 
 
 class ChangedPersonForm(PersonForm):
-    """Change details, level, roles and manager; each difference is its own audit entry."""
+    """Change details, level, roles, led roles and manager; each difference is its own audit entry."""
 
+    leads = forms.MultipleChoiceField(
+        required=False,
+        label="Leads",
+        help_text="Roles of theirs whose team they lead: they see its tasks in the inbox and move them.",
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+    )
     manager = forms.ChoiceField(
         required=False,
         help_text="Workflows can give a task to the manager of the person who started it.",
@@ -107,6 +115,8 @@ class ChangedPersonForm(PersonForm):
         person = self.instance
         held = [role.name for role in person.roles.all()]
         self.initial.update(full_name=person.full_name, email=person.email, level=person.level, roles=held)
+        self.initial["leads"] = [one.role.name for one in person.memberships.select_related("role") if one.leads]
+        self.fields["leads"].choices = self.fields["roles"].choices  # type: ignore[attr-defined]
         self.fields["email"].help_text = email_help(person)
         self.initial["manager"] = person.manager.username if person.manager else ""
         self.fields["manager"].choices = [("", "Nobody"), *managers_for(self.actor, person)]  # type: ignore[attr-defined]
@@ -119,6 +129,8 @@ class ChangedPersonForm(PersonForm):
             people.grant_role(actor=self.actor, person=person, role=role)
         for role in sorted(held - set(typed["roles"])):
             people.revoke_role(actor=self.actor, person=person, role=role)
+        kept = set(typed["leads"]) - (held - set(typed["roles"]))
+        set_leads(actor=self.actor, person=person, roles=sorted(kept))
         if typed["manager"] != self.initial["manager"]:
             people.change_manager(actor=self.actor, person=person, manager=typed["manager"] or None)
         return person
@@ -206,6 +218,25 @@ def has_new_email(actor: Actor, person: User) -> bool:
     return person.email_held_until is not None and actor.name not in (person.email_changed_by, person.username)
 
 
+def use_address(request: HttpRequest, person: User) -> str:
+    use_address_again(actor=actor_of(request), person=person)
+    return f"Notifications are sent to {person.email} again."
+
+
+def came_back(actor: Actor, person: User) -> bool:
+    """Offer it while mail to the person's address came back."""
+    return access.bounced_addresses(actor).filter(person_id=person.pk, bounced_address=person.email).exists()
+
+
+def bounce_words(actor: Actor, person: User) -> str:
+    """Explain why no notifications are sent to a person."""
+    bounce = access.bounced_addresses(actor).filter(person_id=person.pk).first()
+    if bounce is None or bounce.bounced_at is None:
+        return ""
+    said = f" The mail server said: {bounce.bounce}." if bounce.bounce else ""
+    return f"A notification came back on {moment_words(bounce.bounced_at)}, so none is sent by mail.{said}"
+
+
 def is_active_other(actor: Actor, person: User) -> bool:
     return person.is_active and person.pk != actor.person_id
 
@@ -217,7 +248,7 @@ def is_inactive(actor: Actor, person: User) -> bool:
 @admin.register(User)
 class PersonAdmin(TenantAdmin):
     visible = staticmethod(access.visible_people)
-    list_display = ("who", "level_words", "role_words", "email", "state")
+    list_display = ("who", "level_words", "role_words", "address", "state")
     list_filter = ("kind", "level", "is_active", "roles")
     search_fields = ("username", "full_name", "email")
     ordering = ("username",)
@@ -231,6 +262,14 @@ class PersonAdmin(TenantAdmin):
             TO_MANAGE_PEOPLE,
             has_new_email,
             preview="Another person changed it less than a day ago. Ask the owner first: password links are sent there.",
+        ),
+        Button(
+            "use_address",
+            "Use the e-mail address again",
+            use_address,
+            TO_OPERATE,
+            came_back,
+            preview=bounce_words,
         ),
         Button("reactivate", "Reactivate", reactivate, TO_MANAGE_PEOPLE, is_inactive),
         Button(
@@ -256,11 +295,15 @@ class PersonAdmin(TenantAdmin):
     )
     readonly_for_viewers = (
         *("username", "kind_words", "full_name", "email", "level_words", "role_words"),
-        *("manager_words", "state"),
+        *("lead_words", "manager_words", "state"),
     )
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).prefetch_related("roles")
+        came_back = access.bounced_addresses(actor_of(request)).filter(
+            person_id=OuterRef("pk"), bounced_address=OuterRef("email")
+        )
+        people = super().get_queryset(request).prefetch_related("roles")
+        return people.annotate(came_back_at=Subquery(came_back.values("bounced_at")[:1]))
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         kwargs["form"] = ChangedPersonForm if obj else NewPersonForm
@@ -269,7 +312,7 @@ class PersonAdmin(TenantAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         if obj and not self.has_change_permission(request, obj):
             return list(self.readonly_for_viewers)
-        changed = ["username", "kind_words", "full_name", "email", "level", "roles", "manager"]
+        changed = ["username", "kind_words", "full_name", "email", "level", "roles", "leads", "manager"]
         return changed if obj else list(NewPersonForm.field_order)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -286,6 +329,11 @@ class PersonAdmin(TenantAdmin):
         words = dict(KINDS)[Kind(person.kind)]
         return f"{words}, created by {person.made_by}" if person.made_by else words
 
+    @display(description="E-mail", header=True, ordering="email")
+    def address(self, person: User) -> list[str]:
+        came_back = person.came_back_at  # type: ignore[attr-defined]
+        return [person.email or "–", f"⚠ came back on {moment_words(came_back)}" if came_back else ""]
+
     @display(description="Level", ordering="level")
     def level_words(self, person: User) -> str:
         return person.get_level_display()
@@ -293,6 +341,11 @@ class PersonAdmin(TenantAdmin):
     @display(description="Roles")
     def role_words(self, person: User) -> str:
         return ", ".join(str(role) for role in person.roles.all()) or "–"
+
+    @display(description="Leads")
+    def lead_words(self, person: User) -> str:
+        led = (str(one.role) for one in person.memberships.select_related("role") if one.leads)
+        return ", ".join(led) or "–"
 
     @display(description="Manager")
     def manager_words(self, person: User) -> str:

@@ -1,0 +1,15 @@
+"""The screens and languages in which a page is looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+PHONE = {"width": 360, "height": 780}
+WORDS = {"en": "en-GB", "de": "de-DE"}
+FACES = (
+    pytest.param("en", None, id="1280-en"),
+    pytest.param("de", PHONE, id="360-de"),
+    pytest.param("de", None, id="1280-de", marks=pytest.mark.slow),
+    pytest.param("en", PHONE, id="360-en", marks=pytest.mark.slow),
+)
+"""Every language and every size; a short run takes each once."""
