@@ -1109,7 +1109,7 @@ CREATE POLICY own_tenant ON wf_notification_settings TO PUBLIC USING ( CASE WHEN
 CREATE TABLE wf_notifications (
   id uuid NOT NULL,
   kind character varying(12) NOT NULL,
-  channel character varying(4) NOT NULL,
+  channel character varying(5) NOT NULL,
   way character varying(5) NOT NULL,
   key character varying(200) NOT NULL,
   actor_name character varying(100) NOT NULL,
@@ -1134,9 +1134,9 @@ CREATE TABLE wf_notifications (
   CONSTRAINT wf_notifications_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE CASCADE,
   CONSTRAINT wf_notifications_task_id_same_tenant FOREIGN KEY (tenant_id, task_id) REFERENCES wf_tasks(tenant_id, id) ON DELETE CASCADE,
   CONSTRAINT wf_notifications_tenant_id_8d330979_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
-  CONSTRAINT notification_channel_known CHECK (channel::text = ANY (ARRAY['mail'::character varying, 'push'::character varying, 'chat'::character varying]::text[])),
+  CONSTRAINT notification_channel_known CHECK (channel::text = ANY (ARRAY['mail'::character varying, 'push'::character varying, 'slack'::character varying, 'teams'::character varying]::text[])),
   CONSTRAINT notification_has_one_receiver CHECK (person_id IS NOT NULL AND role_id IS NULL OR person_id IS NULL AND role_id IS NOT NULL),
-  CONSTRAINT notification_kind_known CHECK (kind::text = ANY (ARRAY['assigned'::character varying, 'offered'::character varying, 'mentioned'::character varying, 'asked'::character varying, 'due_soon'::character varying, 'late'::character varying, 'decided'::character varying, 'handed_over'::character varying]::text[])),
+  CONSTRAINT notification_kind_known CHECK (kind::text = ANY (ARRAY['assigned'::character varying, 'offered'::character varying, 'mentioned'::character varying, 'asked'::character varying, 'answered'::character varying, 'due_soon'::character varying, 'late'::character varying, 'decided'::character varying, 'handed_over'::character varying, 'not_sent'::character varying]::text[])),
   CONSTRAINT notification_status_known CHECK (status::text = ANY (ARRAY['pending'::character varying, 'sent'::character varying, 'dropped'::character varying, 'failed'::character varying]::text[])),
   CONSTRAINT wf_notifications_tries_check CHECK (tries >= 0)
 );
@@ -1148,6 +1148,35 @@ CREATE INDEX notifications_by_task ON wf_notifications USING btree (task_id) WHE
 ALTER TABLE wf_notifications ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_notifications TO owner USING (true);
 CREATE POLICY own_tenant ON wf_notifications TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+
+CREATE TABLE wf_pending_answers (
+  id uuid NOT NULL,
+  batch_id uuid NOT NULL,
+  outcome character varying(100) NOT NULL,
+  "values" json NOT NULL,
+  comment text NOT NULL,
+  ticked jsonb NOT NULL,
+  form_hash character varying(64) NOT NULL,
+  given_at timestamp with time zone NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  failures smallint NOT NULL,
+  refused_at timestamp with time zone,
+  refusal character varying(50) NOT NULL,
+  refusal_text text NOT NULL,
+  person_id uuid NOT NULL,
+  task_id uuid NOT NULL,
+  tenant_id uuid NOT NULL,
+  CONSTRAINT wf_pending_answers_pkey PRIMARY KEY (id),
+  CONSTRAINT one_pending_answer_a_task_and_person UNIQUE (task_id, person_id),
+  CONSTRAINT wf_pending_answers_person_id_same_tenant FOREIGN KEY (tenant_id, person_id) REFERENCES wf_people(tenant_id, id) ON DELETE CASCADE,
+  CONSTRAINT wf_pending_answers_task_id_same_tenant FOREIGN KEY (tenant_id, task_id) REFERENCES wf_tasks(tenant_id, id) ON DELETE CASCADE,
+  CONSTRAINT wf_pending_answers_failures_check CHECK (failures >= 0)
+);
+CREATE INDEX pending_answers_by_due ON wf_pending_answers USING btree (due_at) WHERE refused_at IS NULL;
+CREATE INDEX pending_answers_by_person ON wf_pending_answers USING btree (person_id, batch_id);
+ALTER TABLE wf_pending_answers ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY all_tenants ON wf_pending_answers TO owner USING (true);
+CREATE POLICY own_tenant ON wf_pending_answers TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
 
 CREATE TABLE wf_people (
   password character varying(128) NOT NULL,
@@ -1284,6 +1313,7 @@ CREATE TABLE wf_role_chats (
   created_at timestamp with time zone NOT NULL,
   role_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
+  language character varying(10) DEFAULT ''::character varying NOT NULL,
   CONSTRAINT wf_role_chats_pkey PRIMARY KEY (id),
   CONSTRAINT one_chat_of_a_kind_a_role UNIQUE (role_id, chat),
   CONSTRAINT wf_role_chats_role_id_same_tenant FOREIGN KEY (tenant_id, role_id) REFERENCES wf_roles(tenant_id, id) ON DELETE CASCADE,
@@ -1716,6 +1746,8 @@ CREATE TABLE wf_tasks (
   prepared_by jsonb DEFAULT '[]'::jsonb NOT NULL,
   waiting_for_name character varying(100) DEFAULT ''::character varying NOT NULL,
   waiting_since timestamp with time zone,
+  answer_due_at timestamp with time zone,
+  answer_by_name character varying(100) DEFAULT ''::character varying NOT NULL,
   CONSTRAINT wf_tasks_pkey PRIMARY KEY (id),
   CONSTRAINT one_task_a_wait UNIQUE (instance_id, token),
   CONSTRAINT task_in_tenant UNIQUE (tenant_id, id),
@@ -1806,9 +1838,11 @@ CREATE TABLE wf_tenants (
   concurrent_limit integer,
   http_allow jsonb,
   created_at timestamp with time zone NOT NULL,
+  undo_seconds smallint,
   CONSTRAINT wf_tenants_pkey PRIMARY KEY (id),
   CONSTRAINT wf_tenants_name_key UNIQUE (name),
-  CONSTRAINT wf_tenants_concurrent_limit_check CHECK (concurrent_limit >= 0)
+  CONSTRAINT wf_tenants_concurrent_limit_check CHECK (concurrent_limit >= 0),
+  CONSTRAINT wf_tenants_undo_seconds_check CHECK (undo_seconds >= 0)
 );
 CREATE INDEX wf_tenants_name_620efbc2_like ON wf_tenants USING btree (name varchar_pattern_ops);
 ALTER TABLE wf_tenants ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

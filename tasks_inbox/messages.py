@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from engine.errors import Conflict, Invalid, WorkflowError
-from engine.models import Task, TaskDraft
+from engine.models import PendingAnswer, Task, TaskDraft
 from engine.presentation.narrative.people_names import name_of
 from engine.presentation.narrative.relative_times import clock_words
 
@@ -114,8 +114,14 @@ def _level(error: WorkflowError, task: Task | None) -> Notice:
     return Notice(_("You don’t have permission for this"), error.message, icon="lock")
 
 
+def _sending(error: WorkflowError, task: Task | None) -> Notice:
+    by = name_of(str(error.facts.get("by", "")))
+    return Notice(_("%(who)s answered this") % {"who": by}, error.message, icon="hourglass", sent_nothing=True)
+
+
 SENTENCES: Mapping[str, Callable[[WorkflowError, Task | None], Notice]] = {
     "claimed": _claimed,
+    "sending": _sending,
     "closed": _closed,
     "answered": _answered,
     "status": _status,
@@ -138,6 +144,12 @@ def back_again() -> Notice:
     """Return the notice for a person whose session ended in the middle of an answer."""
     text = _("What you typed before you were signed out is still here. Nothing has been sent yet.")
     return Notice(_("Welcome back"), text, "accent", "info-circle", code="back_again")
+
+
+def not_sent(pending: PendingAnswer) -> Notice:
+    """Return the notice that an answer was refused when its time for undo was over."""
+    words = _("%(why)s What you typed is kept.") % {"why": pending.refusal_text}
+    return Notice(_("Your answer was not sent"), words, code="not_sent")
 
 
 def changed_by(draft: TaskDraft) -> Notice:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
@@ -20,6 +20,14 @@ class Post:
     port: int = 0
     mails: list[EmailMessage] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    says_to_sender: str = "250 OK"
+    says_to_data: str = "250 OK"
+    taken: list[Callable[[], None]] = field(default_factory=list)
+    """What happens when a mail is taken, before the server says so."""
+
+    async def handle_MAIL(self, server: Any, session: Any, envelope: Any, address: str, options: list[str]) -> str:
+        envelope.mail_from = address
+        return self.says_to_sender
 
     async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: list[str]) -> str:
         if address in self.refused:
@@ -28,10 +36,14 @@ class Post:
         return "250 OK"
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        if not self.says_to_data.startswith("250"):
+            return self.says_to_data
         mail = message_from_bytes(envelope.content, policy=policy.default)
         assert isinstance(mail, EmailMessage)
         self.mails.append(mail)
-        return "250 OK"
+        for one in self.taken:
+            one()
+        return self.says_to_data
 
     def to(self, address: str) -> list[EmailMessage]:
         """Return the mails to one address, in the order in which they came."""

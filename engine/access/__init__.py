@@ -24,11 +24,14 @@ from engine.access.instances import (
 from engine.access.levels import require_level
 from engine.access.operations import (
     audit_of_tenant,
+    bounced_addresses,
     bulk_act_of,
     visible_audit,
     visible_bulk_acts,
     visible_dead_letters,
     visible_deliveries,
+    visible_notifications,
+    visible_role_chats,
     visible_schedules,
     visible_webhooks,
     webhook_of,
@@ -41,7 +44,16 @@ from engine.access.people import (
     visible_roles,
     visible_tokens,
 )
-from engine.access.task_rules import Reason, explain_task, mandate_of, refuse_act, refuse_given, refuse_over
+from engine.access.task_rules import (
+    Reason,
+    explain_task,
+    mandate_of,
+    refuse_act,
+    refuse_given,
+    refuse_over,
+    refuse_redo,
+    refuse_sending,
+)
 from engine.access.tasks import (
     attachments_of,
     colleagues,
@@ -101,6 +113,7 @@ __all__ = [
     "absences_now",
     "attachments_of",
     "audit_of_tenant",
+    "bounced_addresses",
     "bulk_act_of",
     "case_files",
     "case_files_of_task",
@@ -134,6 +147,8 @@ __all__ = [
     "refuse_given",
     "refuse_inactive",
     "refuse_over",
+    "refuse_redo",
+    "refuse_sending",
     "refuse_start",
     "require_level",
     "require_startable",
@@ -164,7 +179,9 @@ __all__ = [
     "visible_deliveries",
     "visible_filters",
     "visible_instances",
+    "visible_notifications",
     "visible_people",
+    "visible_role_chats",
     "visible_roles",
     "visible_schedules",
     "visible_tasks",

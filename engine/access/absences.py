@@ -1,14 +1,17 @@
 """Which absences an actor sees and may enter, and who may stand in."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Now
 
+from engine.access.deputies import is_covered
 from engine.access.people import visible_people
 from engine.errors import NotFound
-from workflowplatform.accounts.actor import Actor
+from engine.models import Task
+from workflowplatform.accounts.actor import Actor, Scope
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.accounts.models import Absence, Kind, User
 
@@ -28,6 +31,25 @@ def absence_of(actor: Actor, absence_id: UUID) -> Absence:
     if found is None:
         raise NotFound
     return found
+
+
+def away_at(people: Iterable[UUID], moment: datetime) -> set[UUID]:
+    """Return who of these people is away at a moment."""
+    rows = Absence.objects.filter(person_id__in=list(people), starts_at__lte=moment, ends_at__gt=moment)
+    return set(rows.values_list("person_id", flat=True))
+
+
+def is_left_alone(person: User, task: Task, moment: datetime) -> bool:
+    """Return whether a person is away and nobody stands in for this task: it would wait until they are back."""
+    rows = Absence.objects.filter(person=person, starts_at__lte=moment, ends_at__gt=moment)
+    away = list(rows)
+    covering = (one for one in away if one.deputy_id and is_covered([_scope_of(one)], task))
+    return bool(away) and next(covering, None) is None
+
+
+def _scope_of(absence: Absence) -> Scope:
+    before = absence.starts_at if absence.keeps_open else None
+    return Scope(tuple(absence.roles), tuple(absence.templates), before)
 
 
 def people_to_send_away(actor: Actor) -> QuerySet[User]:

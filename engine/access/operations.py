@@ -1,4 +1,4 @@
-"""Which rows of operations an actor sees: dead letters, schedules, bulk operations, webhooks."""
+"""Which rows of operations an actor sees: dead letters, schedules, bulk operations, webhooks, notifications."""
 
 from uuid import UUID
 
@@ -6,7 +6,17 @@ from django.db.models import QuerySet
 
 from engine.access.levels import require_level
 from engine.errors import NotFound
-from engine.models import Audit, BulkAct, DeadLetter, Schedule, Webhook, WebhookDelivery
+from engine.models import (
+    Audit,
+    BulkAct,
+    DeadLetter,
+    Notification,
+    NotificationSettings,
+    RoleChat,
+    Schedule,
+    Webhook,
+    WebhookDelivery,
+)
 from engine.models.audit import AuditQuerySet
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS, TO_OPERATE
@@ -70,3 +80,21 @@ def visible_deliveries(actor: Actor) -> QuerySet[WebhookDelivery]:
     """Return what the tenant's webhooks were told, for those who operate."""
     deliveries = WebhookDelivery.objects.filter(tenant_id=actor.tenant_id).select_related("webhook")
     return deliveries if actor.level >= TO_OPERATE else deliveries.none()
+
+
+def visible_notifications(actor: Actor) -> QuerySet[Notification]:
+    """Return what the tenant's people and chats are told, for those who operate."""
+    told = Notification.objects.filter(tenant_id=actor.tenant_id).select_related("person", "role")
+    return told if actor.level >= TO_OPERATE else told.none()
+
+
+def visible_role_chats(actor: Actor) -> QuerySet[RoleChat]:
+    """Return the chats in which the tenant's roles are told, for those who operate."""
+    chats = RoleChat.objects.filter(tenant_id=actor.tenant_id).select_related("role")
+    return chats if actor.level >= TO_OPERATE else chats.none()
+
+
+def bounced_addresses(actor: Actor) -> QuerySet[NotificationSettings]:
+    """Return the people of the tenant whose address gave a message back, for those who operate."""
+    found = NotificationSettings.objects.filter(tenant_id=actor.tenant_id, bounced_at__isnull=False)
+    return found if actor.level >= TO_OPERATE else found.none()

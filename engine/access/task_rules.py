@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -25,7 +24,8 @@ from engine.errors import Conflict, Refused, WorkflowError
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
 from workflowplatform.accounts.actor import Actor, StandIn
-from workflowplatform.accounts.levels import TO_SEE_TENANT
+from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
+from workflowplatform.i18n.dates import date_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ OVER: Mapping[TaskStatus, Sentence] = {
     TaskStatus.CANCELLED: Sentence(_("This task was withdrawn.")),
     TaskStatus.EXPIRED: Sentence(_("This task has expired.")),
 }
+SENDING = Sentence(_("%(who)s answered it. The answer is sent at %(at)s."))
+SENDING_OWN = Sentence(_("You answered it. Your answer is sent at %(at)s; until then you can take it back."))
 LEVEL_EQUAL = Sentence(_("%(level)s can do this, and you are one."), _("%(level)s can do this, and %(name)s is one."))
 LEVEL_HIGHER = Sentence(_("%(level)s can do this, and so can you."), _("%(level)s can do this, and so can %(name)s."))
 LEVEL_LOWER = Sentence(_("%(level)s can do this. You are not one."), _("%(level)s can do this. %(name)s is not one."))
@@ -91,6 +93,9 @@ STANDS_IN = Sentence(
     _("You stand in for %(absent)s until %(until)s."), _("%(name)s stands in for %(absent)s until %(until)s.")
 )
 ANSWERED_FOR = Sentence(_("%(absent)s answered already. Other people still have to."))
+NOT_ANSWERED = Sentence(_("Only a completed task can be done again."))
+NOT_REDONE = Sentence(_("The author of this workflow does not let this task be done again."))
+NOT_YOURS_TO_REDO = Sentence(_("Only the person who completed this task, or an admin, can have it done again."))
 HELD = Sentence(_("One person may hold %(most)s of these at a time."))
 CLAIMED_BY_SELF = Sentence(_("You claimed it, so it is yours."), _("%(name)s claimed it."))
 GIVEN_TO_SELF = Sentence(_("It is assigned to you."), _("It is assigned to %(name)s."))
@@ -188,10 +193,20 @@ def refuse_person(person: Actor, task: Task) -> WorkflowError | None:
     return _first_error(_fitness(person, task))
 
 
+def refuse_redo(actor: Actor, task: Task) -> WorkflowError | None:
+    """Return the rule that forbids the actor to have an answered task done again, or None; its answerer and operators may."""
+    return _first_error(_redo_reasons(actor, task))
+
+
 def refuse_over(task: Task) -> WorkflowError | None:
     """Return the error for an action on a task that is over, or None while it is open."""
     reason = _status_reason(task)
     return reason.error if reason.code == "closed" else None
+
+
+def refuse_sending(actor: Actor, task: Task) -> WorkflowError | None:
+    """Return the error for an act on a task whose answer is about to be sent, or None."""
+    return _first_error(_sending_reason(actor, task))
 
 
 def _first_error(reasons: Iterable[Reason]) -> WorkflowError | None:
@@ -201,6 +216,7 @@ def _first_error(reasons: Iterable[Reason]) -> WorkflowError | None:
 def _reasons(actor: Actor, task: Task, offered: bool | None = None) -> Iterator[Reason]:
     absent = mandate_of(actor, task, offered=offered)
     yield _status_reason(task)
+    yield from _sending_reason(actor, task)
     yield from _fitness(actor, task, absent)
     yield _deputy_reason(absent) if absent else _offer_reason(actor, task, offered)
     yield from _held_reason(task)
@@ -231,6 +247,18 @@ def _sight(actor: Actor, task: Task) -> Iterator[Reason]:
         yield Reason("seen", SEEN_AS_LEAD)
 
 
+def _redo_reasons(actor: Actor, task: Task) -> Iterator[Reason]:
+    if task.status != TaskStatus.COMPLETED:
+        yield Reason("status", NOT_ANSWERED, refusal=Conflict, facts={"status": task.status})
+    if not task.allows("redo"):
+        yield Reason("refused", NOT_REDONE, refusal=Refused)
+    yield _level_reason(actor, task)
+    yield from _four_eyes_reason(actor, task)
+    answered = task.completed_by_id == actor.person_id or actor.name in task.answered_by
+    if not answered and actor.level < TO_OPERATE:
+        yield Reason("level", NOT_YOURS_TO_REDO, refusal=Refused, facts={"needed": int(TO_OPERATE)})
+
+
 def _status_reason(task: Task) -> Reason:
     status = TaskStatus(task.status)
     if status in OVER:
@@ -238,6 +266,23 @@ def _status_reason(task: Task) -> Reason:
     if status is TaskStatus.SUSPENDED:
         return Reason("status", SUSPENDED, refusal=Conflict, facts={"status": task.status})
     return Reason("open", OPEN)
+
+
+def _sending_reason(actor: Actor, task: Task) -> Iterator[Reason]:
+    """Explain that a task was answered: until its answer is sent, only its person can take it back."""
+    due_at = task.answer_due_at
+    if due_at is None or task.is_over:
+        return
+    own = actor.name == task.answer_by_name
+    words = {"who": _answerer(task), "at": f"{timezone.localtime(due_at):%H:%M:%S}"}
+    facts = {"by": task.answer_by_name, "at": due_at}
+    yield Reason("sending", SENDING_OWN if own else SENDING, words, Conflict, facts)
+
+
+def _answerer(task: Task) -> str:
+    holder = task.assignee
+    own = holder is not None and holder.username == task.answer_by_name
+    return holder.display_name if holder is not None and own else task.answer_by_name.capitalize()
 
 
 def _level_reason(actor: Actor, task: Task) -> Reason:

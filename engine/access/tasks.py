@@ -108,8 +108,8 @@ def task_of(actor: Actor, task_id: UUID) -> Task:
 
 
 def tasks_mine(actor: Actor) -> TaskQuerySet:
-    """Return the open tasks that are bound to the actor, without snoozed ones."""
-    return _bound(actor).exclude(follow_up_at__gt=Now()).urgent_first()
+    """Return the open tasks that are bound to the actor, without snoozed ones and those whose answer is about to be sent."""
+    return _bound(actor).exclude(follow_up_at__gt=Now()).filter(answer_due_at__isnull=True).urgent_first()
 
 
 def tasks_snoozed(actor: Actor) -> TaskQuerySet:

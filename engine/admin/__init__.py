@@ -13,6 +13,7 @@ from engine.admin import (
     schedules,
     secrets,
     templates,
+    told,
     webhooks,
     workers,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "schedules",
     "secrets",
     "templates",
+    "told",
     "webhooks",
     "workers",
 ]

@@ -1,4 +1,4 @@
-"""Actions of an operator on one instance: each asks for what its service needs and reports what it did."""
+"""Actions of an operator on one instance, task or dead letter: each asks for what its service needs and reports what it did."""
 
 import json
 from typing import Any
@@ -11,10 +11,11 @@ from engine.admin.row_actions import Button, Question, Result
 from engine.diagram.step_names import label_of
 from engine.errors import Invalid
 from engine.kernel.transitions import InstanceStatus
-from engine.models import DeadLetter, Instance
+from engine.models import DeadLetter, Instance, Task
 from engine.services.instances import repair as operations
 from engine.services.instances import signals
 from engine.services.instances.lifecycle import cancel_instance
+from engine.services.tasks.redo import can_redo, redo_task
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 
@@ -88,6 +89,11 @@ def send_signal(request: HttpRequest, instance: Instance) -> Result:
     if sent.kept:
         return Result("kept", f"The signal “{name}” is kept until {instance} waits for it.")
     return Result("ignored", f"{instance} does not wait for “{name}”; the signal was ignored.")
+
+
+def redo(request: HttpRequest, task: Task) -> str:
+    redo_task(actor=actor_of(request), task_id=task.pk, reason=reason_in(request))
+    return f"{task} is open again."
 
 
 def replay(request: HttpRequest, letter: DeadLetter) -> str:
@@ -200,6 +206,17 @@ OF_INSTANCES = (
         asks="Name of the signal",
         more=(PAYLOAD, REASON),
         preview=awaited_signals,
+    ),
+)
+OF_TASKS = (
+    Button(
+        "redo",
+        "Do again",
+        redo,
+        TO_OPERATE,
+        can_redo,
+        more=(REASON,),
+        preview="The task is opened anew with its answer filled in. What began behind it is withdrawn and done anew.",
     ),
 )
 OF_LETTERS = (

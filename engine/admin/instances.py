@@ -65,8 +65,8 @@ class InstanceAdmin(TenantAdmin):
     list_display = ("words", "state_label", "waits_for", "starter", "started")
     started = moment_column("started_at", "Started")
     list_filter = ("status", WaitingFilter, "template")
-    search_fields = ("reference", "started_by_name")
-    search_help_text = "Reference, person who started it, or state such as amount=1200"
+    search_fields = ("title", "reference", "started_by_name")
+    search_help_text = "Title, reference, person who started it, or state such as amount=1200"
     ordering = ("-id",)
     show_full_result_count = False
     buttons = instance_actions.OF_INSTANCES
@@ -97,7 +97,7 @@ class InstanceAdmin(TenantAdmin):
     def _found_by(self, request: HttpRequest, word: str) -> Q:
         asked = OF_STATE.fullmatch(word)
         if asked is None:
-            return Q(reference__icontains=word) | Q(started_by_name__icontains=word)
+            return Q(title__icontains=word) | Q(reference__icontains=word) | Q(started_by_name__icontains=word)
         try:
             return state_holds(asked[1].split("."), asked[2].strip('"'))
         except Invalid as refusal:

@@ -16,13 +16,39 @@ from engine.admin.columns import moment_column
 from engine.admin.descriptions import moment_words, rows_of_value, value_words
 from engine.admin.instance_page import SIGNALS, signal_words
 from engine.admin.permissions import actor_of
+from engine.admin.row_actions import Button
 from engine.admin.workers import workers_page
 from engine.kernel.signals import SignalType
+from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Audit, DeadLetter, Signal, Task
 from engine.presentation.narrative.status_summary import who_of
+from engine.services.tasks.reopening import reopen_task
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.accounts.levels import TO_OPERATE
 
 TASK_LABELS = {"open": "", "claimed": "info", "suspended": "warning", "completed": "success", "expired": "danger"}
+
+
+def may_be_reopened(actor: Actor, task: Task) -> bool:
+    """Return whether to offer it: whether the next step is untouched is looked up when the button is pressed."""
+    return task.status == TaskStatus.COMPLETED and task.instance.status == InstanceStatus.RUNNING
+
+
+def reopen(request: HttpRequest, task: Task) -> str:
+    """Reopen an answered task."""
+    again = reopen_task(actor=actor_of(request), task_id=task.pk, reason=request.POST.get("answer", ""))
+    return f"“{again.title}” is open again. The first answer is kept in the history and as its draft."
+
+
+REOPEN = Button(
+    "reopen",
+    "Reopen",
+    reopen,
+    TO_OPERATE,
+    may_be_reopened,
+    asks="Reason to reopen it",
+    preview="The case returns to what it was before this answer, unless someone has begun the next step.",
+)
 
 
 @admin.register(Task)
@@ -33,6 +59,7 @@ class TaskAdmin(TenantAdmin):
     list_filter = ("status", "priority", "assignee")
     search_fields = ("title", "business_reference", "step")
     ordering = ("-id",)
+    buttons = (*instance_actions.OF_TASKS, REOPEN)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return []

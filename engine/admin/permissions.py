@@ -49,6 +49,8 @@ RIGHTS: dict[str, Rights] = {
     "engine.schedule": Rights(view=TO_OPERATE, add=TO_OPERATE),
     "engine.webhook": Rights(view=TO_OPERATE, add=TO_MANAGE_WEBHOOKS),
     "engine.webhookdelivery": READ_ONLY,
+    "engine.notification": READ_ONLY,
+    "engine.rolechat": Rights(view=TO_OPERATE, add=TO_MANAGE_WEBHOOKS, change=TO_MANAGE_WEBHOOKS),
     "engine.retentionrule": Rights(view=TO_OPERATE, add=TO_AUTHOR, change=TO_AUTHOR),
     "engine.secret": Rights(view=TO_AUTHOR, add=TO_AUTHOR, change=TO_AUTHOR),
     "engine.businesscalendar": Rights(view=TO_OPERATE, add=TO_AUTHOR, change=TO_AUTHOR),

@@ -84,6 +84,7 @@ class OutcomeSerializer(Rows):
     reject = serializers.BooleanField(default=False)
     comment = serializers.CharField(default=None, allow_null=True)
     secure = serializers.BooleanField(default=False)
+    undo = serializers.FloatField(default=None, allow_null=True)
 
 
 class Plain(serializers.CharField):

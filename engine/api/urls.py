@@ -83,8 +83,10 @@ task_routes = [
     path("comment/", task_actions.CommentView.as_view(), name="comment"),
     path("suspend/", task_actions.SuspendView.as_view(), name="suspend-task"),
     path("resume/", task_actions.ResumeView.as_view(), name="resume-task"),
+    path("reopen/", task_actions.ReopenView.as_view(), name="reopen-task"),
     path("snooze/", task_actions.SnoozeView.as_view(), name="snooze"),
     path("skip/", task_actions.SkipView.as_view(), name="skip-task"),
+    path("redo/", task_actions.RedoView.as_view(), name="redo"),
     path("why/", tasks.WhyView.as_view(), name="why"),
 ]
 

@@ -248,7 +248,7 @@ def _folded(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _is_same_run(begun: dict[str, Any], ended: dict[str, Any]) -> bool:
-    """Return whether an act goes on with the very run, and the beginning says no more of it than its kind and its place."""
+    """Return whether an act continues the very run, and the beginning says no more of it than its kind and its place."""
     run = begun["run"]
     return (
         run.keys() <= FIXED

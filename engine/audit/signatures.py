@@ -39,6 +39,11 @@ def public_key() -> str:
     return _raw(_signing_key(_key_file()).public_key())
 
 
+def public_key_if_made() -> str | None:
+    """Return our public key, or None on a host that has none: verifying makes no key."""
+    return public_key() if _key_file().exists() else None
+
+
 def public_key_pem() -> str:
     """Return our public key as a file that openssl reads."""
     key = _signing_key(_key_file()).public_key()

@@ -51,7 +51,11 @@ LOOKS: Mapping[str, Look] = {
 }
 
 
-BAD_ENDS = re.compile(r"(?i)^(reject|declin|refus|den(y|ied)|withdr|cancel|abort|not[_ ]|no[_ ])")
+BAD_ENDS = re.compile(
+    r"(?i)^(reject|declin|refus|den(y|ied)|withdr|cancel|abort|not[_ ]|no[_ ]"
+    r"|abgelehnt|ablehn|abgewiesen|abgebrochen|verweiger|zur(ü|ue)ck(gezogen|gewiesen)|storniert|nicht[_ ]|kein)"
+)
+"""How authors begin the outcome of an end that turns a request down, in English and German."""
 REJECTED = Look("bad", "x", gettext_lazy("Rejected"))
 
 
@@ -59,7 +63,12 @@ def look_of(step: Mapping[str, Any]) -> Look:
     """Return how a step looks: as its kind, but an end that turns a request down looks like one."""
     kind = kind_of(step)
     outcome = step[kind].get("outcome") if kind == "complete" and isinstance(step[kind], Mapping) else None
-    return REJECTED if isinstance(outcome, str) and BAD_ENDS.match(outcome) else LOOKS[kind]
+    return REJECTED if turns_down(outcome) else LOOKS[kind]
+
+
+def turns_down(outcome: Any) -> bool:
+    """Return whether an outcome says that a request was turned down."""
+    return isinstance(outcome, str) and BAD_ENDS.match(outcome) is not None
 
 
 def kind_of(step: Mapping[str, Any]) -> str:

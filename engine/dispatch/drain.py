@@ -9,8 +9,8 @@ attempts are used up becomes a dead letter and its instance an incident. A signa
 attempt was counted.
 
 The kernel does not see a call that falls due: engine.dispatch.call_pool makes it after the commit that took it on, while the
-drain continues. Between batches a drain fires schedules (engine.dispatch.schedules) and does its share of bulk operations
-(engine.dispatch.bulk_operations).
+drain continues. Between batches a drain fires schedules (engine.dispatch.schedules), sends answers whose time for undo is over
+(engine.dispatch.pending_answers), and does its share of bulk operations (engine.dispatch.bulk_operations).
 """
 
 import time
@@ -34,6 +34,7 @@ from engine.dispatch.calls import Intent, take_on_calls, taken_with_slices
 from engine.dispatch.crash_points import Boundary, reached, reached_steps
 from engine.dispatch.dead_letters import count_attempt, count_beforehand
 from engine.dispatch.fairness import Turn, Turns, cut_to_load
+from engine.dispatch.pending_answers import AnswerSender
 from engine.dispatch.schedules import ScheduleRunner
 from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Due, event_of, read_payload
 from engine.dispatch.worker_board import desk
@@ -116,7 +117,7 @@ class Drained:
     signals: int = 0
     calls: int = 0
     rows: int = 0
-    """Rows of acts over many."""
+    """Rows of acts over many, and answers whose time for undo was over."""
     failed: int = 0
     looked_at: float = field(default_factory=time.monotonic)
     """When the last batch was asked for, by this process's own steady clock."""
@@ -148,10 +149,10 @@ def drain(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, 
 def _drain(calls: CallsUnderWay, stop: Callable[[], bool], turns: Turns, *, awaiting: bool) -> Drained:
     drained = Drained()
     stop_at = time.monotonic() + MAX_SECONDS
-    schedules, bulk = ScheduleRunner(), BulkRunner()
+    schedules, bulk, answers = ScheduleRunner(), BulkRunner(), AnswerSender()
     while time.monotonic() < stop_at and drained.done < MAX_SIGNALS and not stop():
         drained.started += schedules.take_turn()
-        rows = bulk.take_turn()
+        rows = answers.take_turn() + bulk.take_turn()
         drained.rows += rows
         if drain_once(drained, calls, stop, turns) or rows:
             continue
@@ -435,7 +436,8 @@ ASKING = 0.05
 NEXT_LOOK = """
 SELECT extract(epoch FROM least(
   (SELECT min(due_at) FROM wf_signals WHERE due_at > (SELECT clock_timestamp() - make_interval(secs => %s))),
-  (SELECT min(look_at) FROM wf_schedules WHERE status = 'active')) - clock_timestamp())
+  (SELECT min(look_at) FROM wf_schedules WHERE status = 'active'),
+  (SELECT min(due_at) FROM wf_pending_answers WHERE refused_at IS NULL)) - clock_timestamp())
 """
 
 

@@ -16,6 +16,7 @@ from engine.services.notifications.sending import (
     Sent,
     forget_old_messages,
     is_anything_due,
+    is_still_ours,
     settle_message,
     take_messages,
 )
@@ -61,7 +62,7 @@ def _run(tidy: bool) -> None:
     try:
         tell_people()
         if tidy:
-            forget_old_messages()
+            tidy_up()
     except Exception:
         log.exception("people could not be told, looking again")
     finally:
@@ -72,11 +73,19 @@ def tell_people() -> int:
     """Collect all news, then send what is due; return how many messages were sent."""
     stop_at, made = time.monotonic() + MAX_SECONDS, 0
     collect_news()
-    while (messages := take_messages()) and time.monotonic() < stop_at:
+    while time.monotonic() < stop_at and (messages := take_messages()):
         for message in messages:
-            settle_message(message, _send(message))
-        made += len(messages)
+            if is_still_ours(message):
+                settle_message(message, _send(message))
+                made += 1
     return made
+
+
+def tidy_up() -> None:
+    """Delete old messages until there are none, or for as long as one pass may take."""
+    stop_at = time.monotonic() + MAX_SECONDS
+    while time.monotonic() < stop_at and forget_old_messages():
+        pass
 
 
 def _send(message: Message) -> Sent:
@@ -88,4 +97,4 @@ def _send(message: Message) -> Sent:
         return send(message)
     except Exception as error:
         log.exception("a notification was not sent", channel=message.channel, message=str(message.id))
-        return Sent("failed", f"{type(error).__name__}")
+        return Sent("failed", f"{type(error).__name__}", is_sure=False)

@@ -47,6 +47,7 @@ def compile_definition(canonical: dict[str, Json]) -> Definition:
         has_milestones=any("enabled_while" in step.spec for step in compiling.steps.values()),
         has_throttles=any("throttle" in step.spec for step in compiling.steps.values()),
         has_nets=any(step.kind == "net" for step in compiling.steps.values()),
+        redoes=any(_can_be_redone(step) for step in compiling.steps.values()),
         reads=dict(compiling.reads()),
         four_eyes=dict(compiling.four_eyes()),
     )
@@ -57,7 +58,16 @@ def _claims_decide(step: Step) -> bool:
 
 
 def _has_rounds(step: Step) -> bool:
-    return step.kind in ROUNDS or "next" in step.spec or any(name.startswith(OCCURRING) for name in step.lists)
+    return (
+        step.kind in ROUNDS
+        or "next" in step.spec
+        or any(name.startswith(OCCURRING) for name in step.lists)
+        or _can_be_redone(step)
+    )
+
+
+def _can_be_redone(step: Step) -> bool:
+    return step.kind == "task" and "redo" in step.raw["task"].get("allow", ())
 
 
 def _secrets(step: Step) -> tuple[str, ...]:

@@ -57,6 +57,8 @@ class Outcome:
     comment: str | None = None
     secure: bool = False
     """Whether it takes a sign-in: no link in a message is enough."""
+    undo: float | None = None
+    """How many seconds it can be taken back; None: as the task says."""
 
 
 @dataclass(frozen=True, slots=True)

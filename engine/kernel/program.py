@@ -77,6 +77,8 @@ class Definition:
     has_milestones: bool
     has_nets: bool
     has_throttles: bool
+    redoes: bool
+    """Whether any task can be done again once it is answered."""
     reads: Mapping[str, tuple[str, ...]]
     """For each child of a graph, the siblings whose results it reads."""
 

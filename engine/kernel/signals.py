@@ -117,6 +117,16 @@ class TaskSkipped:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRedone:
+    """A person wants an answered task done again, where its author allows that: the flow goes back to it."""
+
+    step: str
+    iteration: str = ""
+    by: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChildEnded:
     token: int
     status: str
@@ -165,6 +175,20 @@ class StepSkipped:
     by: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TaskReopened:
+    """An operator reopens a task while nothing that followed its answer has been touched."""
+
+    token: int
+    """The token under which the task waited when it was answered."""
+    before: Json = None
+    """The snapshot that the answer found; a record of the event leaves it out, since a replay comes by it."""
+    opened_at: str = ""
+    """When the task was offered first: it is described as of then."""
+    by: str | None = None
+    reason: str = ""
+
+
 Event = (
     Started
     | TaskCompleted
@@ -175,12 +199,14 @@ Event = (
     | TaskClaimed
     | TaskReleased
     | TaskSkipped
+    | TaskRedone
     | NamedSignal
     | ChildEnded
     | Continue
     | CancelCase
     | StepRetried
     | StepSkipped
+    | TaskReopened
 )
 
 

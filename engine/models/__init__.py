@@ -28,7 +28,7 @@ from engine.models.signal import DeadLetter, Signal, SignalReceipt
 from engine.models.start_draft import CaseFile, StartDraft
 from engine.models.step_run import StepRun, StoredStepRun
 from engine.models.task import Task, TaskCandidate, TaskEvent
-from engine.models.task_work import TaskAttachment, TaskComment, TaskDraft, TaskQuestion, Turn
+from engine.models.task_work import PendingAnswer, TaskAttachment, TaskComment, TaskDraft, TaskQuestion, Turn
 from engine.models.template import Template, TemplateVersion
 from engine.models.wait import Wait
 from engine.models.webhook import DeliveryAttempt, Webhook, WebhookDelivery
@@ -59,6 +59,7 @@ __all__ = [
     "Notification",
     "NotificationCursor",
     "NotificationSettings",
+    "PendingAnswer",
     "Place",
     "PushSubscription",
     "Rate",

@@ -12,12 +12,14 @@ from engine.models.task import Task
 from workflowplatform.accounts.models import Role, User
 from workflowplatform.database.stored_json import TextsField
 
-KINDS = ("assigned", "offered", "mentioned", "asked", "due_soon", "late", "decided", "handed_over")
-CHANNELS = ("mail", "push", "chat")
-WAYS = ("once", "quiet", "daily")
-"""At once; at once, but held back by quiet hours; in the daily digest."""
-NOTIFICATION_STATUSES = ("pending", "sent", "dropped", "failed")
+KINDS = (
+    "assigned", "offered", "mentioned", "asked", "answered", "due_soon", "late", "decided", "handed_over", "not_sent",
+)  # fmt: skip
 CHATS = ("slack", "teams")
+CHANNELS = ("mail", "push", *CHATS)
+WAYS = ("once", "later", "quiet", "daily")
+"""At once; held back since many of a kind came; held back by quiet hours; in the daily digest."""
+NOTIFICATION_STATUSES = ("pending", "sent", "dropped", "failed")
 
 
 def _choices(words: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -54,7 +56,7 @@ class Notification(IdRow):
         Role, null=True, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
     )
     kind = models.CharField(max_length=12, choices=_choices(KINDS))
-    channel = models.CharField(max_length=4, choices=_choices(CHANNELS))
+    channel = models.CharField(max_length=5, choices=_choices(CHANNELS))
     way = models.CharField(max_length=5, choices=_choices(WAYS), default="once")
     key = models.CharField(max_length=200)
     """What it tells, so that the same is told once."""
@@ -156,12 +158,15 @@ class RoleChat(IdRow):
     chat = models.CharField(max_length=5, choices=_choices(CHATS))
     address = models.BinaryField()
     """Encrypted: anyone who knows it can write there."""
+    language = models.CharField(max_length=10, blank=True, default="", db_default="")
+    """In which the chat is written; empty: the platform's."""
     failed_at = models.DateTimeField(null=True)
     failure = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         db_table = "wf_role_chats"
+        verbose_name, verbose_name_plural = "chat", "chats"
         ordering = ("id",)
         constraints = (
             models.UniqueConstraint(fields=("role", "chat"), name="one_chat_of_a_kind_a_role"),

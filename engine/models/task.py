@@ -8,7 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q, Value
 
 from engine.kernel.effects import PRIORITIES
-from engine.kernel.tasks.rules import FOUR_EYES, NO_RULES, NOT_INSIDE, ChecklistPoint, TaskRules
+from engine.kernel.tasks.rules import FOUR_EYES, NO_RULES, NOT_INSIDE, ChecklistPoint, TaskRules, undo_seconds
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models.base import OrderedJSONField, PartIdRow, PartRow
 from engine.models.instance import Instance
@@ -119,6 +119,11 @@ class Task(PartIdRow):
     follow_up_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True, blank=True)
+    answer_due_at = models.DateTimeField(
+        null=True, blank=True, help_text="When an answer that was given, and can still be taken back, is sent."
+    )
+    answer_by_name = models.CharField(max_length=100, blank=True, default="", db_default="")
+    """The person who gave that answer."""
     completed_at = models.DateTimeField(null=True, blank=True)
     completed_by_id = models.UUIDField(null=True, blank=True)
     completed_by_name = models.CharField(max_length=100, blank=True)
@@ -180,6 +185,11 @@ class Task(PartIdRow):
         return TaskStatus(self.status) not in OPEN_TASK
 
     @property
+    def is_being_sent(self) -> bool:
+        """Return whether an answer was given that is sent in a moment; until then nobody else answers."""
+        return self.answer_due_at is not None and not self.is_over
+
+    @property
     def priority_name(self) -> str:
         return PRIORITIES[self.priority]
 
@@ -213,6 +223,12 @@ class Task(PartIdRow):
     def allows(self, act: str) -> bool:
         """Return whether the author lets people do this with it."""
         return act in self.rules.allow
+
+    def undo_seconds(self, outcome: str | None) -> float:
+        """Return how long an answer can be taken back; the tenant is asked only where the author says nothing."""
+        chosen = self.outcome_named(outcome) if outcome else self.outcomes[0] if len(self.outcomes) == 1 else None
+        said = (chosen or {}).get("undo"), self.rules.undo
+        return undo_seconds(*said, tenant=self.tenant.undo_seconds if said == (None, None) else None)
 
     def outcome_named(self, name: str) -> dict[str, Any] | None:
         return next((outcome for outcome in self.outcomes if outcome["name"] == name), None)

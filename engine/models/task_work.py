@@ -7,6 +7,7 @@ from engine.models.base import IdRow, OrderedJSONField, PartIdRow
 from engine.models.instance import Instance
 from engine.models.task import Task
 from engine.models.template import Template
+from workflowplatform.accounts.models import User
 
 
 class TaskDraft(PartIdRow):
@@ -31,6 +32,44 @@ class TaskDraft(PartIdRow):
 
     def __str__(self) -> str:
         return f"draft by {self.saved_by_name}"
+
+
+class PendingAnswer(PartIdRow):
+    """An answer that a person gave and can still take back: a worker sends it when it is due, under the rules of that moment.
+
+    One that was refused then stays until its person has seen why; what was typed is a draft again.
+    """
+
+    task = models.ForeignKey(
+        Task, on_delete=models.CASCADE, related_name="pending_answers", db_constraint=False, db_index=False
+    )
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    batch_id = models.UUIDField()
+    """Answers that were given together are taken back together."""
+    outcome = models.CharField(max_length=100)
+    values = OrderedJSONField(default=dict)
+    comment = models.TextField(blank=True)
+    ticked = models.JSONField(default=list)
+    form_hash = models.CharField(max_length=64)
+    """What was asked: an answer to another form is not sent."""
+    given_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    failures = models.PositiveSmallIntegerField(default=0)
+    refused_at = models.DateTimeField(null=True)
+    refusal = models.CharField(max_length=50, blank=True)
+    refusal_text = models.TextField(blank=True)
+
+    class Meta:
+        db_table = "wf_pending_answers"
+        ordering = ("id",)
+        indexes = (
+            models.Index(fields=("due_at",), condition=Q(refused_at__isnull=True), name="pending_answers_by_due"),
+            models.Index(fields=("person", "batch_id"), name="pending_answers_by_person"),
+        )
+        constraints = (models.UniqueConstraint(fields=("task", "person"), name="one_pending_answer_a_task_and_person"),)
+
+    def __str__(self) -> str:
+        return f"answer of {self.person}, sent at {self.due_at}"
 
 
 class TaskComment(PartIdRow):

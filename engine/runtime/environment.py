@@ -23,7 +23,7 @@ from engine.access.people import manager_named
 from engine.conf import conf
 from engine.extensions.decorators import decorator_named
 from engine.kernel.effects import Slice
-from engine.kernel.signals import CallFailed, CallSucceeded, Environment, Event, Json, Started
+from engine.kernel.signals import CallFailed, CallSucceeded, Environment, Event, Json, Started, TaskReopened
 from engine.models import Instance
 from engine.runtime.calendars import calendar_named
 from engine.runtime.projection import Loaded
@@ -41,8 +41,8 @@ Refusal = tuple[str, str]
 
 KIND = "is"
 EVENTS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
-LEFT_OUT = {Started: frozenset({"input"})}
-"""What the same row says already: an instance's input is in the act that started it."""
+LEFT_OUT = {Started: frozenset({"input"}), TaskReopened: frozenset({"before"})}
+"""What the audit says already: an instance's input is in the act that started it, and a replay comes by every snapshot."""
 LIGHT = 4_096
 """Below this the weight of a snapshot decides nothing."""
 USUAL_STEPS = Environment.__dataclass_fields__["max_steps"].default

@@ -4,8 +4,8 @@ Nothing is written and nobody is asked. The audit says what happened and what wa
 instance's version. Calendars and decorators are those of today.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from engine.extensions.decorators import decorator_named
 from engine.kernel.effects import Slice
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.json_text import read_json, write_json
-from engine.kernel.signals import Environment, InstanceFacts, Json, Started
+from engine.kernel.signals import Environment, InstanceFacts, Json, Started, TaskReopened
 from engine.kernel.snapshot import Snapshot
 from engine.models import Instance, JournalRow
 from engine.runtime.calendars import calendar_named
@@ -27,27 +27,79 @@ def replay(instance: Instance, *, until: int | None = None) -> dict[str, Json] |
     """Return the snapshot that an instance has, or had after an act, as it is stored; None where it had not begun, or began under
     a release that did not record what it was told.
     """
+    stored: dict[str, Json] | None = None
+    for turn in _turns(instance, until):
+        stored = turn.after
+    return stored
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of an instance, run again: what it found, what came of it, and what is stored since."""
+
+    events: tuple[Any, ...]
+    before: dict[str, Json] | None
+    result: Slice
+    after: dict[str, Json]
+
+
+def last_turn(instance: Instance) -> Turn | None:
+    """Return the last turn of an instance, run again; None where it cannot be."""
+    last: Turn | None = None
+    for turn in _turns(instance, None):
+        last = turn
+    return last
+
+
+def _turns(instance: Instance, until: int | None) -> Iterator[Turn]:
+    """Run the turns of an instance again, one after the other; none where the first was not recorded."""
     rows = JournalRow.objects.filter(subject_id=instance.pk, told__isnull=False).order_by("seq")
     stored: dict[str, Json] | None = None
     facts = _facts(instance)
+    answered: dict[int, dict[str, Json]] = {}
     for row in rows if until is None else rows.filter(seq__lte=until):
         for said in read_json(row.told or "[]"):
             if stored is None and not _is_beginning(said):
-                return None
+                return
             facts = replace(facts, reference=said.get("reference", facts.reference))
-            stored = read_json(write_json(_take_turn(instance, stored, facts, row.at, said).snapshot.to_json()))
-    return stored
+            _note_answers(answered, stored, said)
+            events = tuple(_known(event_of(told), instance, answered) for told in said["events"])
+            result = _take_turn(instance, stored, facts, events, _environment(instance, row.at, said))
+            before, stored = stored, read_json(write_json(result.snapshot.to_json()))
+            yield Turn(events, before, result, stored)
+
+
+def _note_answers(
+    answered: dict[int, dict[str, Json]], stored: dict[str, Json] | None, said: Mapping[str, Json]
+) -> None:
+    """Keep what each answer found, for the event that reopens its task."""
+    for told in said["events"]:
+        if stored is not None and told[KIND] == "TaskCompleted" and _is_live(stored, told["token"]):
+            answered[told["token"]] = stored
+
+
+def _is_live(stored: dict[str, Json], token: int) -> bool:
+    return any(frame["n"] == token for frame in stored["frames"])
+
+
+def _known(event: Any, instance: Instance, answered: Mapping[int, dict[str, Json]]) -> Any:
+    """Give an event back what its record leaves out."""
+    if isinstance(event, Started):
+        return Started(instance.input)
+    if isinstance(event, TaskReopened):
+        return replace(event, before=answered[event.token])
+    return event
 
 
 def _is_beginning(said: Mapping[str, Json]) -> bool:
     return any(told[KIND] in ("Started", "CancelCase") for told in said["events"])
 
 
-def _take_turn(instance: Instance, stored: Json, facts: InstanceFacts, at: datetime, said: Mapping[str, Json]) -> Slice:
+def _take_turn(
+    instance: Instance, stored: Json, facts: InstanceFacts, events: Sequence[Any], environment: Environment
+) -> Slice:
     snapshot = None if stored is None else Snapshot.from_json(stored)
-    events = [event_of(told) for told in said["events"]]
-    events = [Started(instance.input) if isinstance(event, Started) else event for event in events]
-    return advance(definition_of(instance.version_id), snapshot, facts, events, _environment(instance, at, said))
+    return advance(definition_of(instance.version_id), snapshot, facts, events, environment)
 
 
 def _facts(instance: Instance) -> InstanceFacts:

@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from engine import access
+from engine.access.absences import away_at, is_left_alone
 from engine.access.task_rules import refuse_person
 from engine.audit.chain import Act, record
 from engine.kernel.effects import BarPeople, ChangeTask, TellPeople
@@ -77,11 +78,14 @@ def _bind(stage: Stage, step: str, task: Task) -> None:
 
 
 def _bind_to_manager(stage: Stage, task: Task) -> None:
-    """Give a task to the manager of the person who started its instance; else it is offered, and its history says why."""
+    """Give a task to the manager of the person who started its instance; else it is offered, and its history says why.
+
+    A manager who is away has it only where a deputy stands in.
+    """
     starter = stage.loaded.facts.started_by
     name = access.manager_named(task.tenant_id, starter) if starter else None
     person = _receiver(stage, task, name)
-    if person is None:
+    if person is None or is_left_alone(person, task, stage.now):
         _note(stage, task, "offered", {"of": starter}, cause="no_manager")
         return
     Task.objects.filter(pk=task.pk).update(assignee=person)
@@ -90,7 +94,7 @@ def _bind_to_manager(stage: Stage, task: Task) -> None:
 
 def _bind_to_candidate(stage: Stage, step: str, task: Task) -> None:
     turn = _turn(stage, step)
-    fitting = {person.username: person for person in access.people_fit_for(task)}
+    fitting = _here(stage, {person.username: person for person in access.people_fit_for(task)})
     way = task.rules.assign_by
     assert way is not None
     people = list(fitting.values())
@@ -102,6 +106,12 @@ def _bind_to_candidate(stage: Stage, step: str, task: Task) -> None:
     Task.objects.filter(pk=task.pk).update(assignee=fitting[name])
     Turn.objects.filter(pk=turn.pk).update(person_name=name)
     _note(stage, task, "assigned", {"assignee": name}, cause=way)
+
+
+def _here(stage: Stage, fitting: dict[str, User]) -> dict[str, User]:
+    """Leave out those who are away, unless that leaves nobody."""
+    away = away_at((person.pk for person in fitting.values()), stage.now)
+    return {name: person for name, person in fitting.items() if person.pk not in away} or fitting
 
 
 def _turn(stage: Stage, step: str) -> Turn:

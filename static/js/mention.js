@@ -1,5 +1,5 @@
 /* Complete names behind an @ in comments. Without this module one types the name. */
-const TYPED = /(?:^|[^\w@./+-])@([\w.+-]{0,40})$/;
+const TYPED = /(?:^|[^\w@./+-])@([\w.@+-]{0,100})$/;
 const SOON = 120;
 
 function enhance(field) {

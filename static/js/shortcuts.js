@@ -35,7 +35,15 @@ function pressHere(mark) {
 }
 
 /* What a row cannot do by itself its page can: go there, and do it on arrival. */
-const ON_ARRIVAL = { "[data-release]": "release", "[data-acts]": "assign", "[data-snooze]": "snooze", "[data-first-outcome]": "answer" };
+const ON_ARRIVAL = {
+  "[data-release]": "release",
+  "[data-snooze]": "snooze",
+  "[data-first-outcome]": "answer",
+  "#person": "assign",
+  "#delegate": "delegate",
+  "#ask-question": "ask",
+  "[data-hand-over]": "hand_over",
+};
 
 function open(row, mark) {
   const link = row.querySelector("[data-row-link]");
@@ -70,13 +78,18 @@ function answer() {
   (document.querySelector(FIRST_FIELD) ?? document.querySelector("[data-first-outcome]"))?.focus();
 }
 
-function openActs(field) {
-  if (focusedRow()) return open(focusedRow(), field === "#person" ? "[data-acts]" : "[data-snooze]");
-  const acts = document.querySelector("[data-acts]");
-  if (!acts?.querySelector(field)) return;
-  acts.open = true;
-  acts.querySelector(field).focus();
+/* Open the menu that has a field, with the focus in the field. */
+function openMenu(field, inside = "") {
+  if (focusedRow()) return open(focusedRow(), field);
+  const found = document.querySelector(`${field} ${inside}`);
+  const menu = found?.closest("details[data-menu]");
+  if (!menu) return;
+  menu.open = true;
+  found.focus();
 }
+
+const handOver = () => openMenu("[data-hand-over]", ":is(select, input:not([type=hidden]))");
+const snooze = () => openMenu("[data-snooze]", "button");
 
 const ACTS = {
   j: () => move(1),
@@ -86,8 +99,11 @@ const ACTS = {
   x: () => focusedRow()?.querySelector("[data-choose]")?.click(),
   e: answer,
   m: comment,
-  a: () => openActs("#person"),
-  z: () => openActs("[data-snooze] button"),
+  h: handOver,
+  a: () => openMenu("#person"),
+  d: () => openMenu("#delegate"),
+  i: () => openMenu("#ask-question"),
+  z: snooze,
   n: () => press("[data-next]"),
   u: () => press("[data-back]"),
   w: why,
@@ -164,7 +180,16 @@ function leave(event) {
   else if (document.querySelector("[data-choose]:checked")) press("[data-choose-none]");
 }
 
+/* What a toast offers to undo; in a field the browser's own undo is meant. */
+function undo(event) {
+  const offered = [...document.querySelectorAll(".wf-toasts [data-act=undo]:not(:disabled)")].at(-1);
+  if (!offered || inField(event.target) || popoverOpen()) return;
+  event.preventDefault();
+  offered.click();
+}
+
 document.addEventListener("keydown", (event) => {
+  if (event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) return undo(event);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return sendByKeys(event);
   if (event.key === "Escape") return leave(event);
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -189,8 +214,11 @@ document.addEventListener("focusin", (event) => {
 });
 
 const ARRIVALS = {
-  "#assign": () => openActs("#person"),
-  "#snooze": () => openActs("[data-snooze] button"),
+  "#hand_over": handOver,
+  "#assign": () => openMenu("#person"),
+  "#delegate": () => openMenu("#delegate"),
+  "#ask": () => openMenu("#ask-question"),
+  "#snooze": snooze,
   "#answer": answer,
   "#release": () => document.querySelector("[data-release]")?.focus(),
 };

@@ -40,7 +40,7 @@ export function show(html) {
   for (const toast of place.querySelectorAll("[data-toast]")) begin(toast);
 }
 
-const toasts = document.querySelector(".wf-toasts:has([data-toast])");
+const toasts = document.querySelector(".wf-toasts:has([data-toast], [data-sends])");
 const bar = document.querySelector(".wf-bar");
 if (toasts && bar) {
   keepClear(toasts, bar);

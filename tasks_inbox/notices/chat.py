@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
+from django.utils import translation
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine.models import RoleChat, Task
 from engine.presentation.narrative.people_names import names_shown, said
-from engine.services.notifications.role_chats import chats_of, note_chat
+from engine.services.notifications.role_chats import TEST, chat_of, note_chat
 from engine.services.notifications.sending import Message, Sent
 from engine.storage.encryption import UnreadableSecret, decrypt
 from engine.transports.base import Failed, make_call
+from engine.transports.outcomes import CallResult
 from workflowplatform.database.tenancy import acting_for
 from workflowplatform.http.public_links import public_address
 from workflowplatform.mail_texts import as_words
@@ -21,18 +25,21 @@ MOST_LINES = 6
 
 
 def send_chat_message(message: Message) -> Sent:
-    """Write one message into every chat of a role; sent if any took it."""
+    """Write one message into a chat of a role, in the chat's language."""
     assert message.role_id is not None
     with acting_for(message.tenant_id):
         tasks = _open_tasks(message)
-        chats = chats_of(message.role_id)
-    if not tasks or not chats:
+        chat = chat_of(message.role_id, message.channel)
+    is_test = any(row.key.startswith(TEST) for row in message.rows)
+    if chat is None or not (tasks or is_test):
         return Sent("dropped", "There is nothing new, or no chat.")
-    with names_shown(message.tenant_id):
-        failures = [_post(chat, tasks, str(message.id)) for chat in chats]
-    if all(failures):
-        return Sent("failed", next(filter(None, failures)))
-    return Sent("sent")
+    with translation.override(chat.language or settings.LANGUAGE_CODE), names_shown(message.tenant_id):
+        title = heading(chat, tasks) if tasks else _test_words(chat)
+        return post(chat, BODIES[chat.chat](title, lines(tasks)), str(message.id))
+
+
+def _test_words(chat: RoleChat) -> str:
+    return _("It works. New tasks for %(role)s are announced here.") % {"role": as_words(str(chat.role))}
 
 
 def _open_tasks(message: Message) -> list[Task]:
@@ -42,19 +49,26 @@ def _open_tasks(message: Message) -> list[Task]:
     return list(own.order_by("-priority", "pk"))
 
 
-def _post(chat: RoleChat, tasks: Sequence[Task], key: str) -> str:
-    """Post to one chat through the address guard; return what went wrong."""
+def post(chat: RoleChat, body: dict[str, Any], key: str) -> Sent:
+    """Post to a chat through the address guard, and keep for operators what went wrong."""
     try:
         address = decrypt(bytes(chat.address))
     except UnreadableSecret as error:
-        failure = str(error)
+        sent = Sent("failed", str(error))
     else:
-        request = {"method": "POST", "url": address, "body": BODIES[chat.chat](heading(chat, tasks), lines(tasks))}
+        request = {"method": "POST", "url": address, "body": body}
         allow = chat.tenant.http_allow
         result = make_call("http", request, key=key, timeout_seconds=TIMEOUT_SECONDS, http_allow=allow, redirects=False)
-        failure = result.message if isinstance(result, Failed) else ""
-    note_chat(chat, failure)
-    return failure
+        sent = _sent(result)
+    note_chat(chat, sent.why)
+    return sent
+
+
+def _sent(result: CallResult) -> Sent:
+    """Sum up. Where no answer came, the message may have arrived."""
+    if isinstance(result, Failed):
+        return Sent("failed", result.message, is_sure=result.code != "no_answer")
+    return Sent("sent")
 
 
 def heading(chat: RoleChat, tasks: Sequence[Task]) -> str:

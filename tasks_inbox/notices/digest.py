@@ -7,13 +7,12 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from engine import access
 from engine.diagram.step_names import label_of
-from engine.models import Task
+from engine.models import Notification, Task
 from engine.presentation.narrative import people_names
 from engine.services.notifications.audience import items_for
 from engine.services.notifications.preferences import Preferences
@@ -22,11 +21,12 @@ from tasks_inbox.notices.words import case_title, path_of, words_of
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 from workflowplatform.http.public_links import public_address
+from workflowplatform.i18n.dates import date_format
 from workflowplatform.mail_texts import Link
 
 MOST_LINES = 6
 MOST_COUNTED = 100
-ABOUT_TASKS = frozenset({"assigned", "offered", "due_soon", "late"})
+ABOUT_TASKS = frozenset({"assigned", "offered", "due_soon", "late", "handed_over"})
 MONDAY = 0
 
 
@@ -83,7 +83,7 @@ def _many(actor: Actor, message: Message) -> Digest | None:
         return None
     lines = tuple(_news_line(item) for item in found)
     number = len(lines) + max(len(seen) - MOST_LINES, 0)
-    if all(row.kind in ABOUT_TASKS for row in seen):
+    if all(_is_about_task(row) for row in seen):
         subject = ngettext("%(n)d task for you", "%(n)d tasks for you", number) % {"n": number}
         sentence = _("They came within a short time, so this is one message.")
     else:
@@ -103,9 +103,12 @@ def _still_seen(actor: Actor, message: Message) -> list[Any]:
     """Leave out what is about tasks that the actor does not see any more, with one query however many there are."""
     asked = [row.task_id for row in message.rows if row.task_id]
     open_ones = set(access.visible_tasks(actor).open().filter(pk__in=asked).values_list("pk", flat=True))
-    return [
-        row for row in message.rows if row.kind not in ABOUT_TASKS or row.task_id is None or row.task_id in open_ones
-    ]
+    return [row for row in message.rows if not _is_about_task(row) or row.task_id in open_ones]
+
+
+def _is_about_task(row: Notification) -> bool:
+    """Return whether a message is only about a task, which lists show by themselves."""
+    return row.kind in ABOUT_TASKS and row.task_id is not None
 
 
 def _news_line(item: Any) -> Line:
@@ -219,6 +222,8 @@ def _when(task: Task, now: datetime) -> tuple[str, str]:
 
 def _other_news(actor: Actor, message: Message) -> Section:
     """List what is not about tasks that are there anyway: mentions, questions, decisions."""
-    rows = [row for row in message.rows if row.kind not in ABOUT_TASKS]
+    rows = [
+        row for row in message.rows if row.kind not in ABOUT_TASKS or (row.kind == "handed_over" and not row.task_id)
+    ]
     lines = tuple(_news_line(item) for item in items_for(actor, rows[:MOST_LINES]))
     return Section("other", _("What else happened"), lines, max(len(rows) - MOST_LINES, 0) if lines else 0)

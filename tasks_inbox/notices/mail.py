@@ -1,16 +1,19 @@
 """Send messages by mail: one page of HTML, the same words as plain text, one conversation per case."""
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from email.mime.image import MIMEImage
 from email.utils import formataddr, parseaddr
 from functools import cache
 from pathlib import Path
-from smtplib import SMTPException, SMTPRecipientsRefused, SMTPResponseException
+from smtplib import SMTPDataError, SMTPException, SMTPRecipientsRefused, SMTPResponseException
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.core.mail import EmailMultiAlternatives
+from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
@@ -33,12 +36,14 @@ from workflowplatform.accounts.models import User
 from workflowplatform.http.public_links import public_address
 from workflowplatform.mail_texts import Link, as_words, one_line
 
-LINKED = frozenset({"assigned", "offered", "due_soon", "late", "asked"})
+LINKED = frozenset({"assigned", "offered", "due_soon", "late", "handed_over"})
 """The kinds whose button may answer the task without a sign-in."""
 LOGO = "logo@workflow"
 PRODUCT = "Workflow"
 PERMANENT = 500
 """From this code on a mail server says that trying again is of no use."""
+POLICY = re.compile(r"53\d|\d{3}[ -]5\.7\.")
+"""Answers about who sends, such as a missing sign-in: nothing is wrong with the address (RFC 3463, 3.8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,25 +147,52 @@ def _tidy(text: str) -> str:
 
 def _hand_over(letter: Letter, message: Message, person: User) -> Sent:
     """Hand a mail to the server; an address that it refuses for good is told to the person and to operators."""
+    server = get_connection()
     try:
-        mail_of(letter, message.id, person.email).send()
-    except SMTPRecipientsRefused as refused:
-        code, words = next(iter(refused.recipients.values()), (PERMANENT, b""))
-        return _refused(code, words, person)
-    except SMTPResponseException as refused:
-        return _refused(refused.smtp_code, refused.smtp_error, person)
+        server.open()
     except (SMTPException, OSError) as error:
-        return Sent("failed", f"The mail server did not take it: {type(error).__name__}.")
+        return Sent("failed", f"The mail server could not be reached: {_said_by(error)}")
+    try:
+        server.send_messages([mail_of(letter, message.id, person.email)])
+    except SMTPRecipientsRefused as refused:
+        return _refused(*next(iter(refused.recipients.values()), (PERMANENT, b"")), person)
+    except SMTPDataError as refused:
+        return Sent("failed", f"The mail server refused it: {_said_by(refused)}", final=refused.smtp_code >= PERMANENT)
+    except (SMTPException, OSError) as error:
+        is_sure = isinstance(error, SMTPResponseException)
+        return Sent("failed", f"The mail server did not take it: {_said_by(error)}", is_sure=is_sure)
+    finally:
+        _hang_up(server)
     forget_bounce(person)
     return Sent("sent")
 
 
+def _hang_up(server: BaseEmailBackend) -> None:
+    """Close the connection; what was taken stays taken if the server is gone by then."""
+    with suppress(SMTPException, OSError):
+        server.close()
+
+
+def _said_by(error: Exception) -> str:
+    """Return what a server answered, or which way the connection broke; never what was sent."""
+    if isinstance(error, SMTPResponseException):
+        return f"{error.smtp_code} {_line(error.smtp_error)}"[:500]
+    return f"{type(error).__name__}."
+
+
+def _line(words: bytes | str) -> str:
+    return one_line(words.decode(errors="replace") if isinstance(words, bytes) else words)
+
+
 def _refused(code: int, words: bytes | str, person: User) -> Sent:
-    said = words.decode(errors="replace") if isinstance(words, bytes) else words
+    """Describe an address that was refused. Only what says that it takes no mail counts as a bounce, not a rule of the server."""
+    said = f"{code} {_line(words)}"[:500]
     if code < PERMANENT:
-        return Sent("failed", f"The mail server said {code}: {one_line(said)[:500]}")
-    note_bounce(person, person.email, f"{code} {one_line(said)}", database_now())
-    return Sent("failed", f"It came back: {code} {one_line(said)[:500]}", final=True)
+        return Sent("failed", f"The mail server said {said}")
+    if POLICY.match(said):
+        return Sent("failed", f"The mail server does not take mail for this address from here: {said}")
+    note_bounce(person, person.email, said, database_now())
+    return Sent("failed", f"It came back: {said}", final=True)
 
 
 def mail_of(letter: Letter, message_id: UUID, to: str) -> EmailMultiAlternatives:

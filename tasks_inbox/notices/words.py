@@ -7,7 +7,6 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -19,6 +18,7 @@ from engine.presentation.narrative.relative_times import SOON
 from engine.services.notifications.audience import Item
 from engine.services.notifications.mentions import names_in
 from workflowplatform.accounts.models import User
+from workflowplatform.i18n.dates import date_format
 
 LONGEST_QUOTE = 280
 
@@ -169,6 +169,13 @@ def _asked(item: Item) -> Words:
     return Words(_title(item) or _("A question for you"), said, _("Answer"), why, quoted(item.row.text), sender=who)
 
 
+def _answered(item: Item) -> Words:
+    who = _who(item.row.actor_name) or _("Someone")
+    why = _("You get this because you asked.")
+    said = _("%(who)s answered your question. The task is yours to decide again.") % {"who": who}
+    return Words(_title(item), said, str(DECIDE), why, quoted(item.row.text), due=_due(item), sender=who)
+
+
 def _due_soon(item: Item) -> Words:
     due_at = _task_of(item).due_at
     why = _("You get this because a task of yours is due soon.")
@@ -209,8 +216,22 @@ def _decided(item: Item) -> Words:
     return Words(case_title(case), said, str(SEE_CASE), why, quoted(last.comment), sender=who)
 
 
+def _for_another(item: Item) -> Words:
+    """Tell a deputy of one task of an absent person."""
+    absent = _task_of(item).assignee
+    who = absent.display_name.split(" ")[0] if absent else _("Someone")
+    why = _("You get this because you stand in for someone.")
+    said = _("%(who)s is away, and you stand in.") % {"who": who}
+    return Words(_title(item), said, str(DECIDE), why, due=_due(item))
+
+
 def _handed_over(item: Item) -> Words:
-    """Tell a deputy; the text is `first day/last day/number of open tasks`, as engine.services.people.told writes it."""
+    """Tell a deputy of one task, or for how long they stand in.
+
+    Then the text is `first day/last day/number of open tasks`, as engine.services.people.told writes it.
+    """
+    if item.task is not None:
+        return _for_another(item)
     first, last, number = (*item.row.text.split("/"), "", "", "0")[:3]
     who = _who(item.row.actor_name) or _("Someone")
     count = int(number) if number.isdigit() else 0
@@ -228,6 +249,13 @@ def _handed_over(item: Item) -> Words:
     return Words(heading, said, _("See them"), why, sender=who)
 
 
+def _not_sent(item: Item) -> Words:
+    """Tell a person that their answer was refused when it was to be sent; the text is the refusal."""
+    why = _("You get this because you answered a task.")
+    said = _("Your answer was not sent. What you typed is kept.")
+    return Words(_title(item) or _("Your answer was not sent"), said, _("Open"), why, quoted(item.row.text))
+
+
 def _day(text: str) -> str:
     try:
         return date_format(date.fromisoformat(text), "j M")
@@ -240,10 +268,12 @@ SAID: Mapping[str, Callable[[Item], Words]] = {
     "offered": _offered,
     "mentioned": _mentioned,
     "asked": _asked,
+    "answered": _answered,
     "due_soon": _due_soon,
     "late": _late,
     "decided": _decided,
     "handed_over": _handed_over,
+    "not_sent": _not_sent,
 }
 
 KIND_WORDS: Mapping[str, Any] = {
@@ -251,9 +281,11 @@ KIND_WORDS: Mapping[str, Any] = {
     "offered": gettext_lazy("A task is offered to my role"),
     "mentioned": gettext_lazy("Someone mentions me"),
     "asked": gettext_lazy("Someone asks me for information"),
+    "answered": gettext_lazy("My question is answered"),
     "due_soon": gettext_lazy("A task of mine is due soon"),
     "late": gettext_lazy("A task of mine is late"),
     "decided": gettext_lazy("My request is decided"),
     "handed_over": gettext_lazy("I stand in for someone"),
+    "not_sent": gettext_lazy("An answer of mine was not sent"),
 }
 """How the settings name each kind."""

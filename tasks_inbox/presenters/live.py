@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -24,6 +23,7 @@ from engine.services.tasks.lists import MOST_COUNTED, TaskList, count_lists
 from tasks_inbox.messages import Notice, cancelled_by
 from tasks_inbox.presenters.lists import count_words, lists_for
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.i18n.dates import date_format
 
 MOST_ASKED = 60
 """Rows of a page, and tasks of events, that one question may name."""

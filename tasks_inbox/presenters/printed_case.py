@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine import access
@@ -14,6 +13,7 @@ from engine.audit.signatures import public_key
 from engine.models import CaseFile, Instance, Task, TaskAttachment, TaskComment, TaskQuestion
 from engine.presentation.forms.values import NOTHING, Fact, fact_of, facts_of
 from engine.presentation.narrative import people_names
+from engine.presentation.narrative.people_names import name_of
 from engine.presentation.narrative.relative_times import span_words
 from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.audit.receipts import decided_tasks, receipt_name
@@ -21,6 +21,7 @@ from engine.storage.attachments import spell_size
 from tasks_inbox.presenters.field_labels import answer_of, in_order, input_schema_of
 from tasks_inbox.templatetags.look import case_name
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.i18n.dates import date_format
 
 GROUP = 4
 KEY_DIGITS = 16
@@ -81,65 +82,41 @@ def printed_case(actor: Actor, instance: Instance) -> PrintedCase:
         *access.case_files(actor, instance.pk),
         *access.files_of_case(actor, instance.pk),
     ]
-    people = Names.of(actor, [*_named(instance, tasks, said, questions), actor.name])
     asked = _asked(instance)
     return PrintedCase(
         title=case_name(instance),
-        tenant=instance.tenant.name.capitalize(),
-        started_by=people.full(instance.started_by_name) or _("automatic"),
+        tenant=instance.tenant.title or instance.tenant.name.capitalize(),
+        started_by=name_of(instance.started_by_name) or _("automatic"),
         started_at=exact(instance.started_at),
         ended=_ended(instance),
         facts=tuple(fact for fact in asked if not fact.rows and fact.text != NOTHING),
         tables=tuple(fact for fact in asked if fact.rows),
-        decisions=tuple(_decision(task, people, _steps(instance)) for task in tasks),
-        remarks=tuple(_remarks(said, questions, people)),
+        decisions=tuple(_decision(task, _steps(instance)) for task in tasks),
+        remarks=tuple(_remarks(said, questions)),
         files=", ".join(_file_words(file) for file in files),
         events=instance.audit_seq,
         hash=grouped(instance.audit_hash),
         key=" ".join(grouped(hashlib.sha256(public_key().encode()).hexdigest()[:KEY_DIGITS])),
         receipt=receipt_name(instance),
-        printed_by=people.full(actor.name),
+        printed_by=name_of(actor.name),
         printed_at=f"{exact(timezone.now())} ({timezone.get_current_timezone_name()})",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """People by their full names, as far as the reader may know them."""
-
-    known: dict[str, str]
-
-    @classmethod
-    def of(cls, actor: Actor, names: Iterable[str]) -> "Names":
-        found = access.visible_people(actor).filter(username__in={name for name in names if name})
-        return cls({person.username: person.display_name for person in found})
-
-    def who(self, by: Iterable[str], stood_in_for: str) -> str:
-        """Name the people who answered, and for whom a deputy did."""
-        words = ", ".join(self.full(name) for name in by)
-        if not stood_in_for:
-            return words
-        return _("%(deputy)s for %(person)s") % {"deputy": words, "person": self.full(stood_in_for)}
-
-    def full(self, name: str) -> str:
-        """Give a person's full name, else the name they sign in with."""
-        return self.known.get(name) or name[:1].upper() + name[1:]
+def who(by: Iterable[str], stood_in_for: str) -> str:
+    """Name the people who answered, and for whom a deputy did."""
+    words = ", ".join(map(name_of, by))
+    return (
+        _("%(deputy)s for %(person)s") % {"deputy": words, "person": name_of(stood_in_for)} if stood_in_for else words
+    )
 
 
-def _named(
-    instance: Instance, tasks: Iterable[Task], said: Iterable[TaskComment], questions: Iterable[TaskQuestion]
-) -> list[str]:
-    answered = [name for task in tasks for name in (task.completed_by_name, task.completed_for_name, *task.answered_by)]
-    asked = [name for one in questions for name in (one.asked_by_name, one.asked_of_name)]
-    return [instance.started_by_name, *answered, *asked, *(one.author_name for one in said)]
-
-
-def _remarks(said: Iterable[TaskComment], questions: Iterable[TaskQuestion], people: Names) -> Iterator[Remark]:
+def _remarks(said: Iterable[TaskComment], questions: Iterable[TaskQuestion]) -> Iterator[Remark]:
     """Give comments and questions in the order in which they were written; answers to questions are comments."""
-    found = [(one.at, people.full(one.author_name), one.text) for one in said]
+    found = [(one.at, name_of(one.author_name), one.text) for one in said]
     for one in questions:
-        facts = {"name": people.full(one.asked_of_name), "question": one.text}
-        found.append((one.asked_at, people.full(one.asked_by_name), _("asked %(name)s: %(question)s") % facts))
+        facts = {"name": name_of(one.asked_of_name), "question": one.text}
+        found.append((one.asked_at, name_of(one.asked_by_name), _("asked %(name)s: %(question)s") % facts))
     for at, by, text in sorted(found, key=lambda one: one[0]):
         yield Remark(by, exact(at), text)
 
@@ -164,7 +141,7 @@ def _steps(instance: Instance) -> dict[str, str]:
     return {name: step.name for name, step in steps_by_id(outline).items()}
 
 
-def _decision(task: Task, people: Names, steps: dict[str, str]) -> Decision:
+def _decision(task: Task, steps: dict[str, str]) -> Decision:
     chosen = task.outcome_named(task.outcome or "")
     answer = answer_of(task)
     lines = [f"{fact.label}: {fact.text}" for fact in answer if not fact.rows and fact.text != NOTHING]
@@ -172,7 +149,7 @@ def _decision(task: Task, people: Names, steps: dict[str, str]) -> Decision:
     return Decision(
         step=steps.get(task.step) or people_names.said(task.title),
         answer=str(chosen["title"]) if chosen else _("Done"),
-        by=people.who(by, task.completed_for_name) or _("automatic"),
+        by=who(by, task.completed_for_name) or _("automatic"),
         at=exact(task.completed_at) if task.completed_at else "",
         comment=task.comment,
         details=" · ".join(lines),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from engine import access
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
+from engine.services.tasks.redo import can_redo
 from tasks_inbox.presenters.files import Files, rules_shown
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -41,6 +42,8 @@ class Acts:
     snooze: bool
     skip: bool
     people: Sequence[User]
+    redo: bool = False
+    """Whether the answered task can be done again."""
     delegate: bool = False
     """Whether the task can be delegated, and a person asked about it."""
 
@@ -63,6 +66,7 @@ def acts_for(actor: Actor, task: Task, *, may_act: bool) -> Acts:
         skip=may_act and task.allows("skip"),
         people=list(access.people_to_give(actor, task)[:MOST_PEOPLE]) if may_give else [],
         delegate=may_give and may_act and mine,
+        redo=can_redo(actor, task),
     )
 
 

@@ -188,9 +188,9 @@ def first_name(name: str) -> str:
 
 
 @register.filter
-def said(title: str) -> str:
-    """Return a title as its reader sees it: with dates in their way, with people's names."""
-    return people_names.said(str(title))
+def said(text: str) -> str:
+    """Return an author's text as its reader sees it: with dates and amounts in their way, with people's names."""
+    return people_names.said(str(text))
 
 
 @register.filter

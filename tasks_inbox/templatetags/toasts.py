@@ -4,7 +4,15 @@ from typing import Any
 
 from django import template
 
+from tasks_inbox.pending_answers import Kept, waiting_in
+
 register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def answers_waiting(context: template.Context) -> list[Kept]:
+    """Return the answers that can still be taken back; asks nothing of the database."""
+    return waiting_in(context["request"]) if "request" in context else []
 
 
 @register.filter

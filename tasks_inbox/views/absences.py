@@ -1,5 +1,6 @@
 """The page on which people say when they are away and who stands in."""
 
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -108,12 +109,27 @@ def _page(
         "changed": changed,
         "refusal": refusal,
         "errors": refusal.errors if refusal else (),
-        "rows": rows,
+        "rows": _shown(request, rows),
         "saved": saved,
         "warnings": absences.warn_about(warned) if warned else [],
         "stands_in": absences.standing_in(request.actor),
     }
     return render(request, "inbox/away.html", context, status=400 if refusal else 200)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAbsence:
+    """An absence in the list: its days, and whether the reader may change it."""
+
+    row: Absence
+    days: str
+    may_change: bool
+
+
+def _shown(request: InboxRequest, rows: list[Absence]) -> list[ShownAbsence]:
+    people = people_to_send_away(request.actor).filter(pk__in=[row.person_id for row in rows])
+    own = set(people.values_list("pk", flat=True))
+    return [ShownAbsence(row, absences.days_of(row.starts_at, row.ends_at), row.person_id in own) for row in rows]
 
 
 def _deputies(person: User, roles: list[str]) -> list[User]:

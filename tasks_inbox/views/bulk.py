@@ -19,11 +19,14 @@ from engine.presentation.forms.task_form import comment_rule
 from engine.services.tasks.assignment import take_next_task
 from engine.services.tasks.bulk import MOST_TASKS, BulkResult, act_on_tasks
 from engine.services.tasks.bulk_complete import look_together
+from engine.services.tasks.undo import pending_answers
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
+from tasks_inbox.pending_answers import remember
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
 from tasks_inbox.presenters.prev_next import list_address
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.ids import uuid7
 
 ALL_DONE = {
     "claim": gettext_lazy("%(done)d claimed."),
@@ -78,12 +81,17 @@ def act(request: InboxRequest) -> HttpResponse:
 def _act_on(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UUID]) -> list[BulkResult]:
     """Do the act in portions, each complete in itself."""
     words = _words(request, sent, chosen)
+    batch_id = words["batch_id"]
     portions = [chosen[at : at + MOST_TASKS] for at in range(0, len(chosen), MOST_TASKS)] or [[]]
-    return [
+    results = [
         result
         for portion in portions
         for result in act_on_tasks(actor=request.actor, task_ids=portion, action=action, **words)
     ]
+    pending = pending_answers(actor=request.actor, batch_id=batch_id) if batch_id else []
+    if pending:
+        remember(request, pending, str(ALL_DONE[action]) % {"done": len(pending)})
+    return results
 
 
 def _confirm_page(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UUID]) -> HttpResponse:
@@ -110,6 +118,7 @@ def _words(request: InboxRequest, sent: QueryDict, chosen: list[UUID]) -> dict[s
         "outcome": sent.get("outcome", ""),
         "comment": request.POST.get("comment", ""),
         "holders": dict(zip(chosen, sent.getlist("holder"), strict=False)),
+        "batch_id": uuid7() if sent.get("action") == "complete" else None,
     }
 
 
@@ -122,7 +131,8 @@ def _say_done(request: InboxRequest, sent: QueryDict, action: str, results: list
     elif action in ("release", "assign"):
         undo |= {"action": "give_back", "holder": [result.holder for result in results]}
     else:
-        toast(request, f"tasks.{action}", words)
+        if not any(result.task.is_being_sent for result in results if result.task):
+            toast(request, f"tasks.{action}", words)
         return
     address = f"{reverse('inbox:bulk')}?{urlencode(undo, doseq=True)}"
     toast(request, f"tasks.{action}", words, undo=address)

@@ -5,7 +5,6 @@ from uuid import UUID
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine import access
@@ -15,6 +14,7 @@ from engine.services.tasks.drafts import discard_task_draft, save_task_draft
 from tasks_inbox.decorators import BY_ITSELF, InboxRequest, toast
 from tasks_inbox.presenters.prev_next import came_from, task_address
 from tasks_inbox.views.tasks import form_of, task_act
+from workflowplatform.i18n.dates import date_format
 
 
 def keep_answer(request: InboxRequest, task: Task) -> TaskDraft | None:

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings as django_settings
+from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -14,7 +15,7 @@ from django.utils.translation import gettext_lazy, override
 from django.views.decorators.http import require_http_methods, require_POST
 
 from engine.diagram.step_names import label_of
-from engine.errors import Invalid
+from engine.errors import Conflict, Invalid
 from engine.kernel.forms import FieldError
 from engine.models.notification import KINDS
 from engine.services.notifications.preferences import (
@@ -23,8 +24,8 @@ from engine.services.notifications.preferences import (
     own_preferences,
     reset_preferences,
 )
-from engine.services.notifications.push import browsers_of
-from engine.services.notifications.reports import mails_lately
+from engine.services.notifications.push import browsers_of, endpoint_mark
+from engine.services.notifications.reports import mails_lately, use_address_again
 from engine.transports.web_push import public_key
 from tasks_inbox.decorators import InboxRequest, inbox_page, toast
 from tasks_inbox.notices.words import KIND_WORDS
@@ -34,8 +35,9 @@ BY_SCRIPT = "settings"
 """What the page's own script says of itself in X-Requested-With."""
 WAY_WORDS = {"off": gettext_lazy("Off"), "once": gettext_lazy("At once"), "daily": gettext_lazy("Daily")}
 ICONS = {
-    "assigned": "user-check", "offered": "inbox", "mentioned": "at", "asked": "help-circle", "due_soon": "clock",
-    "late": "clock-exclamation", "decided": "route", "handed_over": "beach",
+    "assigned": "user-check", "offered": "inbox", "mentioned": "at", "asked": "help-circle", "answered": "message",
+    "due_soon": "clock", "late": "clock-exclamation", "decided": "route", "handed_over": "beach",
+    "not_sent": "alert-triangle",
 }  # fmt: skip
 TIMES = ("quiet_from", "quiet_until", "digest_at")
 SWITCHES = ("quiet", "quiet_weekend")
@@ -73,6 +75,19 @@ def defaults(request: InboxRequest) -> HttpResponse:
     return redirect("inbox:notifications")
 
 
+@require_POST
+@inbox_page
+def use_address(request: InboxRequest) -> HttpResponse:
+    """Send mail to the own address again, though one came back."""
+    try:
+        use_address_again(actor=request.actor, person=_own(request))
+    except Conflict as refusal:
+        toast(request, f"notifications.{refusal.code}", refusal.message, level=messages.WARNING)
+    else:
+        toast(request, "notifications.address", _("E-mail is sent to your address again."))
+    return redirect("inbox:notifications")
+
+
 def _own(request: InboxRequest) -> User:
     assert isinstance(request.user, User)
     return User.objects.get(pk=request.user.pk)
@@ -80,6 +95,7 @@ def _own(request: InboxRequest) -> User:
 
 def _page(request: InboxRequest, wishes: Preferences, errors: Any = ()) -> HttpResponse:
     person = _own(request)
+    browsers = browsers_of(person.pk)
     rows = [
         {
             "kind": kind,
@@ -99,7 +115,8 @@ def _page(request: InboxRequest, wishes: Preferences, errors: Any = ()) -> HttpR
         "wrong": {error.path: error for error in errors},
         "languages": [("", _("Same as my browser")), *django_settings.LANGUAGES],
         "push_key": public_key(),
-        "browsers": browsers_of(person.pk),
+        "browsers": browsers,
+        "endpoints": [endpoint_mark(one.endpoint) for one in browsers],
         "mails": mails_lately(request.actor),
         "came_back": wishes.bounced_at if wishes.bounced_address and wishes.bounced_address == person.email else None,
     }

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine.errors import Invalid
 from engine.services.notifications.push import browsers_of, subscribe, unsubscribe
+from engine.transports.outcomes import Succeeded
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line
 from tasks_inbox.notices.push import push_to
 from workflowplatform.ids import uuid7
@@ -49,9 +50,9 @@ def test(request: InboxRequest) -> HttpResponse:
         "tag": "test",
     }
     assert request.actor.person_id is not None
-    for browser in browsers_of(request.actor.person_id):
-        push_to(browser, content, str(uuid7()))
-    return HttpResponse(status=204)
+    results = [push_to(browser, content, str(uuid7())) for browser in browsers_of(request.actor.person_id)]
+    arrived = any(isinstance(result, Succeeded) for result in results)
+    return JsonResponse({"code": "sent" if arrived else "unsent"})
 
 
 @require_GET

@@ -7,7 +7,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -26,6 +25,7 @@ from tasks_inbox.decorators import BY_ITSELF, InboxRequest, inbox_page, toast
 from tasks_inbox.messages import http_status_of
 from tasks_inbox.presenters.files import shown_file
 from tasks_inbox.views.start import once_of, read_start, start_form
+from workflowplatform.i18n.dates import date_format
 
 
 @require_POST

@@ -55,10 +55,10 @@ def started(request: InboxRequest) -> HttpResponse:
 
 
 def _has(words: str) -> Q:
-    """Match cases that contain every word in reference or workflow."""
+    """Match cases that contain every word in title, reference or workflow."""
     found = Q()
     for word in words.split()[:8]:
-        found &= Q(reference__icontains=word) | Q(template__title__icontains=word)
+        found &= Q(title__icontains=word) | Q(reference__icontains=word) | Q(template__title__icontains=word)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Actions on a task besides the answer: comment, assign, snooze, pause, skip."""
+"""Actions on a task besides the answer: comment, assign, snooze, pause, skip, redo."""
 
 from datetime import datetime
 from urllib.parse import urlencode
@@ -21,6 +21,7 @@ from engine.presentation.narrative.relative_times import moment_words
 from engine.services.notifications.mentions import mentions_in, people_to_mention
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.comments import comment_task
+from engine.services.tasks.redo import redo_task
 from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.views.tasks import task_act
@@ -144,6 +145,15 @@ def skip(request: InboxRequest, task_id: UUID) -> HttpResponse:
     toast(request, "task.skipped", _("%(what)s: skipped.") % {"what": what})
     following = [task for task in done.next_tasks if task.assignee_id == request.actor.person_id]
     return _back(following[0].pk) if following else redirect("inbox:mine")
+
+
+@task_act
+def redo(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Have an answered task done again; its page opens anew, where the person sees it."""
+    done = redo_task(actor=request.actor, task_id=task_id, reason=posted_line(request, "reason"))
+    toast(request, "task.redone", _("Open again, with the earlier answer filled in."))
+    anew = [task for task in done.next_tasks if task.step == done.task.step]
+    return _back(max(anew, key=lambda task: task.token).pk if anew else task_id)
 
 
 def _back(task_id: UUID) -> HttpResponse:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine import access
 from engine.errors import Conflict, Invalid, NotFound, WorkflowError
-from engine.models import Task, TaskDraft
+from engine.models import PendingAnswer, Task, TaskDraft
 from engine.presentation.forms.task_form import TaskForm, comment_rule
 from engine.presentation.forms.values import Fact, facts_of
 from engine.presentation.narrative import timeline
@@ -24,8 +24,10 @@ from engine.services.notifications.mentions import known_names
 from engine.services.tasks import lifecycle
 from engine.services.tasks.answers import check_answer
 from engine.services.tasks.attachments import attach_file
+from engine.services.tasks.undo import give_answer, own_pending
 from tasks_inbox.decorators import InboxRequest, View, inbox_page, toast
-from tasks_inbox.messages import back_again, changed_by, http_status_of, notice_of, over_words
+from tasks_inbox.messages import back_again, changed_by, http_status_of, not_sent, notice_of, over_words
+from tasks_inbox.pending_answers import kept_in, remember
 from tasks_inbox.presenters.case_context import case_context_of
 from tasks_inbox.presenters.field_labels import answer_of, input_schema_of
 from tasks_inbox.presenters.files import shown_files
@@ -63,7 +65,7 @@ def task_act(view: View) -> View:
 def form_of(task: Task, data: Any = None, *, actor: Actor | None = None, draft: TaskDraft | None = None) -> TaskForm:
     """Return a task's form with what was sent, else the actor's draft, else the task's own values."""
     prefill = task.payload if isinstance(task.payload, dict) else {}
-    if actor is not None and task.keeps_drafts:
+    if actor is not None:
         draft = access.draft_of(actor, task)
     return TaskForm(task.form, data, prefill, comment=comment_rule(task.outcomes, task.comment_rule), draft=draft)
 
@@ -121,6 +123,9 @@ def task_page(
 ) -> HttpResponse:
     """Draw the page of a task. `form` holds what was typed; `theirs` is another's draft to compare it with."""
     actor = request.actor
+    pending = _pending(request, task)
+    if notice is None and pending is not None and pending.refused_at is not None:
+        notice = not_sent(pending)
     reasons = access.explain_task(actor, task)
     may_act = all(reason.ok for reason in reasons)
     mine = access.holds(actor, task)
@@ -159,6 +164,7 @@ def task_page(
         "absent": access.mandate_of(actor, task) if may_act else None,
         "question": task.questions.filter(ended_at__isnull=True).first() if task.waiting_since else None,
         "over": over_words(task) if task.is_over else "",
+        "pending": pending,
         "points": points_of(task, _just_ticked(request)),
         "facts": _facts(task, shown_form),
         "answer": answer_of(task),
@@ -183,6 +189,13 @@ def _facts(task: Task, form: TaskForm) -> list[Fact]:
     given = task.payload if isinstance(task.payload, dict) else {}
     asked = input_schema_of(task.version).get("properties") or {}
     return facts_of({key: value for key, value in given.items() if value is not None}, asked, without=form.keys())
+
+
+def _pending(request: InboxRequest, task: Task) -> PendingAnswer | None:
+    """Return the reader's own answer that is about to be sent, or was refused; asked for only where there may be one."""
+    own = task.is_being_sent and task.answer_by_name == request.actor.name
+    heard = any(task.pk in one.tasks for one in kept_in(request))
+    return own_pending(actor=request.actor, task=task) if own or heard else None
 
 
 def _unsent(actor: Actor, task: Task, notice: Any) -> list[Fact]:
@@ -249,7 +262,7 @@ def complete(request: InboxRequest, task_id: UUID) -> HttpResponse:
         theirs = _changed_meanwhile(request, task)
         if theirs is not None:
             return task_page(request, task, form, status=409, notice=changed_by(theirs), theirs=theirs)
-        done = _send(request, task, form)
+        answered = _send(request, task, form)
     except Invalid as refusal:
         form = form or form_of(task, request.POST)
         form.take_errors(refusal.errors, within="values")
@@ -257,8 +270,10 @@ def complete(request: InboxRequest, task_id: UUID) -> HttpResponse:
     except NotFound:
         raise
     except WorkflowError as refusal:
+        if refusal.code == "sending" and refusal.facts.get("by") == request.actor.name:
+            return redirect(following_address(task.pk, came_from(request)))
         return refused(request, task_id, refusal, form or form_of(task, request.POST))
-    return _to_next_task(request, task, done)
+    return _to_next_task(request, task, answered)
 
 
 def rejects(request: HttpRequest, task: Task) -> bool:
@@ -295,24 +310,37 @@ def _changed_meanwhile(request: InboxRequest, task: Task) -> TaskDraft | None:
     return draft if draft.saved_at.isoformat() > request.POST["seen"] else None
 
 
-def _send(request: InboxRequest, task: Task, form: TaskForm) -> lifecycle.CompletedTask:
+def _send(request: InboxRequest, task: Task, form: TaskForm) -> lifecycle.CompletedTask | PendingAnswer:
+    """Send an answer, or keep it for as long as it can be taken back."""
     add_sent_files(request, task)
-    return lifecycle.complete_task(actor=request.actor, task_id=task.pk, **_sent(request, form))
+    sent = _sent(request, form)
+    if not task.undo_seconds(sent["outcome"]):
+        return lifecycle.complete_task(actor=request.actor, task_id=task.pk, **sent)
+    answered = give_answer(actor=request.actor, task_id=task.pk, **sent)
+    return answered.pending or answered.completed
 
 
-def _to_next_task(request: InboxRequest, task: Task, done: lifecycle.CompletedTask) -> HttpResponse:
+def _to_next_task(request: InboxRequest, task: Task, done: lifecycle.CompletedTask | PendingAnswer) -> HttpResponse:
     """Open the person's next task of the same case, else what follows in the list that they came from."""
-    toast(request, "task.completed", _done_words(request.actor, done, request.POST.get("outcome", "")))
     query = came_from(request)
+    if isinstance(done, PendingAnswer):
+        remember(request, [done], answer_words(task, done.outcome))
+        return redirect(following_address(task.pk, query))
+    toast(request, "task.completed", _done_words(request.actor, done, request.POST.get("outcome", "")))
     own = [one for one in done.next_tasks if one.assignee_id == request.actor.person_id]
     if own and not query:
         return redirect(task_address(own[0].pk, query) + HEADING)
     return redirect(following_address(task.pk, query))
 
 
+def answer_words(task: Task, outcome: str) -> str:
+    """Say in short how a task was answered."""
+    chosen = task.outcome_named(outcome)
+    return f"{task.business_reference or said(task.title)}: {chosen['title'] if chosen else _('Done')}."
+
+
 def _done_words(actor: Actor, done: lifecycle.CompletedTask, sent: str) -> str:
-    chosen = done.task.outcome_named(done.task.outcome or sent)
-    words = f"{done.task.business_reference or said(done.task.title)}: {chosen['title'] if chosen else _('Done')}."
+    words = answer_words(done.task, done.task.outcome or sent)
     if not access.visible_instances(actor).filter(pk=done.instance.pk).exists():
         return words
     return format_html('{} <a href="{}">{}</a>', words, reverse("inbox:instance", args=[done.instance.pk]), _("View"))

@@ -1,5 +1,5 @@
-"""Every method and route that the outside may rely on, written out by hand from the contract; `delegate`, `redo`,
-`migrate`, `substitutions` and retry with `version` are for later.
+"""Every method and route that the outside may rely on, written out by hand from the contract; `migrate` and retry with
+`version` are for later.
 """
 
 from __future__ import annotations
@@ -56,15 +56,25 @@ CONTRACT = (
     "POST tasks/{id}/claim/",
     "POST tasks/{id}/release/",
     "POST tasks/{id}/assign/",
+    "POST tasks/{id}/delegate/",
+    "POST tasks/{id}/ask/",
+    "POST tasks/{id}/return/",
     "POST tasks/{id}/draft/",
     "POST tasks/{id}/complete/",
     "POST tasks/{id}/comment/",
     "POST tasks/{id}/suspend/",
     "POST tasks/{id}/resume/",
+    "POST tasks/{id}/reopen/",
     "POST tasks/{id}/skip/",
+    "POST tasks/{id}/redo/",
     "POST tasks/next/",
     "POST tasks/bulk/",
     "GET tasks/{id}/why/",
+    "GET substitutions/",
+    "POST substitutions/",
+    "GET substitutions/{id}/",
+    "PUT substitutions/{id}/",
+    "DELETE substitutions/{id}/",
     "GET schedules/",
     "POST schedules/",
     "GET schedules/{id}/",

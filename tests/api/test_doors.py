@@ -55,6 +55,7 @@ ROUTES: tuple[tuple[str, str], ...] = (
     ("POST", "tasks/{task}/comment/"),
     ("POST", "tasks/{task}/suspend/"),
     ("POST", "tasks/{task}/resume/"),
+    ("POST", "tasks/{task}/reopen/"),
     ("POST", "tasks/{task}/snooze/"),
     ("POST", "tasks/{task}/skip/"),
     ("POST", "tasks/next/"),
@@ -174,6 +175,7 @@ def send(caller: Caller, method: str, path: str, scene: Scene) -> Any:
 
 TRIED_IN_ISOLATION = [
     "substitutions/", "substitutions/{absence}/", "tasks/{task}/delegate/", "tasks/{task}/ask/", "tasks/{task}/return/",
+    "tasks/{task}/redo/",
     "instances/{instance}/withdraw/", "instances/{instance}/remind/", "instances/{instance}/comment/",
     "instances/{instance}/attachments/", "instances/{instance}/attachments/{file}/",
 ]  # fmt: skip
@@ -273,6 +275,7 @@ LOW = {
     ("POST", "tasks/{task}/assign/"): (404, 404, 200),
     ("POST", "tasks/{task}/suspend/"): (404, 404, 200),
     ("POST", "tasks/{task}/resume/"): (404, 404, 200),
+    ("POST", "tasks/{task}/reopen/"): (404, 404, 400),
     ("POST", "tasks/bulk/"): (200, 200, 200),
     ("POST", "tasks/next/"): (204, 204, 204),
     ("POST", "templates/approval/versions/1/simulate/"): (404, 404, 403),

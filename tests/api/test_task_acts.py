@@ -7,7 +7,7 @@ import pytest
 from tests.api.conftest import Callers
 from tests.api.scene import Scene, set_scene
 from tests.cast import Cast
-from tests.workflows import only_task, started
+from tests.workflows import activated, only_task, started
 
 NO_DRAFT = {"values": {}, "outcome": "", "comment": "", "saved_by": "", "saved_at": None}
 
@@ -85,3 +85,30 @@ def test_snoozed_tasks_have_their_own_view(call: Callers, scene: Scene) -> None:
         view: [row["id"] for row in ada.get("tasks/", view=view).json()["results"]] for view in ("mine", "snoozed")
     }
     assert lists == {"mine": [], "snoozed": [scene.task]}
+
+
+REDO = """
+workflow: redone
+title: Redone
+starters: {min_level: 2}
+steps:
+  - {id: fill, task: {title: Fill, users: [ada], allow: [redo]}}
+  - {id: check, task: {title: Check, users: [gwen]}}
+"""
+
+
+def test_answered_task_is_done_again_once_for_a_key(call: Callers, cast: Cast) -> None:
+    activated(cast.actor("gwen"), REDO)
+    case, ada = started(cast.actor("ada"), "redone"), call("ada")
+    task = only_task(case)
+    path = f"tasks/{task.pk}/redo/"
+    assert (ada.post(path).status_code, ada.post(path).json()["code"]) == (409, "status")
+    ada.post(f"tasks/{task.pk}/complete/", {"outcome": "done"})
+    first, again = (ada.post(path, {"reason": "wrong"}, key="r-1") for _ in range(2))
+    assert (first.status_code, again.content) == (200, first.content)
+    assert first.json()["task"]["id"] == str(task.pk)
+    assert [(one["step"], one["status"], one["assignee"]) for one in first.json()["tasks"]] == [
+        ("fill", "claimed", "ada")
+    ]
+    assert only_task(case).iteration == "#2"
+    assert ada.post(path).json()["code"] == "moved_on"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import FEW_LOOKS, faults_in
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
-from tests.browser.pages import act, toast
+from tests.browser.pages import Inbox, act, toast
+from tests.browser.pictures import picture
 
 PILE = """\
 workflow: pile-of-tasks
@@ -134,6 +138,32 @@ def test_a_request_of_ones_own_is_reminded_commented_and_withdrawn(signed_in: Si
         expect(toast(uri, "instance.withdraw")).to_be_visible()
         act(uri, "start_again").click()
         expect(uri.locator("input[name='f.what']")).to_have_value("Oak desk")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"viewport": {"width": 360, "height": 780}, "locale": "de"}], ids=["1280-en", "360-de"]
+)
+def test_a_rejected_request_says_so_and_starts_again(
+    signed_in: SignedIn, errands: Errands, options: dict[str, Any]
+) -> None:
+    activate(errands.page, REQUEST.replace("new-desk", "turned-desk").replace("comment: never", "comment: optional", 1))
+    uri, ada = signed_in("uri", **options), signed_in("ada")
+    uri.goto("/inbox/")
+    ada.goto("/inbox/")
+    case = send(uri, "instances/", {"template": "turned-desk", "input": {"what": "Marble desk"}})
+    answer = {"outcome": "reject", "comment": "Oak will do"}
+    task = ada.request.get(f"/api/v1/instances/{case['id']}/").json()["tasks"][0]["id"]
+    send(ada, f"tasks/{task}/complete/", answer)
+    uri.goto(f"/inbox/instances/{case['id']}/")
+    expect(uri.locator('[data-part="summary"] h2')).to_contain_text("Ada")
+    expect(uri.locator('[data-part="summary"] h2')).to_contain_text("Oak will do")
+    expect(uri.locator('[data-stop="review"]')).to_have_attribute("data-state", "bad")
+    expect(uri.locator("[data-stop]").last).to_have_attribute("data-state", "bad")
+    Inbox(uri).reload_until(lambda: uri.locator(".wfd-node.wfd-bad").count() == 1, "the diagram with its end")
+    picture(uri, f"request-rejected{'-360-de' if options else ''}")
+    assert faults_in(uri, FEW_LOOKS) == []
+    act(uri, "start_again").click()
+    expect(uri.locator("input[name='f.what']")).to_have_value("Marble desk")
 
 
 def test_without_scripts_a_request_is_commented_and_found(signed_in: SignedIn, errands: Errands) -> None:

@@ -156,9 +156,13 @@ def test_everything_wrong_is_told_at_once(
     assert answer["values"]["granted"] == 17283
 
 
-def test_a_cancelled_task_says_so_where_one_presses(signed_in: SignedIn, buy: Page) -> None:
-    page = signed_in("ada")
-    page.goto(task_of(buy))
+@pytest.mark.parametrize(("language", "size"), FACES)
+def test_a_cancelled_task_says_so_where_one_presses(
+    signed_in: SignedIn, buy: Page, language: str, size: dict[str, int] | None
+) -> None:
+    page = signed_in("ada", locale=WORDS[language], **({"viewport": size} if size else {}))
+    task = task_of(buy)
+    page.goto(task)
     act(page.get_by_role("main"), "claim").click()
     field(page, "f.granted").fill("5")
     instance = page.locator('.wf-meta a[href*="/inbox/instances/"]').get_attribute("href") or ""
@@ -166,5 +170,7 @@ def test_a_cancelled_task_says_so_where_one_presses(signed_in: SignedIn, buy: Pa
     expect(page.locator("[data-stopped]")).to_be_visible()
     expect(page.locator("[data-stopped-words]")).to_contain_text("Gwen")
     expect(page.locator('[name="outcome"][value="approve"]').first).to_be_disabled()
+    page.keyboard.press("Control+Enter")
     expect(field(page, "f.granted")).to_have_value("5")
-    picture(page, "form-stopped")
+    expect(page).to_have_url(re.compile(task))
+    picture(page, f"form-stopped-{language}{'-360' if size else ''}")

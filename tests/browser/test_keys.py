@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
+from tests.browser.pages import act
 
 SECTIONS = """\
 workflow: two-payments
@@ -84,3 +87,36 @@ def test_a_german_amount_is_taken_as_it_is_written(payment: Page) -> None:
     payment.locator("[data-first-outcome]").first.click()
     answer = payment.request.get(f"/api/v1/tasks/{task}/").json()
     assert answer["values"]["second"] == {"amount": 1234.5}
+
+
+HAND_OVER = {"h": "#person", "a": "#person", "d": "#delegate", "i": "#ask-question", "z": "[data-snooze] button"}
+
+
+def test_every_way_to_hand_over_has_its_key(signed_in: SignedIn, errands: Errands) -> None:
+    address = errands.run("Feed the parrot")
+    ada = signed_in("ada")
+    ada.goto(address)
+    act(ada.get_by_role("main"), "claim").click()
+    expect(ada.locator("[data-first-outcome]").first).to_be_visible()
+    for key, field in HAND_OVER.items():
+        ada.locator("h1").focus()
+        ada.keyboard.press(key)
+        expect(ada.locator(field).first).to_be_focused()
+        expect(ada.locator("details[data-menu][open]")).to_have_count(1)
+        ada.keyboard.press("Escape")
+        ada.keyboard.press("Escape")
+        expect(ada.locator("details[data-menu][open]")).to_have_count(0)
+    ada.keyboard.press("?")
+    for mark in ("[data-hand-over]", "#delegate", "#ask-question"):
+        expect(ada.locator(f"dialog [data-needs='{mark}']")).to_be_visible()
+    ada.keyboard.press("Escape")
+
+
+def test_a_key_in_a_row_opens_the_menu_on_the_tasks_page(signed_in: SignedIn, errands: Errands) -> None:
+    address = errands.run("Bathe the parrot")
+    ada = signed_in("ada")
+    ada.goto("/inbox/?view=available&q=parrot")
+    ada.locator("[data-row-link]").filter(has_text="Bathe the parrot").focus()
+    ada.keyboard.press("a")
+    expect(ada).to_have_url(re.compile(f"{address}(\\?.*)?#assign"))
+    expect(ada.locator("#person")).to_be_focused()

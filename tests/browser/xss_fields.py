@@ -172,6 +172,7 @@ LEFT: dict[str, str] = {
                 "engine.businesscalendar": "name",
                 "engine.schedule": "calendar",
                 "engine.secret": "name",
+                "engine.task": "answer_by_name",
                 "engine.template": "name",
             }
         ),
@@ -181,6 +182,7 @@ LEFT: dict[str, str] = {
         _rows(
             {
                 "accounts.user": "time_zone language",
+                "engine.rolechat": "language",
                 "engine.retentionrule": "completed_for cancelled_for runtime_for audit_for",
                 "engine.schedule": "time_zone cron dst window",
             }
@@ -241,6 +243,7 @@ LEFT: dict[str, str] = {
                 "engine.pushsubscription": "public_key auth",
                 "engine.startdraft": "number",
                 "engine.tasklink": "form_hash",
+                "engine.pendinganswer": "form_hash",
                 "engine.taskattachment": "sha256",
                 "engine.template": "audit_hash",
                 "engine.templateversion": "sha256",
@@ -263,6 +266,10 @@ LEFT: dict[str, str] = {
         "a table of another package that has no page: the admin does not list it",
     ),
     **dict.fromkeys(
+        _rows({"engine.pendinganswer": "outcome values comment ticked refusal refusal_text"}),
+        "an answer on its way: what was typed is drawn only as the draft that it becomes, which is written with payloads",
+    ),
+    **dict.fromkeys(
         _rows(
             {
                 "engine.notification": "actor_name text key error",
@@ -271,7 +278,7 @@ LEFT: dict[str, str] = {
                 "engine.rolechat": "failure",
             }
         ),
-        "what messages say and how they went: drawn in mails, which Django's templates escape; not walked in a browser yet",
+        "what messages say and how they went: drawn in mails and in the admin, which Django escapes; not walked in a browser yet",
     ),
     **dict.fromkeys(
         _rows({"admin.logentry": "object_id object_repr change_message"}),

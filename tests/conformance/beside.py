@@ -24,7 +24,7 @@ from engine.models import Instance
 from tests.conformance.documents import Stored
 from tests.conformance.house import House, told_real
 
-TASK_ACTS = ("complete", "claim", "release", "assign", "skip")
+TASK_ACTS = ("complete", "claim", "release", "assign", "skip", "redo")
 USUAL_OPERATOR = UNNAMED
 
 
@@ -119,6 +119,8 @@ class Beside(Play):
             return self.house.assign(by, task, name)
         if word == "skip":
             return self.house.skip(by, task, skip_reason(act))
+        if word == "redo":
+            return self.house.redo(by, task)
         return self.house.claim(by, task) if word == "claim" else self.house.release(by, task)
 
     def _answer(self, instance: Case, task: Played, given: Mapping[str, Json]) -> None:

@@ -28,6 +28,7 @@ from engine.services.instances.signals import send_keyed_signal, send_signal
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.attachments import attach_file
 from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
+from engine.services.tasks.redo import redo_task
 from engine.services.tasks.suspension import skip_task
 from engine.transports.base import CallResult, Failed, Succeeded
 from tests.model.clock import MAKE
@@ -181,6 +182,9 @@ class House:
 
     def skip(self, by: Person, task: Task, reason: str) -> str | None:
         return self.attempt(by, lambda actor: skip_task(actor=actor, task_id=task.pk, reason=reason))[1]
+
+    def redo(self, by: Person, task: Task) -> str | None:
+        return self.attempt(by, lambda actor: redo_task(actor=actor, task_id=task.pk))[1]
 
     def operate(self, by: Person, instance_id: UUID, act: Mapping[str, Any]) -> str | None:
         """Pass over a failed step, or run it again with another input."""

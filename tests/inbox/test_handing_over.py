@@ -52,6 +52,14 @@ def test_person_enters_changes_and_ends_an_absence(cast: Cast, lea: str) -> None
     assert not Absence.objects.exists()
 
 
+def test_a_deputy_sees_the_absence_and_is_offered_no_change(cast: Cast, lea: str) -> None:
+    made = away(cast.actor("ada"), "ada", lea)
+    for name, offered in ((lea, False), ("ada", True), ("gwen", True)):
+        page = browser(name).get("/inbox/away/").content.decode()
+        assert f'data-absence="{made.pk}"' in page
+        assert ('data-act="end_absence"' in page) == offered, name
+
+
 def test_lists_and_tasks_say_for_whom(cast: Cast, lea: str) -> None:
     activated(cast.actor("gwen"), PERSONAL)
     task = only_task(started(cast.actor("gwen"), "personal"))

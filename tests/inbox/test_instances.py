@@ -5,8 +5,10 @@ import re
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from engine.diagram.step_names import REJECTED, look_of
 from engine.models import Instance
 from engine.presentation.narrative.audit_messages import INSTANCE_MESSAGES, TASK_MESSAGES
+from engine.presentation.narrative.status_summary import summary_of
 from engine.services.instances.lifecycle import cancel_instance, start_instance
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
@@ -23,6 +25,19 @@ state: {amount: "${start.amount}"}
 steps:
   - id: look
     task: {title: Look}
+"""
+ASKED = """
+workflow: asked
+title: Asked
+starters: {min_level: 2}
+steps:
+  - id: look
+    task:
+      title: Look
+      assignee: ada
+      comment: optional
+      outcomes: {approve: {title: Approve}, reject: {title: Reject, reject: true}}
+  - complete: {outcome: "${result.look.outcome == 'reject' ? 'TURNED' : 'BOUGHT'}"}
 """
 AROUND = """
 workflow: around
@@ -151,3 +166,55 @@ def test_pages_cost_the_same_however_much_happened(
         if task.step == "review":
             complete_task(actor=ada, task_id=task.pk, outcome="approve", values={"note": "ok"})
     assert costs[0][0] == costs[1][0]
+
+
+@pytest.mark.parametrize("comment", ["Too dear", ""])
+def test_a_rejected_request_says_by_whom_and_is_not_drawn_as_done(
+    cast: Cast, gwen: Actor, browser: SignIn, comment: str
+) -> None:
+    """A rejection ends a case as completed: the page of its starter still says that it was turned down, and by whom."""
+    activated(gwen, ASKED)
+    instance = started(cast.actor("uri"), "asked")
+    complete_task(actor=cast.actor("ada"), task_id=only_task(instance).pk, outcome="reject", comment=comment)
+    instance.refresh_from_db()
+    assert instance.status == "completed"
+    tasks = list(instance.tasks.all())
+    told = summary_of(instance, [], tasks, {}, None)
+    assert told.tone == "danger"
+    assert "Ada" in told.first
+    assert ("“" in told.first) is bool(comment)
+    assert comment in told.first
+    html = browser("uri").get(f"/inbox/instances/{instance.pk}/").content.decode()
+    states = re.findall(r'data-stop="(\w*)" data-state="(\w+)"', html)
+    assert states == [("", "done"), ("look", "bad"), ("", "bad")]
+    (again,) = re.findall(r'<a class="([^"]+)"\s+href="[^"]+\?again=[^"]+"', html)
+    assert "wf-button--primary" in again
+
+
+def test_an_approved_request_is_drawn_as_done(cast: Cast, gwen: Actor, browser: SignIn) -> None:
+    activated(gwen, ASKED)
+    instance = started(cast.actor("uri"), "asked")
+    complete_task(actor=cast.actor("ada"), task_id=only_task(instance).pk, outcome="approve")
+    html = browser("uri").get(f"/inbox/instances/{instance.pk}/").content.decode()
+    assert {state for _stop, state in re.findall(r'data-stop="(\w*)" data-state="(\w+)"', html)} == {"done"}
+
+
+REJECTING = [
+    "REJECTED",
+    "Declined",
+    "not_answered",
+    "ABGELEHNT",
+    "Abgelehnt durch Finanzen",
+    "zurückgezogen",
+    "storniert",
+]
+
+
+@pytest.mark.parametrize("outcome", REJECTING)
+def test_an_end_that_turns_a_request_down_is_drawn_like_that(outcome: str) -> None:
+    assert look_of({"complete": {"outcome": outcome}}) == REJECTED
+
+
+@pytest.mark.parametrize("outcome", ["APPROVED", "notified", "Freigegeben", "noted", "bezahlt"])
+def test_other_ends_are_drawn_as_done(outcome: str) -> None:
+    assert look_of({"complete": {"outcome": outcome}}) != REJECTED

@@ -1,6 +1,7 @@
 """The lists: who sees which rows, in which order, at which cost."""
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -9,11 +10,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from engine.models import Task
 from engine.presentation.narrative.relative_times import due_words
+from engine.services.people.accounts import create_person
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from tasks_inbox.presenters.lists import PAGE
 from tests.cast import Cast
 from tests.hooks import element, value
 from tests.inbox.conftest import OWN, SignIn
+from tests.services.test_deputies import away
 from tests.workflows import activated, hurried, only_task, started
 
 
@@ -138,3 +141,38 @@ def test_strangers_are_sent_to_sign_in(cast: Cast, review: str) -> None:
         answer = Client().get(address)
         assert answer.status_code == 302
         assert answer["Location"] == f"/accounts/login/?next={address}"
+
+
+def test_list_costs_the_same_however_many_are_away_and_however_much_is_theirs(
+    cast: Cast, django_assert_max_num_queries: Any
+) -> None:
+    """A deputy's lists: one absent person or three, one task or many of each."""
+    gwen = cast.actor("gwen")
+    names = ("nora", "olaf", "pia")
+    for name in ("mira", *names):
+        create_person(actor=None, tenant=cast.acme, name=name, level=3, roles=("finance",), email=f"{name}@a.example")
+    activated(gwen, FOR_EACH)
+    mira, costs = Client(), []
+    mira.force_login(cast.acme.people.get(username="mira"))
+    for absent in names:
+        away(gwen, absent, "mira")
+        for count in (1, 4):
+            for name in names * count:
+                started(gwen, "for-each", who=name)
+            for view in ("mine", "available", "team"):
+                with django_assert_max_num_queries(60) as asked:
+                    assert mira.get(f"/inbox/?view={view}").status_code == 200
+                costs.append((view, len(asked)))
+    assert len(set(costs)) == 3, costs
+
+
+FOR_EACH = """
+workflow: for-each
+title: For each
+input: {type: object, properties: {who: {type: string}}}
+steps:
+  - parallel:
+      branches:
+        own: [{id: own, task: {title: Own, assignee: "${start.who}", min_level: 2}}]
+        offer: [{id: offer, task: {title: Offer, users: ["${start.who}"], min_level: 2}}]
+"""

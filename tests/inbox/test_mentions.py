@@ -102,3 +102,14 @@ def test_only_web_addresses_become_links_and_nothing_becomes_markup(text: str, a
 def test_two_mentions_of_one_person_in_one_comment_are_one_message(cast: Cast, review: str, settings: Any) -> None:
     comment_task(actor=cast.actor("ada"), task_id=a_task(cast).pk, text="@adam @ADAM @adam")
     assert Notification.objects.count() == 1
+
+
+def test_names_that_are_mail_addresses_are_mentioned_whole(cast: Cast, review: str, browser: SignIn) -> None:
+    lena = create_person(actor=None, tenant=cast.acme, name="adam@acme.example", level=4, email="lena@acme.example")
+    task = a_task(cast)
+    found = mentions_in(task, "Please look, @adam@acme.example. Mail uri@acme.example, (@adam).")
+    assert {person.username for person in found.people} == {lena.username, "adam"}
+    assert found.unknown == ()
+    offered = browser("ada").get(f"/inbox/tasks/{task.pk}/people/", {"typed": "adam@ac"}).json()["people"]
+    assert [one["name"] for one in offered] == [lena.username]
+    assert 'data-mentioned="adam@acme.example"' in linked("@adam@acme.example!", [lena.username])

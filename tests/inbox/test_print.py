@@ -15,6 +15,7 @@ from tests.cast import Cast
 from tests.hooks import page_name
 from tests.inbox.conftest import SignIn
 from tests.workflows import APPROVAL, activated, only_task, started
+from workflowplatform.accounts.models import User
 
 
 @pytest.fixture
@@ -76,6 +77,12 @@ def test_questions_are_on_paper_with_their_answers(cast: Cast, review: str, brow
     return_task(actor=cast.actor("uri"), task_id=task.pk, note="Three guests")
     html = browser("ada").get(f"/inbox/instances/{instance.pk}/print/").content.decode()
     assert 0 < html.index("Who was there?") < html.index("Three guests")
+
+
+def test_people_are_on_paper_by_their_full_names_for_every_reader(case: Instance, browser: SignIn) -> None:
+    User.objects.filter(username="ada").update(full_name="Ada Lindqvist")
+    html = browser("uri").get(f"/inbox/instances/{case.pk}/print/").content.decode()
+    assert "Ada Lindqvist" in html
 
 
 def test_german_prints_german_numbers(case: Instance, browser: SignIn) -> None:

@@ -99,6 +99,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "POST admin/engine/businesscalendar/add/": {"name": "other", "mon": "9-17", "timezone": "UTC"},
     "POST admin/engine/templateversion/add/": {"source": "workflow: other\nsteps: [{set: {a: 1}}]"},
     "POST admin/engine/webhook/add/": {"url": "https://hooks.example.com/in", "events": "task.opened", "title": "x"},
+    "POST admin/engine/rolechat/add/": {"role": "finance", "chat": "teams", "address": "https://hooks.example.com/in"},
+    "POST admin/engine/rolechat/<object_id>/change/": {"address": "https://hooks.example.com/in"},
     "POST admin/accounts/user/<object_id>/change/": {"full_name": "Some Body", "level": "2"},
     "POST admin/accounts/role/<object_id>/change/": {"title": "Money"},
     "POST admin/accounts/tenant/<object_id>/change/": {"title": "Renamed"},

@@ -22,6 +22,10 @@ from engine.models import (
     CaseFile,
     DeadLetter,
     Instance,
+    Notification,
+    NotificationSettings,
+    PendingAnswer,
+    PushSubscription,
     Signal,
     StartDraft,
     Task,
@@ -30,6 +34,7 @@ from engine.models import (
 )
 from engine.services.instances.bulk_operations import begin_bulk_act
 from engine.services.instances.lifecycle import start_instance
+from engine.services.notifications.role_chats import set_role_chat
 from engine.services.people.accounts import create_person
 from engine.services.people.tenants_and_roles import create_role
 from engine.services.people.tokens import create_token
@@ -39,6 +44,7 @@ from engine.services.tasks.attachments import attach_file
 from engine.services.tasks.comments import comment_task
 from engine.services.tasks.drafts import save_task_draft
 from engine.services.tasks.lifecycle import claim_task
+from engine.services.tasks.mail_links import link_token
 from engine.services.tasks.saved_filters import save_filter
 from engine.services.templates.versions import save_draft
 from engine.services.tenants.settings import put_calendar, put_secret
@@ -203,6 +209,17 @@ def _furnish(tenant: Tenant, people: dict[int, User]) -> Rows:
         opened_at=database_now(),
     )
     rows.named["question_id"] = question.pk
+    rows.named["batch_id"] = PendingAnswer.objects.create(
+        tenant=tenant,
+        task=only_task(cases[1]),
+        person=people[2],
+        batch_id=uuid7(),
+        outcome="approve",
+        values={"note": f"an answer of {name}"},
+        form_hash="",
+        given_at=database_now(),
+        due_at=database_now() + timedelta(hours=1),
+    ).batch_id
     rows.pk.update(_pages_of(tenant, people, cases[0], broken, active, draft))
     rows.named.update(_set_up(tenant, god, rows))
     rows.named.update(_files_of_requests(tenant, people[2], active, cases[0]))
@@ -276,6 +293,25 @@ def _letter(tenant: Tenant, case: Instance) -> DeadLetter:
     return DeadLetter.objects.create(tenant=tenant, instance=case, envelope=envelope, reason=reason, node="n", at=at)
 
 
+def _told(tenant: Tenant, god: Actor, rows: Rows) -> dict[str, Any]:
+    """Let a person be told by mail, which came back, in a browser, by a link, and their role in a chat."""
+    person, now = User.objects.get(username=rows.named["person"]), database_now()
+    role = Role.objects.get(pk=rows.pk["accounts.role"])
+    chat = set_role_chat(actor=god, role=role.name, chat="slack", address=f"https://hooks.{tenant.name}.example/chat")
+    assert chat is not None
+    message = Notification.objects.create(
+        tenant=tenant, person=person, kind="mentioned", channel="mail", key="one", text=f"said at {tenant.name}",
+        status="failed", due_at=now, created_at=now, sent_at=now, error=f"{tenant.name} is full",
+    )  # fmt: skip
+    bounce = {"bounced_at": now, "bounced_address": person.email, "bounce": f"{tenant.name} is full"}
+    NotificationSettings.objects.create(tenant=tenant, person=person, **bounce)
+    PushSubscription.objects.create(
+        tenant=tenant, person=person, endpoint=f"https://push.{tenant.name}.example/1", created_at=now
+    )
+    link_token(person=person, task=Task.objects.get(pk=rows.named["task_id"]))
+    return {"engine.rolechat": chat.pk, "engine.notification": message.pk}
+
+
 def _set_up(tenant: Tenant, god: Actor, rows: Rows) -> dict[str, Any]:
     name = tenant.name
     secret = put_secret(actor=god, name=f"{name}_key", value=f"{name}-hush")
@@ -298,6 +334,7 @@ def _set_up(tenant: Tenant, god: Actor, rows: Rows) -> dict[str, Any]:
             "engine.businesscalendar": calendar.pk,
             "engine.webhook": webhook.pk,
             "engine.webhookdelivery": delivery.pk,
+            **_told(tenant, god, rows),
         }
     )
     return {

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import call_command
-from django.db.models import Max
+from django.db.models import F, Max
 from django.test import RequestFactory
 from django.utils import timezone
 
@@ -33,13 +33,16 @@ from engine.models import (
     Webhook,
     WebhookDelivery,
 )
+from engine.services.audit.verification import verify_everything
+from engine.services.insights.durations import usual_task_times
 from engine.services.people.accounts import deactivate_person
 from engine.services.templates.versions import archive_version
 from engine.services.webhooks.deliveries import collect, look_for_work
 from engine.services.webhooks.subscriptions import resume_webhook
 from tests.settling import PATIENCE, settle
 from workflowplatform.accounts.actor import Actor, actor_of
-from workflowplatform.accounts.models import Membership, Tenant, User
+from workflowplatform.accounts.models import Absence, Membership, Role, Tenant, User
+from workflowplatform.database.tenancy import crossing
 
 pytestmark = pytest.mark.usefixtures("furnished", "db")
 
@@ -88,9 +91,63 @@ def test_people_and_roles_are_those_of_the_contract() -> None:
     assert set(held) == {"finance", "hr", "support", "management", "accounting", "sales", "engineering"}
 
 
-def test_every_role_has_two_people() -> None:
-    held = Counter(Membership.objects.filter(user__tenant__name="acme").values_list("role__name", flat=True))
+@pytest.mark.parametrize("tenant", ["acme", "globex"])
+def test_every_role_has_two_people(tenant: str) -> None:
+    held = Counter(Membership.objects.filter(user__tenant__name=tenant).values_list("role__name", flat=True))
+    assert set(held) == set(Role.objects.filter(tenant__name=tenant).values_list("name", flat=True))
     assert min(held.values()) >= 2
+
+
+def test_everybody_has_a_manager_but_the_heads() -> None:
+    led = dict(User.objects.values_list("username", "manager__username"))
+    assert {name for name, lead in led.items() if lead is None} == {"gwen", "sam", "zoe"}
+
+
+def test_mira_is_away_and_two_people_stand_in() -> None:
+    now = timezone.now()
+    away = Absence.objects.filter(starts_at__lte=now, ends_at__gt=now)
+    assert {(one.person.username, one.deputy.username) for one in away if one.deputy} == {
+        ("mira", "ada"), ("mira", "adam")
+    }  # fmt: skip
+    assert [person.name for person in actor("ada").stands_in] == ["mira"]
+
+
+def test_thirty_days_of_history_have_every_end() -> None:
+    past = Instance.objects.filter(tenant__name="acme", started_at__lt=timezone.now() - timedelta(hours=8))
+    assert len({started_at.date() for started_at in past.values_list("started_at", flat=True)}) >= 28
+    assert set(past.values_list("status", flat=True)) >= {"completed", "cancelled", "failed", "expired", "running"}
+    assert past.filter(outcome="NOT_ANSWERED").exists()
+    assert past.filter(outcome="REJECTED").exists()
+    done = Task.objects.filter(instance__in=past, status="completed")
+    late = done.filter(completed_at__gt=F("due_at")).count()
+    assert 5 <= late < done.count() / 2
+    assert set(done.values_list("completed_by_name", flat=True)) >= {"ada", "adam", "mira", "jonas", "uri"}
+
+
+def test_nothing_of_the_past_waits_for_a_worker() -> None:
+    """Only who is still on a trip waits, for a day to come, and two late tasks that Jonas and Mira took."""
+    past = Instance.objects.filter(started_at__lt=timezone.now() - timedelta(hours=8))
+    assert not Signal.objects.filter(instance__in=past, due_at__lt=timezone.now()).exists()
+    open_ones = Task.objects.filter(instance__in=past, status__in=("open", "claimed"))
+    assert dict(open_ones.values_list("instance__reference", "assignee__username")) == {
+        "REP-0067": "jonas", f"EXP-{(timezone.now() - timedelta(days=5, hours=2)).year}-1170": "mira"
+    }  # fmt: skip
+
+
+def test_usual_times_come_from_the_past() -> None:
+    template_id = Instance.objects.filter(template__name="expense-approval", tenant__name="acme")[0].template_id
+    assert usual_task_times(actor=actor("uri"), template_id=template_id, now=timezone.now())
+
+
+def test_the_audit_of_the_past_verifies_and_tells_times_in_order() -> None:
+    with crossing("operator"):
+        verdict = verify_everything()
+    assert not verdict.broken
+    rows = Audit.objects.filter(subject_kind="instance").order_by("subject_id", "seq").values_list("subject_id", "at")
+    last: dict[Any, Any] = {}
+    for subject, at in rows:
+        assert last.get(subject, at) <= at
+        last[subject] = at
 
 
 def test_there_is_a_schedule_a_calendar_and_a_secret() -> None:

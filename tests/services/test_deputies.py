@@ -316,6 +316,14 @@ def test_longer_circles_are_refused(cast: Cast, gwen: Actor, ada: Actor, mira: A
     assert away(gwen, "lea", "ada", days=(13, 14)).deputy.username == "ada"
 
 
+def test_who_came_back_early_may_leave_again_the_same_day(cast: Cast, ada: Actor, mira: Actor) -> None:
+    end_absence(actor=ada, absence_id=away(ada, "ada", "mira").pk)
+    again = away(ada, "ada", "mira", days=(-0.9, 3))
+    assert refusal(away, actor=mira, person="mira", deputy="ada") == "circle"
+    end_absence(actor=ada, absence_id=again.pk)
+    assert away(mira, "mira", "ada").deputy == cast.ada
+
+
 def test_deputy_who_is_away_is_a_warning(cast: Cast, gwen: Actor, ada: Actor, mira: Actor) -> None:
     away(mira, "mira", None, days=(2, 3))
     assert [one.code for one in warn_about(away(ada, "ada", "mira"))] == ["deputy_away"]

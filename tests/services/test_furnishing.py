@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 
 from engine.errors import Conflict
 from engine.management.demo import furnish
@@ -18,6 +19,7 @@ from engine.services.people.accounts import create_person
 from engine.services.people.tenants_and_roles import create_tenant
 from tests.workers import ROOT, environment
 from workflowplatform.accounts.models import Tenant, User
+from workflowplatform.servers.demo_people import PEOPLE
 
 pytestmark = pytest.mark.usefixtures("transactional", "valkey")
 
@@ -44,19 +46,26 @@ def _furnish_into(answers: list[bool]) -> None:
 
 @pytest.mark.slow
 def test_a_furnisher_that_is_killed_is_followed_by_one_who_makes_the_rest() -> None:
-    """Kill a real one in the middle of its work, between the starts and what people did about them."""
+    """Kill a real one in the middle of its work: after the past, between the starts and what people did about them."""
     process = subprocess.Popen(
         [sys.executable, "manage.py", "demo"], cwd=ROOT, env=environment(), start_new_session=True
     )
     try:
-        wait_until(lambda: Task.objects.exclude(status="open").count() >= 5)
+        wait_until(lambda: Task.objects.filter(instance__in=told_today()).exclude(status="open").count() >= 5)
     finally:
         process.kill()
         process.wait()
     assert not Instance.objects.filter(reference=mark_story().reference).exists()
+    past = Instance.objects.exclude(pk__in=told_today()).count()
     assert furnish()
+    assert Instance.objects.exclude(pk__in=told_today()).count() == past > 100
     assert [story.reference for story in every_story() if not is_told(story)] == []
-    assert User.objects.count() == 7
+    assert User.objects.count() == len(PEOPLE)
+
+
+def told_today() -> QuerySet[Instance]:
+    """Return the cases that are not of the past."""
+    return Instance.objects.filter(reference__in=[story.reference for story in every_story()])
 
 
 def every_story() -> list[Story]:

@@ -213,6 +213,7 @@ GUARDED: Mapping[str, str] = {
     "repair.retry_step": "refuse_passing, refuse_barred",
     "repair.skip_step": "refuse_passing, refuse_barred",
     "signals.send_signal": "refuse_barred",
+    "reopening.reopen_task": "refuse_passing",
     "lifecycle.cancel_instance": "refuse_ending",
     "signals.send_keyed_signal": "by=actor.sender",
 }
@@ -229,6 +230,9 @@ HARMLESS: Mapping[str, str] = {
     "suspension.resume_task": "the task stays",
     "suspension.snooze_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
     "suspension.skip_task": "refused by access, tests/inbox/test_four_eyes_ways.py",
+    "redo.redo_task": "what bars them is asked again, and what was decided stays, tests/services/test_redo.py",
+    "redo.can_redo": "reads",
+    "assignment.try_claim": "a claim, which access refuses to those whom the task bars",
     "lifecycle.start_instance": "another case, in which everything is decided anew",
     "lifecycle.queue_start": "another case, in which everything is decided anew",
     "lifecycle.next_tasks": "reads",
@@ -244,7 +248,7 @@ HARMLESS: Mapping[str, str] = {
 }
 ACTING = (
     "instances.repair", "instances.signals", "tasks.suspension", "instances.lifecycle", "instances.bulk_operations",
-    "tasks.assignment",
+    "tasks.assignment", "tasks.redo", "tasks.reopening",
 )  # fmt: skip
 """Where acts on cases live. Modules with other acts on an instance are found by their arguments."""
 

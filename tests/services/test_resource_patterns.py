@@ -77,11 +77,13 @@ class Play:
     def task(self, name: str) -> Task:
         step, iteration, case = re.fullmatch(r"(\w+)((?:\[\d+\])?)(?:#(\d+))?", name).groups()  # type: ignore[union-attr]
         instance = self.cases()[int(case or 1) - 1]
-        return Task.objects.filter(instance=instance, step=step, iteration=iteration).latest("id")
+        runs = Task.objects.filter(instance=instance, step=step, iteration__regex=rf"^{re.escape(iteration)}(#\d+)?$")
+        return runs.latest("id")
 
     def name_of(self, task: Task) -> str:
         place = [one.pk for one in self.cases()].index(task.instance_id) + 1
-        return f"{task.step}{task.iteration}" + (f"#{place}" if place > 1 else "")
+        iteration = re.sub(r"#\d+$", "", task.iteration)  # `#2` is the second case here
+        return f"{task.step}{iteration}" + (f"#{place}" if place > 1 else "")
 
     def told(self) -> str:
         """Tell the open tasks and whose they are; where none is open, how the last case ended."""
@@ -191,6 +193,7 @@ ACTS: Mapping[str, Callable[..., str | None]] = {
     rf"{WHO} claims {TASK}": _by_house("claim"),
     rf"{WHO} releases {TASK}": _by_house("release"),
     rf"{WHO} skips {TASK}": _skip,
+    rf"{WHO} redoes {TASK}": _by_house("redo"),
     rf"{WHO} gives {TASK} to (?P<person>\w+)": _by_service(assign_task),
     rf"{WHO} delegates {TASK} to (?P<user>\w+)": _by_service(delegate_task),
     rf"{WHO} asks (?P<user>\w+) about {TASK}": _by_service(ask_about_task, question="How?"),
@@ -209,11 +212,11 @@ ACTS: Mapping[str, Callable[..., str | None]] = {
 """How acts are written, and what does them."""
 
 
-def test_all_forty_three_are_there_and_at_least_forty_pass() -> None:
+def test_all_forty_three_are_there_and_at_least_forty_one_pass() -> None:
     numbered = [one for one in PATTERNS if one.number]
     assert [one.number for one in numbered] == list(range(1, 44))
     assert all(bool(one.plays) != bool(one.reason) for one in PATTERNS), "played, or not supported for a reason"
-    assert sum(bool(one.plays) for one in numbered) >= 40
+    assert sum(bool(one.plays) for one in numbered) >= 41
 
 
 @pytest.mark.parametrize(

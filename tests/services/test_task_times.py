@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.utils import timezone
 
 from engine import access
 from engine.dispatch.drain import drain
 from engine.models import Instance, Signal, Task, TaskEvent
 from engine.runtime import task_effects
-from engine.services.people.accounts import change_manager
+from engine.services.people.accounts import change_manager, create_person
 from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
 from tests.cast import Cast
+from tests.services.test_deputies import away
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.models import User
+from workflowplatform.accounts.models import Absence, User
 
 SHARED = """
 workflow: shared
@@ -51,6 +53,19 @@ def test_random_follows_the_draw_that_is_lent(gwen: Actor, monkeypatch: pytest.M
     activated(gwen, SHARED.format(way="random"))
     monkeypatch.setattr(task_effects, "draw", lambda number: number - 1)
     assert holders(gwen, 1) == ["adam"]
+
+
+@pytest.mark.parametrize("way", ["random", "round_robin", "least_loaded", "most_experienced"])
+def test_nobody_away_is_chosen_while_anybody_is_here(
+    cast: Cast, gwen: Actor, ada: Actor, adam: Actor, way: str
+) -> None:
+    activated(gwen, SHARED.format(way=way))
+    away(gwen, "ada", None)
+    assert holders(gwen, 3) == ["adam"] * 3
+    away(gwen, "adam", None)
+    assert set(holders(gwen, 2)) <= {"ada", "adam"}, "where all are away it is one of them"
+    Absence.objects.filter(person=cast.ada).update(ends_at=timezone.now())
+    assert holders(gwen, 2) == ["ada"] * 2
 
 
 def test_where_nobody_fits_the_task_is_offered(gwen: Actor, uri: Actor) -> None:
@@ -102,7 +117,7 @@ def test_task_is_for_the_manager_of_the_starter_decided_when_it_opens(cast: Cast
     complete_task(actor=cast.actor("ada"), task_id=following.pk)
 
 
-@pytest.mark.parametrize("why", ["nobody", "inactive", "low level", "four eyes"])
+@pytest.mark.parametrize("why", ["nobody", "inactive", "low level", "four eyes", "away"])
 def test_without_a_manager_who_may_do_it_the_task_is_offered_and_says_so(cast: Cast, gwen: Actor, why: str) -> None:
     early = "  - {id: early, task: {title: E, users: [ada]}}\n  - id: first"
     checked = LED.replace("  - id: first", early).replace("[start]", "[early]")
@@ -113,12 +128,26 @@ def test_without_a_manager_who_may_do_it_the_task_is_offered_and_says_so(cast: C
         led(cast, uri="ada")
     if why == "inactive":
         User.objects.filter(pk=cast.ada.pk).update(is_active=False)
+    if why == "away":
+        away(cast.actor("gwen"), "ada", None)
     instance = started(cast.actor("uri"), "led", employee="gwen")
     if why == "four eyes":
         complete_task(actor=cast.actor("ada"), task_id=only_task(instance).pk)
     task = only_task(instance)
     assert (task.assignee_id, task.effective_roles) == (None, ["finance"])
     assert TaskEvent.objects.get(task=task, kind="offered").cause == "no_manager"
+
+
+@pytest.mark.parametrize(("templates", "holder"), [([], "ada"), (["led"], "ada"), (["another"], None)])
+def test_manager_who_is_away_has_it_where_a_deputy_stands_in(
+    cast: Cast, gwen: Actor, templates: list[str], holder: str | None
+) -> None:
+    create_person(actor=None, tenant=cast.acme, name="mira", level=4, roles=("finance", "support"), email="m@a.example")
+    activated(gwen, LED)
+    led(cast, uri="ada")
+    away(gwen, "ada", "mira", templates=templates)
+    task = only_task(started(cast.actor("uri"), "led", employee="gwen"))
+    assert (task.assignee and task.assignee.username) == holder
 
 
 LATE = """

@@ -301,6 +301,7 @@ USES = {
     "engine/dispatch/drain.py": {"drain"},
     "engine/dispatch/notifications.py": {"background"},
     "engine/dispatch/rq.py": {"background"},
+    "engine/services/notifications/push.py": {"push browser"},
     "engine/services/tasks/mail_links.py": {"mail link"},
     "engine/dispatch/webhooks.py": {"background"},
     "engine/services/people/pseudonyms.py": {"erasure"},

@@ -40,6 +40,8 @@ class Tenant(AuditedSubject):
     name = models.CharField(max_length=63, unique=True, validators=[slug])
     title = models.CharField(max_length=200, blank=True)
     concurrent_limit = models.PositiveIntegerField(null=True, blank=True)
+    undo_seconds = models.PositiveSmallIntegerField(null=True, blank=True)
+    """How long an answer given on a page can be taken back, where a template does not say; empty: it is sent at once."""
     http_allow = TextsField(
         null=True,
         blank=True,

@@ -103,6 +103,7 @@ UNFOLD = {
                     item("Background work", "playlist_add_check", "engine_bulkact_changelist"),
                     item("Schedules", "schedule", "engine_schedule_changelist"),
                     item("Deliveries", "outgoing_mail", "engine_webhookdelivery_changelist"),
+                    item("Notifications", "notifications", "engine_notification_changelist"),
                     item("Audit", "shield", "engine_audit_changelist"),
                     item(
                         "Workers and queues",
@@ -121,6 +122,7 @@ UNFOLD = {
                     item("Calendars", "calendar_month", "engine_businesscalendar_changelist"),
                     item("Secrets", "lock", "engine_secret_changelist", permission=authors),
                     item("Webhooks", "webhook", "engine_webhook_changelist"),
+                    item("Chats", "forum", "engine_rolechat_changelist"),
                     item("Retention", "inventory_2", "engine_retentionrule_changelist"),
                     item("Tokens", "key", "accounts_token_changelist"),
                     item("Tenants", "domain", "accounts_tenant_changelist", permission=crosses_tenants),

@@ -46,25 +46,29 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def run_hot(self, statement: str, values: Values, *, way: Way) -> Rows:
         """Run a statement inside the current transaction and return its rows."""
-        if way == "plain":
+        if self._is_plain(way):
             return self._run_plain(statement, values)
         with self.wrap_database_errors:
             return self._short_way().run(statement, values, prepare=way == "prepared")
 
     def run_hot_together(self, asked: Sequence[tuple[str, Values]], *, way: Way) -> list[Rows]:
         """Run statements that do not need each other's rows; return the rows of each."""
-        if way == "plain":
+        if self._is_plain(way):
             return [self._run_plain(statement, values) for statement, values in asked]
         with self.wrap_database_errors:
             return self._short_way().run_together(asked, prepare=way == "prepared")
 
     def send_hot(self, statement: str, values: Values, *, way: Way) -> None:
         """Send a statement without waiting for it: what it raises comes up at the next statement or at the commit."""
-        if way == "plain":
+        if self._is_plain(way):
             self._run_plain(statement, values)
             return
         with self.wrap_database_errors:
             self._short_way().send(statement, values, prepare=way == "prepared")
+
+    def _is_plain(self, way: Way) -> bool:
+        """Return whether a statement goes over Django's cursors: where asked, and where code wraps every statement."""
+        return way == "plain" or bool(self.execute_wrappers)
 
     def _run_plain(self, statement: str, values: Values) -> Rows:
         """Run a statement over Django's own cursor; what it raises comes up at once."""

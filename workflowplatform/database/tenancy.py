@@ -17,6 +17,7 @@ CROSSINGS = {
     "who asks": "a session or a token is looked up before the tenant is known",
     "sign-in": "names and mail addresses are unique over all tenants, and the tenant follows from the person",
     "mail link": "a signed link names its person before the tenant is known",
+    "push browser": "a browser that tells one person told another one before, perhaps of another tenant",
     "erasure": "functions that take a name out of the audit are for those who cross; level 6 leaves names in other tenants",
     "tenants": "level 6 lists, makes and chooses tenants",
     "health": "the health counts work of all tenants and tells nothing else",

@@ -27,7 +27,7 @@ from engine.api.serializers import BulkResultSerializer, CommentSerializer, Task
 from engine.api.views.base import ApiView
 from engine.api.views.instances import shape_instance
 from engine.models import TaskDraft
-from engine.services.tasks import assignment, bulk, checklists, comments, drafts, handover, suspension
+from engine.services.tasks import assignment, bulk, checklists, comments, drafts, handover, redo, reopening, suspension
 from engine.services.tasks.lifecycle import claim_instance
 
 
@@ -129,6 +129,14 @@ class ResumeView(ApiView):
         return Response(TaskSerializer.write(suspension.resume_task(actor=self.actor, task_id=task_id, **body)))
 
 
+class ReopenView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Reopen an answered task while the next step is untouched; return the task that is offered now."""
+        body = read_body(request, ReasonBody)
+        return Response(TaskSerializer.write(reopening.reopen_task(actor=self.actor, task_id=task_id, **body)))
+
+
 class SnoozeView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
@@ -143,6 +151,16 @@ class SkipView(ApiView):
         """Skip the task; return the instance afterwards."""
         body = read_body(request, ReasonBody)
         done = suspension.skip_task(actor=self.actor, task_id=task_id, **body)
+        shaped: dict[str, Any] = shape_instance(self.actor, done.instance, done.next_tasks)
+        return Response({**shaped, "task": TaskSerializer.write(done.task)})
+
+
+class RedoView(ApiView):
+    @once
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Have an answered task done again; return the instance afterwards, with the task that is open anew."""
+        body = read_body(request, ReasonBody)
+        done = redo.redo_task(actor=self.actor, task_id=task_id, **body)
         shaped: dict[str, Any] = shape_instance(self.actor, done.instance, done.next_tasks)
         return Response({**shaped, "task": TaskSerializer.write(done.task)})
 

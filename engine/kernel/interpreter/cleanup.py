@@ -10,6 +10,7 @@ from engine.kernel.effects import MakeCallLater
 from engine.kernel.errors import StepError
 from engine.kernel.machine.machine import Machine
 from engine.kernel.machine.operator_marks import tell_operated
+from engine.kernel.machine.redoable import note_acted
 from engine.kernel.machine.step_table import KINDS
 from engine.kernel.program import Step
 from engine.kernel.snapshot import Frame
@@ -38,6 +39,8 @@ def run_finally(machine: Machine, frame: Frame, key: str) -> None:
     for step in machine.definition.lists[key].steps:
         try:
             if "when" not in step.spec or step.spec["when"].holds(machine.names(frame)):
+                if machine.definition.redoes:
+                    note_acted(machine, frame, step)
                 AT_ONCE[step.kind](machine, frame, step)
         except StepError:
             continue

@@ -20,6 +20,8 @@ from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
 from engine.kernel.expressions.org_chart import lend_chart
 from engine.kernel.interpreter.cleanup import leave
 from engine.kernel.interpreter.deferred_rules import LATE_RULES
+from engine.kernel.interpreter.redo import redo_task
+from engine.kernel.interpreter.reopening import reopen
 from engine.kernel.interpreter.repair import error_of_stuck, let_go_on, skip_step, stuck
 from engine.kernel.interpreter.signal_delivery import deliver
 from engine.kernel.interpreter.timers_fired import DUE, ROLES, ring
@@ -49,7 +51,9 @@ from engine.kernel.signals import (
     StepSkipped,
     TaskClaimed,
     TaskCompleted,
+    TaskRedone,
     TaskReleased,
+    TaskReopened,
     TaskSkipped,
     TimerDue,
 )
@@ -359,10 +363,12 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     TaskClaimed: _claim,
     TaskReleased: _release,
     TaskSkipped: _skip_task,
+    TaskRedone: redo_task,
     NamedSignal: _signal,
     CancelCase: _cancel_case,
     StepRetried: _retry_step,
     StepSkipped: skip_step,
+    TaskReopened: reopen,
     Continue: lambda machine, event: False,
 }
 """What each event does; it answers whether it was applied or stale."""

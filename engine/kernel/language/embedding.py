@@ -57,8 +57,9 @@ def _has_into(kind: str, step: Mapping[str, Json]) -> bool:
 def _steps(canonical: Mapping[str, Json], names: Names, step: str) -> list[Json]:
     """Return the workflow's steps; what its head says of state, handlers and time becomes steps too."""
     steps = _renamed(HEAD.fields["steps"], canonical["steps"], names)
-    if "calendar" in canonical:
-        _count_by(canonical["calendar"], steps)
+    for key in ("calendar", "undo"):
+        if key in canonical:
+            _keep_for_tasks(key, canonical[key], steps)
     if "state" in canonical:
         values = _renamed(HEAD.fields["state"], canonical["state"], names)
         steps = [{"id": _free(f"{step}_state", names), "auto_id": True, "set": values}, *steps]
@@ -78,11 +79,11 @@ def _free(name: str, names: Names) -> str:
     return name
 
 
-def _count_by(calendar: str, steps: list[dict[str, Json]]) -> None:
-    """Let the tasks count by the calendar of the head that they leave."""
+def _keep_for_tasks(key: str, value: Json, steps: list[dict[str, Json]]) -> None:
+    """Let the tasks keep what the head that they leave says of them: the calendar by which they count, the time for undo."""
     for kind, step in all_steps(steps, KINDS):
         if kind == "task":
-            step["task"].setdefault("calendar", calendar)
+            step["task"].setdefault(key, value)
 
 
 def _renamed(field: Field, raw: Json, names: Names) -> Json:

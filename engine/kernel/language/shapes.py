@@ -226,6 +226,7 @@ HEAD = Shape(
         "trigger": enum("manual", "scheduled", "event"),
         "starters": inner(STARTERS, default={"min_level": 4, "roles": []}),
         "starter": inner(STARTER),
+        "undo": Field("undo_time"),
         "schedule": inner(SCHEDULE),
         "event": inner(EVENT),
         "input": Field("schema"),

@@ -8,6 +8,7 @@ way round: a person who did the task while a step that it names was running is e
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from engine.kernel.effects import BarPeople, ErrorRecord, WaitKind
@@ -16,7 +17,7 @@ from engine.kernel.machine.messages import Checkpoint
 from engine.kernel.program import Definition, Step
 from engine.kernel.signals import Event, NamedSignal, StepRetried, StepSkipped
 from engine.kernel.snapshot import Frame, Snapshot
-from engine.kernel.timing.periods import spell_moment
+from engine.kernel.timing.periods import parse_moment, spell_moment
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 
 START = "start"
@@ -80,6 +81,20 @@ def barred_from_passing(
         if task is not None:
             found = definition.steps[name]
             yield found, barred(definition, snapshot.people, started_by, found)
+
+
+def barred_from_redoing(
+    definition: Definition, snapshot: Snapshot, started_by: str | None, step: Step, since: datetime
+) -> Iterator[tuple[Step, tuple[str, ...]]]:
+    """Return the four-eyes tasks answered since a moment that redoing a task would set aside, and the people each excludes."""
+    behind = definition.lists[step.home].steps[definition.lists[step.home].place[step.id] + 1 :]
+    for name in definition.four_eyes:
+        found: Step | None = definition.steps[name]
+        while found is not None and found not in behind:
+            found = definition.steps[found.parent] if found.parent is not None else None
+        if found is not None and any(parse_moment(at) >= since for at in snapshot.people.get(name, {}).values()):
+            task = definition.steps[name]
+            yield task, barred(definition, snapshot.people, started_by, task)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from engine.kernel.machine.decorators import decorate_given
 from engine.kernel.machine.jumps import carry, go_back, is_back, pass_mark
 from engine.kernel.machine.machine import COMPLETED, SKIPPED, Machine
 from engine.kernel.machine.messages import Ended
+from engine.kernel.machine.redoable import note_acted
 from engine.kernel.machine.step_table import KINDS
 from engine.kernel.machine.step_timers import watch, watch_time
 from engine.kernel.program import Step
@@ -224,6 +225,8 @@ def start_body(machine: Machine, frame: Frame, step: Step) -> None:
     """Start one attempt of the body, given what the step's decorators make of its input."""
     if "decorators" in step.spec:
         decorate_given(machine, frame, step)
+    if machine.definition.redoes:
+        note_acted(machine, frame, step)
     KINDS[step.kind].start(machine, frame, step)
 
 
@@ -270,7 +273,7 @@ def open_steps(machine: Machine, frame: Frame, which: str, **more: Any) -> Frame
     if not steps.steps:
         machine.end(line, COMPLETED)
         return line
-    _open_next(machine, line, 0)
+    open_at(machine, line, 0)
     return line
 
 
@@ -289,10 +292,11 @@ def told_line(machine: Machine, line: Frame, message: Ended) -> None:
     if place == len(steps.steps):
         end_line(machine, line)
     else:
-        _open_next(machine, line, place)
+        open_at(machine, line, place)
 
 
-def _open_next(machine: Machine, line: Frame, place: int) -> None:
+def open_at(machine: Machine, line: Frame, place: int) -> None:
+    """Begin the step at a place of a running list."""
     step = machine.definition.lists[line.list or ""].steps[place]
     line.at = step.id
     open_step(machine, step, line, pos=pass_mark(line))
@@ -307,7 +311,7 @@ def _jump(machine: Machine, line: Frame, source: str, target: str) -> None:
         return
     if is_back(machine, line, source, target):
         go_back(line)
-    _open_next(machine, line, place)
+    open_at(machine, line, place)
 
 
 def end_line(machine: Machine, line: Frame) -> None:

@@ -4,15 +4,31 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from engine.kernel.effects import OpenTask
-from engine.kernel.machine.four_eyes import barred_from_passing
-from engine.kernel.signals import Json, StepRetried, StepSkipped, TaskClaimed, TaskCompleted, TaskReleased, TaskSkipped
+from engine.kernel.machine.four_eyes import barred_from_passing, barred_from_redoing
+from engine.kernel.signals import (
+    Json,
+    StepRetried,
+    StepSkipped,
+    TaskClaimed,
+    TaskCompleted,
+    TaskRedone,
+    TaskReleased,
+    TaskSkipped,
+)
 from engine.kernel.simulator.answer_rules import attach_files, checked_answer
 from engine.kernel.simulator.instance import Instance, Task
 from engine.kernel.simulator.people import Person, Refused
-from engine.kernel.simulator.permissions import UNNAMED, choose_person, refuse_act, refuse_given, refuse_unseen
+from engine.kernel.simulator.permissions import (
+    UNNAMED,
+    choose_person,
+    refuse_act,
+    refuse_given,
+    refuse_redo,
+    refuse_unseen,
+)
 from engine.kernel.simulator.world import World
 from engine.kernel.timing.periods import parse_period
-from engine.kernel.transitions import InstanceStatus, TaskStatus
+from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, TaskStatus
 
 if TYPE_CHECKING:
     from engine.kernel.simulator.player import Play
@@ -91,12 +107,14 @@ def _act_release(play: "Play", instance: Instance, act: Mapping[str, Json]) -> N
     task = _there(instance.find_task(str(act["release"])))
     person = play.world.person(str(act.get("by") or task.assignee or UNNAMED))
     refuse_unseen(task, person)
-    if task.status is not TaskStatus.CLAIMED:
-        raise Refused("status", "it is not claimed")
+    claimed = task.claimed_by is not None
+    if not claimed and not (task.is_open and task.assignee):
+        raise Refused("status", "it is nobody's")
     if task.assignee != person.name:
         _refuse_operator(person, "release another person's task")
     task.assignee, task.status = None, TaskStatus.OPEN
-    _tell_engine(play, instance, TaskReleased(task.wait.token))
+    if claimed:
+        _tell_engine(play, instance, TaskReleased(task.wait.token))
 
 
 def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
@@ -109,6 +127,28 @@ def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None
     if not reason.strip():
         raise Refused("invalid", "a reason is needed", ("reason",))
     play.world.send(instance, TaskSkipped(task.wait.token, person.name, reason))
+
+
+def _act_redo(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
+    task = _there(instance.find_task(str(act["redo"])))
+    person = play.world.person(str(act.get("by") or next(iter(task.answered_by), UNNAMED)))
+    refuse_redo(task, person)
+    if instance.status in TERMINAL_INSTANCE:
+        raise Refused("moved_on", "the case is over")
+    _refuse_to_set_aside(instance, task, person)
+    event = TaskRedone(task.wait.step, task.wait.iteration, person.name, "a test")
+    if not play.world.send(instance, event):
+        raise Refused("moved_on", "the case has moved on")
+
+
+def _refuse_to_set_aside(instance: Instance, task: Task, person: Person) -> None:
+    """Refuse to have decided again what was decided by another because the person may not decide it."""
+    step, since = instance.definition.steps[task.wait.step], task.ended_at
+    assert instance.snapshot is not None
+    assert since is not None
+    decided = barred_from_redoing(instance.definition, instance.snapshot, instance.facts.started_by, step, since)
+    if any(person.name in people for _task, people in decided):
+        raise Refused("four_eyes", "another person must do this")
 
 
 def skip_reason(act: Mapping[str, Json]) -> str:
@@ -215,6 +255,7 @@ ACTS: Mapping[str, Callable[["Play", Instance, Mapping[str, Json]], None]] = {
     "release": _act_release,
     "assign": _act_assign,
     "skip": _act_skip,
+    "redo": _act_redo,
     "operate": _act_operate,
     "signal": _act_signal,
     "advance": _act_advance,
@@ -223,5 +264,5 @@ ACTS: Mapping[str, Callable[["Play", Instance, Mapping[str, Json]], None]] = {
     "expect": _act_expect,
 }
 """What each entry of `do` does, by its first word."""
-TASK_ACTS = frozenset(["complete", "claim", "release", "assign", "skip"])
+TASK_ACTS = frozenset(["complete", "claim", "release", "assign", "skip", "redo"])
 """Those that name a task."""

@@ -39,6 +39,21 @@ def refuse_given(task: Task, person: Person) -> None:
         raise Refused("not_candidate", "they are not a candidate of the task")
 
 
+def refuse_redo(task: Task, person: Person) -> None:
+    """Refuse a person who may not have an answered task done again."""
+    refuse_unseen(task, person)
+    if task.status is not TaskStatus.COMPLETED:
+        raise Refused("status", f"the task is {task.status.value}")
+    if "redo" not in task.task.rules.allow:
+        raise Refused("refused", "the task may not be done again")
+    if person.level < task.task.min_level:
+        raise Refused("level", f"level {task.task.min_level} is needed")
+    if person.name in task.task.excluded or person.name in people_inside(task.instance, task.task):
+        raise Refused("four_eyes", "another person must do this")
+    if person.level < SEES_ALL and person.name not in task.answered_by:
+        raise Refused("level", "only those who answered it, or who operate cases")
+
+
 def refuse_unseen(task: Task, person: Person) -> None:
     """Refuse an act on a task by a person who does not see it."""
     if not sees(task, person):

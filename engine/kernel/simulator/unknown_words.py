@@ -31,6 +31,7 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
     "release": ("by", "with"),
     "assign": ("by", "with"),
     "skip": ("by", "with"),
+    "redo": ("by",),
     "operate": ("by", "with", "input"),
     "signal": SIGNAL_KEYS,
     "advance": (),
@@ -40,11 +41,11 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """The keys that each verb of `do` may have."""
 BESIDE_ANY = ("in", "refused", "again")
-TASK_VERBS = ("complete", "claim", "release", "assign", "skip")
+TASK_VERBS = ("complete", "claim", "release", "assign", "skip", "redo")
 STEP_VERBS = (*TASK_VERBS, "operate")
 CALL_KEYS = ("status", "body", "headers", "data", "errors", "result", "error", "code", "message", "id")
 REFUSALS = (
-    "answered", "claimed", "closed", "comment_required", "four_eyes", "invalid", "level", "limit", "not_candidate",
+    "answered", "claimed", "closed", "comment_required", "four_eyes", "invalid", "level", "limit", "moved_on", "not_candidate",
     "not_found", "reference", "refused", "status", "wip_limit",
 )  # fmt: skip
 """The codes by which acts and starts are refused."""

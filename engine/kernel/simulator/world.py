@@ -38,6 +38,7 @@ from engine.kernel.signals import (
     StepSkipped,
     TaskClaimed,
     TaskCompleted,
+    TaskRedone,
     TaskReleased,
     TaskSkipped,
     TimerDue,
@@ -55,7 +56,9 @@ from engine.kernel.transitions import InstanceStatus, TaskStatus
 
 MONDAY = "2030-01-07T09:00:00Z"
 MOST_TURNS = 20_000
-_MOVES_ANYTHING = (TaskCompleted, TaskClaimed, TaskReleased, TaskSkipped, CancelCase, StepRetried, StepSkipped)
+_MOVES_ANYTHING = (
+    TaskCompleted, TaskClaimed, TaskReleased, TaskSkipped, TaskRedone, CancelCase, StepRetried, StepSkipped,
+)  # fmt: skip
 """What reaches a stopped instance; everything else is held until it resumes."""
 _RINGS: Mapping[WaitKind, type] = {WaitKind.TIMER: TimerDue, WaitKind.RETRY: RetryDue}
 

@@ -9,6 +9,7 @@ from engine.kernel.errors import expression_error
 from engine.kernel.machine.expression_scope import Names, With
 from engine.kernel.machine.four_eyes import START, barred, children_named, remember_person
 from engine.kernel.machine.machine import COMPLETED, Machine, moment_of
+from engine.kernel.machine.redoable import note_answered
 from engine.kernel.machine.step_start import due_on_calendar
 from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.machine.task_timers import watch_task
@@ -16,7 +17,7 @@ from engine.kernel.program import Step
 from engine.kernel.signals import Json, TaskCompleted
 from engine.kernel.snapshot import Frame, copied
 from engine.kernel.tasks.rules import ChecklistPoint, FileRules, FourEyesRule, TaskRules
-from engine.kernel.timing.periods import is_period, spell_moment
+from engine.kernel.timing.periods import is_period, parse_period, spell_moment
 
 
 def _task(machine: Machine, frame: Frame, step: Step) -> None:
@@ -67,12 +68,21 @@ def _rules(machine: Machine, step: Step, names: Names) -> TaskRules:
         checklist=tuple(_point(place, point, names) for place, point in enumerate(task.get("checklist", ()))),
         several="complete_when" in task,
         secure=task.get("secure", False),
+        undo=_seconds(task.get("undo", machine.definition.canonical.get("undo"))),
     )
 
 
 def _four_eyes(machine: Machine, step: Step) -> FourEyesRule | None:
     steps = machine.definition.four_eyes.get(step.id)
     return None if steps is None else FourEyesRule(START in step.body["not_same_as"], tuple(steps))
+
+
+def _seconds(period: str | None) -> float | None:
+    """Return the length of a plain duration; whole seconds as a whole number."""
+    if period is None:
+        return None
+    found = parse_period(period).length.total_seconds()
+    return int(found) if found.is_integer() else found
 
 
 def _point(place: int, point: Mapping[str, Any], names: Names) -> ChecklistPoint:
@@ -113,7 +123,15 @@ def _outcomes(task: Mapping[str, Any]) -> tuple[Outcome, ...]:
     if not given:
         return DONE
     return tuple(
-        Outcome(one["name"], one["title"], one["reject"], one.get("comment"), one.get("secure", False)) for one in given
+        Outcome(
+            one["name"],
+            one["title"],
+            one["reject"],
+            one.get("comment"),
+            one.get("secure", False),
+            _seconds(one.get("undo")),
+        )
+        for one in given
     )
 
 
@@ -160,6 +178,7 @@ def _answered(machine: Machine, frame: Frame, leaf: Frame, event: TaskCompleted)
     for name in (event.by, event.stood_in_for, *event.prepared_by):
         remember_person(machine, step.id, name)
     _receive(machine, answer)
+    note_answered(machine, frame, step)
     machine.close(leaf, Closing.ANSWERED)
     machine.finish(frame, COMPLETED, answer)
     return True
@@ -197,6 +216,7 @@ def _one_of_several(
     _receive(machine, answer)
     answers.append(answer)
     if _complete(machine, frame, answers):
+        note_answered(machine, frame, machine.step_of(frame))
         machine.close(leaf, Closing.ANSWERED)
         machine.finish(frame, COMPLETED, {"answers": copied(answers)})
     return True

@@ -111,6 +111,8 @@ class TaskRules:
     """Whether several people answer it, each once."""
     secure: bool = False
     """Whether who answers must be signed in: no link in a message is enough."""
+    undo: float | None = None
+    """How many seconds an answer given on a page can be taken back; None: the author does not say."""
 
     @property
     def counts_people(self) -> bool:
@@ -136,6 +138,7 @@ class TaskRules:
             ),
             several=bool(given.get(SEVERAL)),
             secure=bool(given.get("secure")),
+            undo=_number(given.get("undo")),
         )
 
     def to_json(self) -> dict[str, Json]:
@@ -153,7 +156,17 @@ class TaskRules:
             "secure": self.secure,
         }
         kept = {key: value for key, value in written.items() if value not in (None, [], False)}
+        kept |= {"undo": self.undo} if self.undo is not None else {}
         return kept if self.draft else {**kept, "draft": False}
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def undo_seconds(outcome: float | None, task: float | None, tenant: float | None) -> float:
+    """Return how long an answer can be taken back: the outcome decides, then the task, then the tenant; 0: it is sent at once."""
+    return next((said for said in (outcome, task, tenant) if said is not None), 0)
 
 
 NO_RULES = TaskRules()

@@ -22,6 +22,7 @@ HOUSE = {
     "slots": "slots of schedules",
     "bulk_acts": "acts over many rows",
     "runs": "runs of retention",
+    "pending_answers": "answers that were not sent",
     "start_drafts": "drafts of start forms",
     "rates": "rates",
     "files": "files",

@@ -19,11 +19,13 @@ class Command(BaseCommand):
         parser.add_argument("chat", choices=CHATS)
         parser.add_argument("--tenant", required=True)
         parser.add_argument("--address", default="", help="an incoming webhook; it is kept encrypted")
+        parser.add_argument("--language", default="", help="in which the chat is written, such as de")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             actor = operator_actor(tenant_named(options["tenant"]).pk)
-            chat = set_role_chat(actor=actor, role=options["role"], chat=options["chat"], address=options["address"])
+            given = {name: options[name] for name in ("role", "chat", "address", "language")}
+            chat = set_role_chat(actor=actor, **given)
         except WorkflowError as refusal:
             raise CommandError(refusal.message) from refusal
         self.stdout.write("The role is told there from now on." if chat else "The role is told there no more.")

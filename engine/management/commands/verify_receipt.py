@@ -10,18 +10,25 @@ from engine.services.audit.receipts import BadReceipt, verify_receipt
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()
     help = (
         "Check the signature of a case's receipt, without the database. Exit code 0 only when not a byte was changed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--key", type=Path, metavar="FILE", help="the public key, if it was not signed here")
+        parser.add_argument(
+            "--key",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="a public key to trust instead of ours: another platform's, or our old one; repeatable",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            key = read_public_key(options["key"]) if options["key"] else None
-            said = verify_receipt(options["file"], key=key)
+            said = verify_receipt(options["file"], keys=[read_public_key(file) for file in options["key"]])
         except (BadReceipt, UnusableKey) as error:
             raise CommandError(str(error)) from error
         case, audit = said["case"], said["audit"]

@@ -1,26 +1,39 @@
 """Play the demo's stories: start each case that is missing and do what people did in it, each deed once.
 
-An interrupted story is resumed: its tasks show which deeds are done. What people changed in the meantime stays.
+An interrupted story is resumed: its tasks show which deeds are done. What people changed in the meantime stays. The past is
+played in one transaction, so that no worker sees a case that is still on its way to the present.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from operator import itemgetter
 from uuid import UUID
 
+from django.db.models import Min
+
 from engine import access
+from engine.audit.chain import database_now
+from engine.db.transactions import in_one_transaction
 from engine.dispatch.drain import drain
 from engine.errors import Conflict
 from engine.kernel.transitions import InstanceStatus, TaskStatus
+from engine.management.demo.clock import ShiftedClock
 from engine.management.demo.stories import Deed, Story
-from engine.models import Instance, Task
+from engine.models import Instance, Signal, Task
 from engine.services.instances.lifecycle import cancel_instance, start_instance
 from engine.services.instances.repair import suspend_instance
+from engine.services.instances.requests import withdraw_instance
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from workflowplatform.accounts.actor import Actor
 
 PATIENCE_SECONDS = 30.0
 """How long to wait for workers that hold what the next deed needs."""
+
+JUST_AFTER = timedelta(seconds=2)
+"""How long after it fell due something of the past is done."""
+MANY = 1_000
 
 ActorNamed = Callable[[str], Actor]
 
@@ -48,6 +61,40 @@ def tell(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) ->
             raise _unfinished(running)
         if not any(moved):
             time.sleep(0.02)
+
+
+@in_one_transaction
+def tell_past(stories: Sequence[Story], actor: ActorNamed, clock: ShiftedClock, now: datetime) -> None:
+    """Play stories of the past in the order of their moments, and all that fell due in between, up to now."""
+    first = Instance.objects.filter(tenant_id=actor(stories[0].person).tenant_id, reference=stories[0].reference)
+    if first.exists():
+        return
+    running: dict[str, Running] = {}
+    for moment, story, deed in _in_order(stories):
+        _let_time_pass(moment, clock)
+        clock.set(moment)
+        if deed is None:
+            running[story.reference] = _begin(story, actor)
+        elif not _do_next(running[story.reference], actor, most=1):
+            raise _unfinished([running[story.reference]])
+        drain()
+    _let_time_pass(now, clock)
+
+
+def _in_order(stories: Iterable[Story]) -> list[tuple[datetime, Story, Deed | None]]:
+    """List what people did with its moment, oldest first; no deed is the start."""
+    starts = [(story.began, story, None) for story in stories if story.began]
+    deeds = [(deed.at, story, deed) for story in stories for deed in story.deeds if deed.at]
+    return sorted([*starts, *deeds], key=itemgetter(0))
+
+
+def _let_time_pass(until: datetime, clock: ShiftedClock) -> None:
+    """Do what fell due before a moment, each at its own time, as workers would have."""
+    due = Signal.objects.filter(due_at__lt=until - JUST_AFTER)
+    while (due_at := due.aggregate(first=Min("due_at"))["first"]) is not None:
+        clock.set(max(due_at + JUST_AFTER, database_now()))
+        if not drain().done:
+            raise Conflict("The past of the demo does not continue: something stays due.", code="demo")
 
 
 def _unfinished(running: Iterable[Running]) -> Conflict:
@@ -80,10 +127,14 @@ def _left(story: Story, instance: Instance) -> list[Deed]:
     return left
 
 
-def _do_next(one: Running, actor: ActorNamed) -> bool:
+def _do_next(one: Running, actor: ActorNamed, most: int = MANY) -> bool:
     """Do what can be done now; return whether anything could."""
     before = len(one.deeds)
-    while one.deeds and DEEDS[one.deeds[0].verb](actor(one.deeds[0].person), one.instance, one.deeds[0]):
+    while (
+        one.deeds
+        and before - len(one.deeds) < most
+        and DEEDS[one.deeds[0].verb](actor(one.deeds[0].person), one.instance, one.deeds[0])
+    ):
         one.deeds.pop(0)
     return len(one.deeds) < before
 
@@ -107,6 +158,11 @@ def _cancel(actor: Actor, instance: Instance, deed: Deed) -> bool:
     return True
 
 
+def _withdraw(actor: Actor, instance: Instance, deed: Deed) -> bool:
+    withdraw_instance(actor=actor, instance_id=instance.pk, reason=deed.comment)
+    return True
+
+
 def _suspend(actor: Actor, instance: Instance, deed: Deed) -> bool:
     suspend_instance(actor=actor, instance_id=instance.pk, reason=deed.comment)
     return True
@@ -123,6 +179,7 @@ DEEDS: Mapping[str, Callable[[Actor, Instance, Deed], bool]] = {
     "complete": _complete,
     "claim": _claim,
     "cancel": _cancel,
+    "withdraw": _withdraw,
     "suspend": _suspend,
 }
 """How each deed is done; returns False while it cannot be done yet."""

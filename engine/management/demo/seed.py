@@ -9,20 +9,25 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from secrets import token_urlsafe
 from typing import Any
 
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from engine.audit.chain import database_now
 from engine.audit.cursor import settled_position
 from engine.db.advisory_locks import TRY_LOCK, lock_name
 from engine.errors import Conflict
 from engine.gallery import gallery
-from engine.management.demo.player import tell
+from engine.management.demo.clock import shifted_clock
+from engine.management.demo.past import past_stories
+from engine.management.demo.player import tell, tell_past
 from engine.management.demo.stories import acme_stories, globex_stories, last_acme_stories, mark_story
 from engine.models import Instance, Schedule, Template, Webhook
-from engine.services.people.accounts import create_person
+from engine.services.people.absences import enter_absence, list_absences
+from engine.services.people.accounts import change_manager, create_person
 from engine.services.people.tenants_and_roles import create_role, create_tenant
 from engine.services.schedules.lifecycle import create_schedule
 from engine.services.templates.versions import activate_version, save_draft
@@ -45,9 +50,18 @@ ROLES = {
     "adam": ("hr", "management", "sales"),
     "mira": ("finance", "accounting", "hr"),
     "jonas": ("support", "engineering", "management", "sales"),
-    "sam": ("management",),
-    "stan": ("finance", "hr", "support"),
+    "sam": ("management", "finance", "hr", "support"),
+    "stan": ("management", "finance", "hr", "support"),
 }
+LEADS = {
+    "gwen": {"ada": "gwen", "adam": "gwen", "mira": "ada", "jonas": "adam", "uri": "ada"},
+    "sam": {"stan": "sam"},
+}
+"""Managers, by the head of the organisation who names them. Nobody manages Gwen, Sam and Zoe."""
+DEPUTIES = {"ada": ("finance", "accounting"), "adam": ("hr",)}
+"""Deputies of Mira while she is away, and for which of her roles."""
+AWAY = (timedelta(days=-1), timedelta(days=11))
+WRITTEN_BEFORE = timedelta(days=60)
 GLOBEX_TEMPLATES = ("expense-approval", "leave-request", "equipment-repair")
 BEFORE = {"expense-approval": ("due: P2D", "due: P5D")}
 AFTER = {"travel-request": ("roles: [management]", "roles: [board]")}
@@ -78,16 +92,28 @@ def furnish() -> bool:
 
 
 def _furnish_with(people: "People") -> None:
-    _make_templates(people.actor("gwen"), gallery())
+    _furnish_past(people)
     _make_settings(people.actor("gwen"), people.actor("ada"))
     tell(acme_stories(), people.actor)
-    _make_templates(people.actor("sam"), {name: gallery()[name] for name in GLOBEX_TEMPLATES})
     tell(globex_stories(), people.actor)
-    people.wait_for_all()
     since = settled_position().xid
     tell(last_acme_stories(), people.actor, finish=False)
     _make_webhook(people.actor("gwen"), since)
     tell([mark_story()], people.actor, finish=False)
+
+
+def _furnish_past(people: "People") -> None:
+    """Write the templates two months ago, and play what people asked for in the last thirty days."""
+    now = database_now()
+    with shifted_clock() as clock:
+        clock.set(now - WRITTEN_BEFORE)
+        _make_templates(people.actor("gwen"), gallery())
+        _make_templates(people.actor("sam"), {name: gallery()[name] for name in GLOBEX_TEMPLATES})
+        people.wait_for_all()
+        _make_leads(people)
+        tell_past(past_stories(now), people.actor, clock, now)
+        clock.set(now - timedelta(days=2))
+        _make_absences(people, now)
 
 
 @contextmanager
@@ -220,6 +246,26 @@ def _make_settings(author: Actor, operator: Actor) -> None:
     if not Schedule.objects.filter(tenant_id=author.tenant_id).exists():
         create_schedule(
             actor=operator, template="equipment-repair", cron="0 8 1 * *", timezone="Europe/Berlin", input=CHECK
+        )
+
+
+@transaction.atomic
+def _make_leads(people: "People") -> None:
+    for head, leads in LEADS.items():
+        for person in User.objects.filter(username__in=leads, manager=None).order_by("username"):
+            change_manager(actor=people.actor(head), person=person, manager=leads[person.username])
+
+
+@transaction.atomic
+def _make_absences(people: "People", now: datetime) -> None:
+    """Send Mira away since yesterday; two colleagues stand in for her, each for some of her roles."""
+    mira = people.actor("mira")
+    if list_absences(actor=mira).exists():
+        return
+    first, last = ((now + days).date() for days in AWAY)
+    for deputy, roles in DEPUTIES.items():
+        enter_absence(
+            actor=mira, person="mira", deputy=deputy, starts_at=first, ends_at=last, roles=list(roles), note="Holiday"
         )
 
 

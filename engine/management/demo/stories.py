@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What a person does: complete or claim the task at a step, or cancel or suspend the whole case."""
+    """What a person does: complete or claim the task at a step, or withdraw, cancel or suspend the whole case."""
 
     verb: str
     person: str
@@ -19,6 +19,8 @@ class Deed:
     outcome: str | None = None
     comment: str = ""
     values: dict[str, Any] = field(default_factory=dict)
+    at: datetime | None = None
+    """When it was done; None: now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Story:
     person: str
     input: dict[str, Any]
     deeds: tuple[Deed, ...] = ()
+    began: datetime | None = None
+    """When it was started; None: now."""
 
 
 def done(person: str, step: str, outcome: str | None = None, comment: str = "", **values: Any) -> Deed:
@@ -45,6 +49,11 @@ def claimed(person: str, step: str) -> Deed:
 def cancelled(person: str, reason: str) -> Deed:
     """Let a person cancel the case."""
     return Deed("cancel", person, comment=reason)
+
+
+def withdrawn(person: str, reason: str) -> Deed:
+    """Let the person who asked withdraw the request."""
+    return Deed("withdraw", person, comment=reason)
 
 
 def suspended(person: str, reason: str) -> Deed:

@@ -137,6 +137,26 @@ def measure_text(value: float, unit: str = "") -> str:
     return sign + _("%(unit)s%(amount)s") % words
 
 
+_DIGITS = r"\d{1,3}(?:,\d{3})*\.\d\d"
+MONEY = re.compile(
+    rf"(?<![\w.,])(?P<sign>-?)(?:(?P<unit>[€$£¥])(?P<amount>{_DIGITS})(?!\w|[.,]\d)|(?P<plain>{_DIGITS})(?= [A-Z]{{3}}\b))",
+    re.ASCII,
+)
+"""An amount as `money()` writes it into a text: €1,264.50, or 1,264.50 CHF."""
+
+
+def amounts_said(text: str) -> str:
+    """Return a text with the amounts that `money()` wrote into it as the reader's language writes them."""
+    return text if signs() == (".", ",") or "." not in text else MONEY.sub(_amount_said, text)
+
+
+def _amount_said(found: re.Match[str]) -> str:
+    if found["plain"]:
+        return found["sign"] + _spelled(found["plain"])
+    words = {"unit": found["unit"], "amount": _spelled(found["amount"])}
+    return found["sign"] + _("%(unit)s%(amount)s") % words
+
+
 def _spelled(written: str) -> str:
     """Put the reader's signs in place of the point and the commas."""
     decimal, thousands = signs()

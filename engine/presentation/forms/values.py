@@ -7,13 +7,14 @@ from datetime import date, datetime
 from typing import Any, TypeGuard
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine.diagram.step_names import label_of
 from engine.kernel.signals import Json
 from engine.presentation.forms.numbers import measure_text
 from engine.presentation.forms.schema import key_of, options_of
+from engine.presentation.narrative.people_names import said
+from workflowplatform.i18n.dates import date_format
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)")
@@ -45,7 +46,7 @@ def shown(value: Json) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, str):
-        return _date(value) or _moment(value) or value
+        return _date(value) or _moment(value) or said(value)
     if isinstance(value, list):
         return ", ".join(shown(item) for item in value)
     if isinstance(value, dict):

@@ -54,6 +54,26 @@ INSTANCE_MESSAGES: Mapping[str, AuditMessage] = {
         gettext_lazy("The question about %(step)s was withdrawn"),
         "ban",
     ),
+    "task_held": AuditMessage(
+        gettext_lazy("answered %(step)s, with time to undo"),
+        gettext_lazy("%(step)s was answered, with time to undo"),
+        "hourglass",
+        always=False,
+    ),
+    "task_taken_back": AuditMessage(
+        gettext_lazy("took the answer to %(step)s back"),
+        gettext_lazy("The answer to %(step)s was taken back"),
+        "arrow-back-up",
+    ),
+    "task_not_sent": AuditMessage(
+        gettext_lazy("could not send the answer to %(step)s"),
+        gettext_lazy("The answer to %(step)s was not sent"),
+        "alert-triangle",
+        "warning",
+    ),
+    "task_reopened": AuditMessage(
+        gettext_lazy("reopened %(step)s"), gettext_lazy("%(step)s was reopened"), "arrow-back-up", "warning"
+    ),
     "task_answered": AuditMessage(gettext_lazy("answered %(step)s"), gettext_lazy("%(step)s was answered"), "check"),
     "task_commented": AuditMessage(
         gettext_lazy("commented on %(step)s"), gettext_lazy("New comment on %(step)s"), "user"
@@ -102,6 +122,9 @@ INSTANCE_MESSAGES: Mapping[str, AuditMessage] = {
         gettext_lazy("completed %(step)s"), gettext_lazy("%(step)s was completed"), "check", "good"
     ),
     "task_skipped": AuditMessage(gettext_lazy("skipped %(step)s"), gettext_lazy("%(step)s was skipped"), "ban"),
+    "task_redone": AuditMessage(
+        gettext_lazy("went back to %(step)s"), gettext_lazy("%(step)s is done again"), "arrow-back-up"
+    ),
     "task_cancelled": AuditMessage(gettext_lazy("withdrew %(step)s"), gettext_lazy("%(step)s was withdrawn"), "ban"),
     "task_expired": AuditMessage(
         gettext_lazy("time ran out for %(step)s"),
@@ -193,8 +216,22 @@ TASK_MESSAGES: Mapping[str, AuditMessage] = {
     "resumed": AuditMessage(gettext_lazy("resumed it"), gettext_lazy("It was resumed"), "player-play"),
     "completed": AuditMessage(gettext_lazy("completed it"), gettext_lazy("It was completed"), "check", "good"),
     "skipped": AuditMessage(gettext_lazy("skipped it"), gettext_lazy("It was skipped"), "ban"),
+    "redone": AuditMessage(gettext_lazy("had it done again"), gettext_lazy("It is done again"), "arrow-back-up"),
     "cancelled": AuditMessage(gettext_lazy("withdrew it"), gettext_lazy("It was withdrawn"), "ban", "danger"),
     "expired": AuditMessage(gettext_lazy("let it expire"), gettext_lazy("Its time ran out"), "clock", "danger"),
+    "held": AuditMessage(
+        gettext_lazy("answered it, with time to undo"), gettext_lazy("It was answered, with time to undo"), "hourglass"
+    ),
+    "taken_back": AuditMessage(
+        gettext_lazy("took the answer back"), gettext_lazy("The answer was taken back"), "arrow-back-up"
+    ),
+    "not_sent": AuditMessage(
+        gettext_lazy("could not send the answer"),
+        gettext_lazy("The answer was not sent"),
+        "alert-triangle",
+        "warning",
+    ),
+    "reopened": AuditMessage(gettext_lazy("reopened it"), gettext_lazy("It was reopened"), "arrow-back-up", "warning"),
     "answered": AuditMessage(gettext_lazy("answered it"), gettext_lazy("It was answered"), "check"),
     "commented": AuditMessage(gettext_lazy("commented on it"), gettext_lazy("New comment"), "user"),
     "snoozed": AuditMessage(gettext_lazy("snoozed it"), gettext_lazy("It was snoozed"), "clock"),

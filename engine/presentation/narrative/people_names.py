@@ -1,4 +1,4 @@
-"""People's own names in place of their user names, and titles as their reader sees them.
+"""People's own names in place of their user names, and authors' texts as their reader sees them.
 
 A page reads the names of its tenant once, when the first one is shown; outside of a page a user name is shown as a name.
 """
@@ -11,11 +11,12 @@ from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.dateparse import parse_date
 
 from engine.kernel.expressions.text_marks import marked
+from engine.presentation.forms.numbers import amounts_said
 from workflowplatform.accounts.models import User
+from workflowplatform.i18n.dates import date_format
 
 MOST_NAMES = 20_000
 
@@ -54,8 +55,8 @@ def name_of(username: str) -> str:
 
 
 def said(text: str) -> str:
-    """Return a title as its reader sees it: dates in their way, people by name."""
-    return marked(text, _date, name_of)
+    """Return an author's text as its reader sees it: dates and amounts in their way, people by name."""
+    return amounts_said(marked(text, _date, name_of))
 
 
 def _date(text: str) -> str:

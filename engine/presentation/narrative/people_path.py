@@ -10,9 +10,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from engine.diagram.step_names import label_of
+from engine.diagram.step_names import label_of, outcome_text, turns_down
 from engine.kernel.signals import Json
 from engine.models import Instance, Task
+from engine.presentation.narrative.decisions import rejection_of
 from engine.presentation.narrative.people_names import name_of
 from engine.presentation.narrative.step_outline import Step
 
@@ -57,7 +58,7 @@ def stops_of(instance: Instance, outline: Sequence[Step], tasks: Iterable[Task],
     sent = Stop(_("Sent"), _you_or(instance.started_by_name, reader), "done", "check", instance.started_at)
     found = [_stop(step, latest.get(step.id), asked, sure, reader) for step, sure in _tasks(outline)]
     shown = [stop for stop in found if stop.state != "skipped" and (not instance.is_over or stop.state != "todo")]
-    return _few([sent, *shown, *_end(instance)])
+    return _few([sent, *shown, *_end(instance, rejection_of(instance, latest.values()))])
 
 
 def _few(stops: list[Stop]) -> list[Stop]:
@@ -146,10 +147,14 @@ ENDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _end(instance: Instance) -> list[Stop]:
+def _end(instance: Instance, rejected: Task | None) -> list[Stop]:
     """Return how a case ended; one that lives has no end yet."""
     if instance.status not in ENDS:
         return []
+    if rejected is not None:
+        return [Stop(_("Rejected"), "", "bad", "x", instance.ended_at)]
+    if instance.status == "completed" and turns_down(instance.outcome):
+        return [Stop(outcome_text(instance.outcome or ""), "", "bad", "x", instance.ended_at)]
     state, icon = ENDS[instance.status]
     words = {
         "completed": _("Finished"),

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+
+from workflowplatform.i18n.dates import date_format
 
 SOON = timedelta(hours=4)
 WEEK = timedelta(days=7)

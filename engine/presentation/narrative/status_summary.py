@@ -9,8 +9,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from engine.diagram.step_names import label_of, outcome_text
+from engine.diagram.step_names import label_of, outcome_text, turns_down
 from engine.models import Audit, Instance, Task, Wait
+from engine.presentation.narrative.decisions import rejection_of
 from engine.presentation.narrative.people_names import name_of, said
 from engine.presentation.narrative.relative_times import moment_words, span_words
 from engine.presentation.narrative.step_outline import Step
@@ -32,7 +33,7 @@ def summary_of(
     """Describe what an instance waits for or how it ended, addressed to the reader."""
     said = SUMMARIES.get(instance.status)
     if said:
-        return said(instance)
+        return said(instance, tasks)
     held = [wait for wait in waits if not wait.side]
     if not held:
         return StatusSummary(_("Continues in a moment."), tone="accent", icon="refresh")
@@ -146,33 +147,39 @@ def _ended(words: str, instance: Instance) -> str:
     return words % facts
 
 
-def _completed(instance: Instance) -> StatusSummary:
-    more = _("Outcome: %(outcome)s.") % {"outcome": outcome_text(instance.outcome)} if instance.outcome else ""
-    return StatusSummary(_ended(_("Completed %(when)s after %(span)s."), instance), more, "good", "circle-check")
+def _completed(instance: Instance, tasks: Iterable[Task]) -> StatusSummary:
+    ended, rejected = _ended(_("Completed %(when)s after %(span)s."), instance), rejection_of(instance, tasks)
+    if rejected is None:
+        more = _("Outcome: %(outcome)s.") % {"outcome": outcome_text(instance.outcome)} if instance.outcome else ""
+        mark = ("danger", "circle-x") if turns_down(instance.outcome) else ("good", "circle-check")
+        return StatusSummary(ended, more, *mark)
+    words = _("Rejected by %(who)s: “%(comment)s”") if rejected.comment else _("Rejected by %(who)s.")
+    facts = {"who": name_of(rejected.completed_by_name), "comment": rejected.comment}
+    return StatusSummary(words % facts, ended, "danger", "circle-x")
 
 
-def _failed(instance: Instance) -> StatusSummary:
+def _failed(instance: Instance, _tasks: Iterable[Task]) -> StatusSummary:
     return StatusSummary(_ended(_("Failed %(when)s after %(span)s."), instance), _cause(instance), "danger", "circle-x")
 
 
-def _expired(instance: Instance) -> StatusSummary:
+def _expired(instance: Instance, _tasks: Iterable[Task]) -> StatusSummary:
     return StatusSummary(_ended(_("Expired %(when)s after %(span)s."), instance), _cause(instance), "danger", "clock")
 
 
-def _cancelled(instance: Instance) -> StatusSummary:
+def _cancelled(instance: Instance, _tasks: Iterable[Task]) -> StatusSummary:
     return StatusSummary(_ended(_("Cancelled %(when)s after %(span)s."), instance), _cause(instance), "", "ban")
 
 
-def _incident(instance: Instance) -> StatusSummary:
+def _incident(instance: Instance, _tasks: Iterable[Task]) -> StatusSummary:
     return StatusSummary(_("Stopped by an error. Needs attention."), _cause(instance), "danger", "alert-triangle")
 
 
-def _queued(instance: Instance) -> StatusSummary:
+def _queued(instance: Instance, _tasks: Iterable[Task]) -> StatusSummary:
     more = _("Starts automatically.")
     return StatusSummary(_("In the queue."), more, "warning", "hourglass")
 
 
-def _suspended(instance: Instance) -> StatusSummary:
+def _suspended(instance: Instance, _tasks: Iterable[Task]) -> StatusSummary:
     return StatusSummary(_("Suspended until someone resumes it."), "", "warning", "player-stop")
 
 
@@ -181,7 +188,7 @@ def _cause(instance: Instance) -> str:
     return str(error.get("message") or "")
 
 
-SUMMARIES: Mapping[str, Callable[[Instance], StatusSummary]] = {
+SUMMARIES: Mapping[str, Callable[[Instance, Iterable[Task]], StatusSummary]] = {
     "completed": _completed,
     "failed": _failed,
     "expired": _expired,

@@ -128,9 +128,10 @@ def _task(stage: Stage, wait: Wait, task: OpenTask, task_id: UUID) -> Row:
 
 
 def _outcome(outcome: Outcome) -> Row:
-    """Write an outcome; few are secure, so the others do not say that they are not."""
+    """Write an outcome; few are secure or say how long they can be taken back, so the others do not say that they are not."""
     row = asdict(outcome)
-    return row if outcome.secure else {key: value for key, value in row.items() if key != "secure"}
+    usual = {"secure": False, "undo": None}
+    return {key: value for key, value in row.items() if key not in usual or value != usual[key]}
 
 
 def _candidates(stage: Stage, task: OpenTask, task_id: UUID) -> Iterator[Row]:

@@ -5,21 +5,22 @@ with the public key alone, without the database.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from engine import access
 from engine.audit.chain import database_now, moment
-from engine.audit.signatures import is_signature_of, public_key, sign
+from engine.audit.signatures import is_signature_of, public_key, public_key_if_made, sign
 from engine.errors import UntrustedFile
 from engine.kernel.transitions import TaskStatus
 from engine.models import CaseFile, Instance, Task, TaskAttachment
 from workflowplatform.accounts.actor import Actor
 
 WHAT = "receipt of a case"
-LARGEST = 5 * 1024 * 1024
+LARGEST = 64 * 1024 * 1024
+"""More than a case of the largest size can make."""
 
 
 class BadReceipt(UntrustedFile):
@@ -76,6 +77,7 @@ def _decisions(instance: Instance) -> Iterator[dict[str, Any]]:
             "outcome": task.outcome,
             "by": task.completed_by_name,
             "for": task.completed_for_name,
+            "answered_by": task.answered_by,
             "at": moment(task.completed_at) if task.completed_at else None,
             "comment": task.comment,
             "answer": task.answer,
@@ -100,13 +102,15 @@ def receipt_name(instance: Instance) -> str:
     return f"{plain.strip('-') or instance.pk}.receipt.json"
 
 
-def verify_receipt(place: Path, *, key: str | None = None) -> dict[str, Any]:
-    """Return what a receipt says, or raise BadReceipt; `key` is a public key, ours unless said."""
+def verify_receipt(place: Path, *, keys: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what a receipt says, or raise BadReceipt; `keys` are the public keys to trust, ours unless said."""
     signed = _read(place)
-    if signed["public_key"] != (key or public_key()):
-        raise BadReceipt(
-            "other_key", f"{place} was signed with another key. If you trust it, give its public key with --key."
-        )
+    trusted = keys or [key for key in [public_key_if_made()] if key]
+    if not trusted:
+        raise BadReceipt("no_key", "This host has no signing key. Give the public key to trust with --key.")
+    if signed["public_key"] not in trusted:
+        message = f"{place} was signed with another key. If you trust it, give its public key with --key."
+        raise BadReceipt("other_key", message)
     if not is_signature_of(signed["signature"], signed["statement"].encode(), signed["public_key"]):
         raise BadReceipt("signature", f"{place} was changed: its signature does not match.")
     said: dict[str, Any] = json.loads(signed["statement"])

@@ -1,6 +1,6 @@
 """Decide, when a message is sent, what its receiver may still see of it: access decides then, not when it was written."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from engine import access
@@ -8,9 +8,6 @@ from engine.errors import NotFound
 from engine.kernel.transitions import TaskStatus
 from engine.models import Instance, Notification, Task, TaskQuestion
 from workflowplatform.accounts.actor import Actor
-
-OWN = frozenset({"assigned", "due_soon", "late"})
-"""What is only news as long as the task is the person's own and open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +45,8 @@ def _about_task(actor: Actor, row: Notification) -> Item | None:
         task = access.task_of(actor, row.task_id)
     except NotFound:
         return _case_alone(actor, row)
-    if row.kind in OWN and (task.is_over or task.assignee_id != actor.person_id):
-        return None
-    if row.kind == "offered" and not is_free_for(actor, task):
-        return None
-    return Item(row, task, task.instance)
+    news = IS_NEWS.get(row.kind)
+    return Item(row, task, task.instance) if news is None or news(actor, task) else None
 
 
 def _case_alone(actor: Actor, row: Notification) -> Item | None:
@@ -60,13 +54,41 @@ def _case_alone(actor: Actor, row: Notification) -> Item | None:
     if row.kind == "asked":
         asked = TaskQuestion.objects.filter(task=row.task, asked_of_id__in=[row.person_id], ended_at__isnull=True)
         return Item(row) if asked.exists() else None
+    if row.kind == "not_sent":
+        return Item(row)
     if row.kind != "mentioned" or row.instance_id is None:
         return None
     case = access.visible_instances(actor).filter(pk=row.instance_id).first()
     return Item(row, instance=case) if case else None
 
 
+def is_own(actor: Actor, task: Task) -> bool:
+    """Return whether a task is the actor's and still open."""
+    return not task.is_over and task.assignee_id == actor.person_id
+
+
 def is_free_for(actor: Actor, task: Task) -> bool:
     """Return whether an offered task can still be taken by the actor."""
     is_open = task.status == TaskStatus.OPEN and task.assignee_id is None
     return is_open and access.refuse_act(actor, task) is None
+
+
+def is_to_do_for_another(actor: Actor, task: Task) -> bool:
+    """Return whether the actor may still do a task of a person for whom they stand in."""
+    return not task.is_over and task.assignee_id != actor.person_id and access.refuse_act(actor, task) is None
+
+
+def is_in_hand(actor: Actor, task: Task) -> bool:
+    """Return whether the actor may continue with a task: their own, or one of a person for whom they stand in."""
+    return is_own(actor, task) or is_to_do_for_another(actor, task)
+
+
+IS_NEWS: Mapping[str, Callable[[Actor, Task], bool]] = {
+    "assigned": is_own,
+    "answered": is_in_hand,
+    "due_soon": is_own,
+    "late": is_own,
+    "offered": is_free_for,
+    "handed_over": is_to_do_for_another,
+}
+"""For how long each kind is news about a task; the others always are."""

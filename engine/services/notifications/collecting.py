@@ -6,9 +6,11 @@ messages. What an act meant is read from the task as it is now: a task that was 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import structlog
 from django.db import connection
 
 from engine.audit.chain import database_now
@@ -18,11 +20,15 @@ from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models import Audit, Instance, NotificationCursor, Task, TaskCandidate
 from engine.models.task import TaskQuerySet
 from engine.services.notifications.telling import News, tell, tell_roles
-from workflowplatform.accounts.models import Membership, Role, User
+from workflowplatform.accounts.models import Absence, Membership, Role, User
+
+log = structlog.get_logger(__name__)
 
 ACTS_A_PASS = 500
 DUE_SOON = timedelta(hours=4)
 LOOK_AT_DUE_DATES = timedelta(minutes=1)
+LOOKED_AT_AGAIN = timedelta(minutes=2)
+"""A due date is seen only when its task's transaction is over, so the last minutes are looked at again; each is told once."""
 OFFERS_A_PASS = 4
 """How many offers of one pass a person or a chat hears of one by one: more become one message anyway."""
 
@@ -49,10 +55,19 @@ def collect_news(tenants: Iterable[UUID] | None = None) -> int:
     """Write down everything that is to be told by now; return how many messages that makes."""
     left, found = list(tenants_with_news() if tenants is None else tenants), 0
     while left:
-        passed = [(tenant_id, _collect_for(tenant_id)) for tenant_id in left]
+        passed = [(tenant_id, _collect_safely(tenant_id)) for tenant_id in left]
         found += sum(count for _, (count, _) in passed)
         left = [tenant_id for tenant_id, (_, more) in passed if more]
     return found
+
+
+def _collect_safely(tenant_id: UUID) -> tuple[int, bool]:
+    """Collect for one tenant; what breaks there is logged and tried at the next look, and stops nobody else's news."""
+    try:
+        return _collect_for(tenant_id)
+    except Exception:
+        log.exception("a tenant's news could not be collected", tenant=str(tenant_id))
+        return 0, False
 
 
 @in_one_transaction
@@ -67,7 +82,7 @@ def _collect_for(tenant_id: UUID) -> tuple[int, bool]:
     acts = Audit.objects.filter(tenant_id=tenant_id, action__in=TOLD)
     stretch = read_on(acts, Position(place.after_xid, place.after_id), most=ACTS_A_PASS)
     found = _tell_acts(tenant_id, stretch.rows, now)
-    found += _tell_due(tenant_id, place.due_until or now, now)
+    found += _tell_due(tenant_id, (place.due_until or now) - LOOKED_AT_AGAIN, now)
     place.after_xid, place.after_id, place.due_until = stretch.end.xid, stretch.end.id, now
     place.save(update_fields=["after_xid", "after_id", "due_until"])
     return found, stretch.more
@@ -77,7 +92,8 @@ def _tell_acts(tenant_id: UUID, acts: Sequence[Audit], now: datetime) -> int:
     tasks = _tasks_of(tenant_id, acts)
     assigned = list(_assigned(acts, tasks))
     offered = [tasks[act.pk] for act in acts if act.pk in tasks and tasks[act.pk].assignee_id is None]
-    found = tell(assigned, now) + tell(_offered_to_people(tenant_id, offered), now)
+    found = tell(assigned, now) + tell(_offered_to_people(tenant_id, offered, now), now)
+    found += tell(_for_deputies(tenant_id, assigned, now), now)
     return found + tell_roles(_offered_to_roles(tenant_id, offered), now) + tell(_decided(tenant_id, acts), now)
 
 
@@ -111,13 +127,41 @@ def _assigned(acts: Sequence[Audit], tasks: Mapping[int, Task]) -> Iterator[tupl
             yield News("assigned", key, task.pk, task.instance_id, actor), task.assignee_id
 
 
-def _offered_to_people(tenant_id: UUID, tasks: Sequence[Task]) -> Iterator[tuple[News, UUID]]:
-    """Tell everybody to whom new tasks are offered; who may really do one is decided when it is sent."""
+def _for_deputies(tenant_id: UUID, news: Sequence[tuple[News, UUID]], now: datetime) -> Iterator[tuple[News, UUID]]:
+    """Tell those who stand in for people who are away what these are told of their tasks."""
+    deputies = _deputies(tenant_id, now) if news else {}
+    for one, person_id in news:
+        for deputy in _who_stands_in(person_id, deputies):
+            yield replace(one, kind="handed_over", key=f"for:{one.key}"), deputy
+
+
+def _deputies(tenant_id: UUID, now: datetime) -> dict[UUID, UUID]:
+    """Return who stands in for whom now; which tasks that covers is decided when it is sent."""
+    away = Absence.objects.filter(tenant_id=tenant_id, deputy__isnull=False, starts_at__lte=now, ends_at__gt=now)
+    return dict(away.values_list("person_id", "deputy_id"))
+
+
+def _who_stands_in(person_id: UUID, deputies: Mapping[UUID, UUID]) -> list[UUID]:
+    """Return the deputy of a person, the deputy of that one, and so on."""
+    found: list[UUID] = []
+    deputy = deputies.get(person_id)
+    while deputy is not None and deputy not in (person_id, *found):
+        found.append(deputy)
+        deputy = deputies.get(deputy)
+    return found
+
+
+def _offered_to_people(tenant_id: UUID, tasks: Sequence[Task], now: datetime) -> Iterator[tuple[News, UUID]]:
+    """Tell everybody to whom new tasks are offered, and who stands in for those named; who may really do one is decided
+    when it is sent.
+    """
     offers = _offers(tasks)
     members = _people_behind(tenant_id, {principal for found in offers.values() for principal in found})
+    deputies = _deputies(tenant_id, now) if tasks else {}
     heard: Counter[UUID] = Counter()
     for task in tasks:
         people = {pk for principal in offers[task.pk] for pk in members[principal].items_at(task.min_level)}
+        people |= {pk for principal in offers[task.pk] for pk in _who_stands_in(principal, deputies)}
         for person_id in sorted(people):
             heard[person_id] += 1
             if heard[person_id] <= OFFERS_A_PASS:
@@ -189,7 +233,8 @@ def _tell_due(tenant_id: UUID, since: datetime, now: datetime) -> int:
     ).exclude(status=TaskStatus.SUSPENDED)
     soon = own.filter(due_at__gt=since + DUE_SOON, due_at__lte=now + DUE_SOON)
     late = own.filter(due_at__gt=since, due_at__lte=now)
-    return tell(_due("due_soon", soon), now) + tell(_due("late", late), now)
+    news = [*_due("due_soon", soon), *_due("late", late)]
+    return tell(news, now) + tell(_for_deputies(tenant_id, news, now), now)
 
 
 def _due(kind: str, tasks: TaskQuerySet) -> Iterator[tuple[News, UUID]]:

@@ -11,8 +11,8 @@ from engine.models import Task
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 
-MENTION = re.compile(r"(?<![\w@./+-])@([A-Za-z0-9](?:[\w.+-]*\w)?)")
-"""An @ in front of a name; one inside a mail address is none. A name does not end with a full stop."""
+MENTION = re.compile(r"(?<![\w@./+-])@([A-Za-z0-9](?:[\w.@+-]*\w)?)")
+"""An @ in front of a name, which may be a mail address; one inside an address is none. A name does not end with a full stop."""
 MOST_MENTIONS = 20
 MOST_OFFERED = 8
 

@@ -165,8 +165,8 @@ def note_bounce(person: User, address: str, words: str, now: datetime) -> None:
     NotificationSettings.objects.update_or_create(tenant_id=person.tenant_id, person_id=person.pk, defaults=fields)
 
 
-def forget_bounce(person: User) -> None:
-    """Forget that messages came back: one was taken."""
-    NotificationSettings.objects.filter(person_id=person.pk, bounced_at__isnull=False).update(
+def forget_bounce(person: User) -> int:
+    """Forget that messages came back: one was taken, or a person says that they arrive again. Return how many did."""
+    return NotificationSettings.objects.filter(person_id=person.pk, bounced_at__isnull=False).update(
         bounced_at=None, bounced_address="", bounce=""
     )

@@ -1,5 +1,6 @@
 """Browsers that take push messages: a person subscribes each by itself."""
 
+import hashlib
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -13,6 +14,7 @@ from engine.kernel.forms import FieldError
 from engine.models import PushSubscription
 from engine.transports.web_push import BadSubscription, Target, read_target
 from workflowplatform.accounts.actor import Actor
+from workflowplatform.database.tenancy import crossing
 
 MOST_BROWSERS = 10
 LONGEST_ENDPOINT = 2000
@@ -20,9 +22,13 @@ LONGEST_ENDPOINT = 2000
 
 @in_one_transaction
 def subscribe(*, actor: Actor, endpoint: str, public_key: str, auth: str, browser: str = "") -> PushSubscription:
-    """Push to a browser of the actor from now on; the same browser again changes nothing."""
+    """Push to a browser of the actor from now on; the same browser again changes nothing.
+
+    A browser tells one person: the last one who switched it on.
+    """
     _check(Target(endpoint, public_key, auth))
     assert actor.person_id is not None
+    _take_over(actor.person_id, endpoint)
     own = PushSubscription.objects.filter(person_id=actor.person_id)
     keys = {"public_key": public_key, "auth": auth, "browser": browser[:100], "created_at": database_now()}
     subscription, _made = own.update_or_create(
@@ -31,6 +37,16 @@ def subscribe(*, actor: Actor, endpoint: str, public_key: str, auth: str, browse
     old = list(own.order_by("-created_at").values_list("pk", flat=True)[MOST_BROWSERS:])
     own.filter(pk__in=old).delete()
     return subscription
+
+
+@crossing("push browser")
+def _take_over(person_id: UUID, endpoint: str) -> None:
+    PushSubscription.objects.filter(endpoint=endpoint).exclude(person_id=person_id).delete()
+
+
+def endpoint_mark(endpoint: str) -> str:
+    """Return a mark by which a page recognises its own browser: the address itself is nobody's to read."""
+    return hashlib.sha256(endpoint.encode()).hexdigest()
 
 
 def _check(target: Target) -> None:

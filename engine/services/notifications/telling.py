@@ -90,10 +90,15 @@ def _row(
     )  # fmt: skip
 
 
-def tell_roles(news: Sequence[tuple[News, UUID]], now: datetime) -> int:
-    """Tell the chats of roles, by the roles' ids."""
-    chats = RoleChat.objects.filter(role_id__in={role_id for _, role_id in news}).select_related("role")
-    roles = {chat.role_id: chat.role for chat in chats}
-    rows = [_row(one, "chat", now, role=roles[role_id]) for one, role_id in news if role_id in roles]
+def tell_roles(news: Sequence[tuple[News, UUID]], now: datetime, *, chat: str | None = None) -> int:
+    """Tell each chat of the roles, by the roles' ids, or only those of one kind."""
+    asked = RoleChat.objects.filter(role_id__in={role_id for _, role_id in news})
+    chats = list((asked if chat is None else asked.filter(chat=chat)).select_related("role"))
+    rows = [
+        _row(one, found.chat, now, role=found.role)
+        for one, role_id in news
+        for found in chats
+        if found.role_id == role_id
+    ]
     Notification.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
     return len(rows)

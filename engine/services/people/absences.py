@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
-from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext as _
 
 from engine.access.absences import absence_of, people_to_send_away, people_to_stand_in, visible_absences
@@ -28,6 +27,7 @@ from engine.services.people.staffing import Gap, gaps_of_absence, gaps_of_defini
 from engine.services.people.told import Told, tell
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Role, User
+from workflowplatform.i18n.dates import date_format
 
 MOST_NAMED = 5
 MINUTE = timedelta(minutes=1)
@@ -160,10 +160,10 @@ def _write(absence: Absence, wanted: Wanted) -> None:
 def _check(actor: Actor, wanted: Wanted, now: datetime, *, but: Absence | None = None) -> None:
     _refuse_times(wanted, now)
     _refuse_unknown(wanted)
-    _refuse_overlap(actor, wanted, but)
+    _refuse_overlap(actor, wanted, but, now)
     if wanted.deputy is not None:
         _refuse_without_role(wanted, wanted.deputy)
-        _refuse_circle(actor, wanted, wanted.deputy, but)
+        _refuse_circle(actor, wanted, wanted.deputy, but, now)
 
 
 def _refuse_times(wanted: Wanted, now: datetime) -> None:
@@ -181,8 +181,10 @@ def _refuse_unknown(wanted: Wanted) -> None:
             _refuse("roles", "unknown", _("%(person)s doesn't have the role %(role)s.") % words)
 
 
-def _refuse_overlap(actor: Actor, wanted: Wanted, but: Absence | None) -> None:
-    others = Absence.objects.filter(person=wanted.person, starts_at__lt=wanted.ends_at, ends_at__gt=wanted.starts_at)
+def _refuse_overlap(actor: Actor, wanted: Wanted, but: Absence | None, now: datetime) -> None:
+    """Refuse a time in which the person is away already; one that is over, as after an early return, does not count."""
+    since = max(wanted.starts_at, now)
+    others = Absence.objects.filter(person=wanted.person, starts_at__lt=wanted.ends_at, ends_at__gt=since)
     others = others.exclude(pk=but.pk) if but else others
     clash = next((one for one in others.order_by("starts_at") if not _is_share(one, wanted)), None)
     if clash is None:
@@ -216,10 +218,11 @@ def _refuse_without_role(wanted: Wanted, deputy: User) -> None:
     _refuse("deputy", "role", _("%(deputy)s isn't in %(role)s. Choose other roles, or ask an admin.") % words)
 
 
-def _refuse_circle(actor: Actor, wanted: Wanted, deputy: User, but: Absence | None) -> None:
+def _refuse_circle(actor: Actor, wanted: Wanted, deputy: User, but: Absence | None, now: datetime) -> None:
     """Refuse a deputy whose own work would come back to the absent person, over however many people."""
+    since = max(wanted.starts_at, now)
     rows = Absence.objects.filter(
-        tenant_id=actor.tenant_id, starts_at__lt=wanted.ends_at, ends_at__gt=wanted.starts_at, deputy__isnull=False
+        tenant_id=actor.tenant_id, starts_at__lt=wanted.ends_at, ends_at__gt=since, deputy__isnull=False
     )
     rows = rows.exclude(pk=but.pk) if but else rows
     deputies: dict[UUID, set[UUID]] = {}

@@ -31,6 +31,7 @@ from engine.models import (
     KeptSignal,
     Notification,
     NotificationSettings,
+    PendingAnswer,
     PushSubscription,
     RetentionRun,
     RuntimeState,
@@ -62,6 +63,7 @@ NAMED: tuple[tuple[type[models.Model], str], ...] = (
     (Task, "completed_for_name"),
     (Task, "delegated_by_name"),
     (Task, "waiting_for_name"),
+    (Task, "answer_by_name"),
     (TaskQuestion, "asked_by_name"),
     (TaskQuestion, "asked_of_name"),
     (TaskQuestion, "answered_by_name"),
@@ -159,6 +161,7 @@ def _forget_access(erasure: Erasure, names: Names) -> int:
         "notifications": Notification.objects.filter(person_id=names.person_id),
         "notification_settings": NotificationSettings.objects.filter(person_id=names.person_id),
         "push": PushSubscription.objects.filter(person_id=names.person_id),
+        "pending_answers": PendingAnswer.objects.filter(person_id=names.person_id),
         "task_links": TaskLink.objects.filter(person_id=names.person_id),
         "sign_ins": AccessAttempt.objects.filter(username__iexact=names.name),
         "sign_in_log": AccessLog.objects.filter(username__iexact=names.name),
@@ -167,6 +170,7 @@ def _forget_access(erasure: Erasure, names: Names) -> int:
     }
     for kind, rows in gone.items():
         _count(erasure, kind, rows.delete()[0])
+    Task.objects.filter(answer_by_name=names.name).update(answer_due_at=None, answer_by_name="")
     return 0
 
 

@@ -15,6 +15,7 @@ from workflowplatform.accounts.models import Role, Tenant
 
 DEFAULT_ROLES = {"finance": "Finance", "hr": "HR", "support": "Support", "management": "Management"}
 
+MOST_UNDO_SECONDS = 3600
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 
 
@@ -39,12 +40,21 @@ def change_tenant(
     title: str,
     concurrent_limit: int | None = None,
     http_allow: list[str] | None = None,
+    undo_seconds: int | None = None,
 ) -> Tenant:
-    """Change what a tenant is called and what it may use."""
+    """Change what a tenant is called, what it may use, and how long its people can take an answer back."""
     if actor is not None:
         refuse_below(actor, TO_CROSS_TENANTS, "change tenants")
     _refuse_unfit_origins(http_allow or [])
-    changes = {"title": title, "concurrent_limit": concurrent_limit, "http_allow": http_allow}
+    if undo_seconds is not None and not 0 <= undo_seconds <= MOST_UNDO_SECONDS:
+        words = f"Enter 0 to {MOST_UNDO_SECONDS} seconds."
+        raise Invalid(words, [FieldError("undo_seconds", "range", words)])
+    changes = {
+        "title": title,
+        "concurrent_limit": concurrent_limit,
+        "http_allow": http_allow,
+        "undo_seconds": undo_seconds,
+    }
     tenant = change_row(tenant, "change_tenant", changes, actor=actor or operator_actor(tenant.pk))
     admit_waiting(tenant.pk)
     return tenant

@@ -1,6 +1,6 @@
 """What people are told about work that changes hands: one call per kind, written in the act's own transaction.
 
-What an act tells is a kind of notification; answers to questions are read in the task and told by nothing else.
+What an act tells is a kind of notification.
 """
 
 from collections.abc import Callable
@@ -63,6 +63,8 @@ NEWS_OF: dict[str, Callable[[Told], News]] = {
     "delegated": _about_task("assigned"),
     "returned": _about_task("assigned"),
     "asked": _about_task("asked"),
+    "answered": _about_task("answered"),
     "deputy_named": _stands_in,
+    "not_sent": _about_task("not_sent"),
 }
 """What is told by a notification. That a task was assigned is read from the audit, like every other assignment."""

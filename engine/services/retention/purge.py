@@ -38,6 +38,7 @@ from engine.models import (
     IdempotencyKey,
     Instance,
     KeptSignal,
+    PendingAnswer,
     Rate,
     RetentionRule,
     RetentionRun,
@@ -134,6 +135,8 @@ class Swept:
     bulk_acts: int = 0
     runs: int = 0
     """Runs of retention itself."""
+    pending_answers: int = 0
+    """Answers that were refused when their time for undo was over, long ago: what was typed is a draft."""
     start_drafts: int = 0
     """Start forms that nobody sent for 30 days, their files with them."""
     rates: int = 0
@@ -421,6 +424,7 @@ def _forgettable(now: datetime) -> dict[str, Any]:
         "bulk_rows": BulkRow.objects.filter(bulk_act__in=over),
         "bulk_acts": over,
         "runs": RetentionRun.objects.filter(ended_at__lt=now - RECORDS_KEPT),
+        "pending_answers": PendingAnswer.objects.filter(refused_at__lt=now - START_DRAFTS_KEPT),
         "start_drafts": StartDraft.objects.filter(saved_at__lt=now - START_DRAFTS_KEPT),
         "rates": Rate.objects.filter(free_at__lt=now - RATES_KEPT),
     }

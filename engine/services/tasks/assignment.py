@@ -16,7 +16,15 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
 from engine.services.people.told import Told, tell
-from engine.services.tasks.lifecycle import UNBOUND, claim_instance, claim_task, note_act, refuse_shared, tell_engine
+from engine.services.tasks.lifecycle import (
+    UNBOUND,
+    claim_instance,
+    claim_task,
+    note_act,
+    refuse_sending,
+    refuse_shared,
+    tell_engine,
+)
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
@@ -35,6 +43,7 @@ def assign_task(*, actor: Actor, task_id: UUID, person: str | None, reason: str 
     if not access.moves(actor, task):
         access.require_level(actor, TO_OPERATE, gettext_noop("assign a task"))
     _refuse_unassignable(task)
+    refuse_sending(actor, task)
     receiver = _receiver(actor, task, person) if person is not None else None
     return _hand_over(actor, task, receiver, reason)
 
@@ -94,7 +103,7 @@ def take_next_task(*, actor: Actor, template: str | None = None, role: str | Non
     wanted = list(_wanted(actor, template, role).values_list("pk", "instance_id")[:MOST_TRIES])
     for wait in (False, True):
         for task_id, instance_id in wanted:
-            taken = _try_claim(actor, task_id) if wait or _is_free(instance_id) else None
+            taken = try_claim(actor, task_id) if wait or _is_free(instance_id) else None
             if taken is not None:
                 return taken
     return None
@@ -116,7 +125,8 @@ def _is_free(instance_id: UUID) -> bool:
         return cursor.fetchone() is not None
 
 
-def _try_claim(actor: Actor, task_id: UUID) -> Task | None:
+def try_claim(actor: Actor, task_id: UUID) -> Task | None:
+    """Claim a task, or return None where a rule forbids it."""
     try:
         with transaction.atomic():
             return claim_task(actor=actor, task_id=task_id)

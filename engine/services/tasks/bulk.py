@@ -48,6 +48,8 @@ class Wanted:
     outcome: str = ""
     comment: str = ""
     holders: Mapping[UUID, str] = field(default_factory=dict)
+    batch_id: UUID | None = None
+    """Under which answers from a page are kept for undo; None: they are sent at once."""
 
 
 @in_one_transaction
@@ -91,7 +93,9 @@ def _assign(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:
 
 
 def _complete(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:
-    return answer_alike(actor=actor, task_id=task_id, outcome=wanted.outcome, comment=wanted.comment)
+    return answer_alike(
+        actor=actor, task_id=task_id, outcome=wanted.outcome, comment=wanted.comment, batch_id=wanted.batch_id
+    )
 
 
 def _give_back(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:

@@ -12,6 +12,7 @@ from engine.kernel.forms import FieldError, check_answer_values
 from engine.kernel.tasks.answers import brought_values, read_only_kept
 from engine.models import Task
 from engine.services.tasks.lifecycle import complete_task, refuse_held
+from engine.services.tasks.undo import give_answer
 from workflowplatform.accounts.actor import Actor
 
 
@@ -38,17 +39,23 @@ def refuse_mixed(tasks: Iterable[Task]) -> None:
         raise Invalid(message, [FieldError("ids", "mixed", message)])
 
 
-def answer_alike(*, actor: Actor, task_id: UUID, outcome: str, comment: str) -> Task:
-    """Answer one of them. Its instance's claim is held already, so that nobody begins a draft meanwhile."""
+def answer_alike(*, actor: Actor, task_id: UUID, outcome: str, comment: str, batch_id: UUID | None = None) -> Task:
+    """Answer one of them. Its instance's claim is held already, so that nobody begins a draft meanwhile.
+
+    What a page asks for together can be taken back together: `batch_id` names it.
+    """
     task = access.task_of(actor, task_id)
     rejects = bool((task.outcome_named(outcome) or {}).get("reject"))
     refusal = None if task.is_over else _refusal(actor, task, rejects=rejects)
     if refusal is not None:
         raise refusal
-    done = complete_task(
-        actor=actor, task_id=task_id, outcome=outcome, values=brought_values(task.form, task.payload), comment=comment
+    values = brought_values(task.form, task.payload)
+    if batch_id is None:
+        return complete_task(actor=actor, task_id=task_id, outcome=outcome, values=values, comment=comment).task
+    given = give_answer(
+        actor=actor, task_id=task_id, outcome=outcome, values=values, comment=comment, batch_id=batch_id
     )
-    return done.task
+    return given.task
 
 
 def _refusal(actor: Actor, task: Task, *, rejects: bool = False) -> WorkflowError | None:

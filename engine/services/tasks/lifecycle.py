@@ -20,7 +20,7 @@ from engine.audit.chain import Act, Chain, append, database_now, record
 from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, NotFound, Refused
-from engine.kernel.signals import SignalType, TaskClaimed, TaskReleased
+from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
 from engine.kernel.transitions import InstanceStatus, TaskStatus
 from engine.models import Instance, Task, TaskDraft, TaskEvent
 from engine.models.status_labels import status_word
@@ -126,6 +126,7 @@ def tell_engine(actor: Actor, task: Task, event: TaskClaimed | TaskReleased) -> 
 def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Give a task back to all who may take it: one's own, assigned or claimed, or from level 4 on anybody's."""
     task = claim_instance(actor, task_id)
+    refuse_sending(actor, task)
     assigned = task.status == TaskStatus.OPEN and task.assignee_id is not None
     if task.status != TaskStatus.CLAIMED and not assigned:
         words = {"status": status_word(task.status)}
@@ -198,6 +199,13 @@ def require_may_act(actor: Actor, task: Task, *, offered: bool | None = None) ->
         raise refusal
 
 
+def refuse_sending(actor: Actor, task: Task) -> None:
+    """Keep a task in its place whose answer is about to be sent, and can still be taken back by its person."""
+    refusal = access.refuse_sending(actor, task)
+    if refusal is not None:
+        raise refusal
+
+
 def refuse_shared(task: Task) -> None:
     """Keep a task that several people answer from being bound to one of them."""
     if task.takes_several:
@@ -240,22 +248,43 @@ def complete_task(
 
     `ticked` are points of the checklist that are done as of now, besides those ticked before.
     """
-    held = hold_task(actor, task_id)
+    return answer_held(hold_task(actor, task_id), Given(outcome, dict(values or {}), comment, tuple(ticked)))
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer as a person gives it."""
+
+    outcome: str | None
+    values: dict[str, Any]
+    comment: str = ""
+    ticked: tuple[str, ...] = ()
+
+
+def answer_held(held: HeldTask, given: Given) -> CompletedTask:
+    """Answer a task whose instance is claimed, under every rule. Call inside the act's transaction."""
     actor, task = held.actor, held.task
-    _refuse_answered(actor, task)
-    require_may_act(actor, task, offered=held.offered)
-    refuse_held(task.instance)
-    absent = access.mandate_of(actor, task, offered=held.offered)
-    answer = checked_answer(actor, task, outcome, dict(values or {}), comment, ticked)
+    absent, answer = ready_answer(held, given)
     if task.delegated_by_id is not None:
-        return _hand_back(actor, task, outcome or "", dict(values or {}), comment)
-    _refuse_prepared_by_barred(task)
-    answer = replace(answer, stood_in_for=absent.name if absent else None, prepared_by=tuple(task.prepared_by))
+        return _hand_back(actor, task, given.outcome or "", given.values, given.comment)
     delivery = Delivery(answer, SignalType.TASK_COMPLETED, uuid7(), actor, token=task.token, queued=False)
     batch = Batch()
     advanced = coordinator.deliver_held(_claimed(batch, held, absent), [delivery], actor, batch)
     instance = instance_after(task.instance, advanced)
     return CompletedTask(_task_after(batch, held), instance, tasks_after(actor, instance, advanced))
+
+
+def ready_answer(held: HeldTask, given: Given) -> tuple[StandIn | None, TaskCompleted]:
+    """Return for whom an answer is given and what the engine is told, or refuse it: the rules for every way of answering."""
+    actor, task = held.actor, held.task
+    _refuse_answered(actor, task)
+    require_may_act(actor, task, offered=held.offered)
+    refuse_held(task.instance)
+    absent = access.mandate_of(actor, task, offered=held.offered)
+    answer = checked_answer(actor, task, given.outcome, given.values, given.comment, given.ticked)
+    if task.delegated_by_id is None:
+        _refuse_prepared_by_barred(task)
+    return absent, replace(answer, stood_in_for=absent.name if absent else None, prepared_by=tuple(task.prepared_by))
 
 
 def _hand_back(actor: Actor, task: Task, outcome: str, values: dict[str, Any], comment: str) -> CompletedTask:

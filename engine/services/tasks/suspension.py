@@ -24,6 +24,7 @@ from engine.services.tasks.lifecycle import (
     hold_active,
     note_act,
     refuse_held,
+    refuse_sending,
     require_may_act,
 )
 from workflowplatform.accounts.actor import Actor
@@ -38,6 +39,7 @@ def suspend_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
     """Suspend a task: nobody can act on it until it is resumed. Its timers continue. Level 4."""
     task = claim_instance(actor, task_id)
     access.require_level(actor, TO_OPERATE, gettext_noop("suspend a task"))
+    refuse_sending(actor, task)
     if task.status not in CAN_BE_SUSPENDED:
         message = _("This task is %(status)s; it cannot be suspended.") % {"status": status_word(task.status)}
         raise Conflict(message, code="status", status=task.status)

@@ -9,10 +9,9 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
-from django.utils import timezone
 
 from engine import access
-from engine.audit.chain import Act, record
+from engine.audit.chain import Act, database_now, record
 from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, Invalid, Unprocessable
@@ -272,7 +271,7 @@ def _activate(actor: Actor, version: TemplateVersion) -> TemplateVersion:
     _retire_others(actor, version)
     old = version.status
     version.status = VersionStatus.ACTIVE
-    version.activated_at = timezone.now()
+    version.activated_at = database_now()
     version.activated_by_name = actor.name
     version.event_name = ((version.canonical or {}).get("event") or {}).get("name", "")
     _save_move(version)
@@ -336,7 +335,7 @@ def _retire_others(actor: Actor, version: TemplateVersion) -> None:
 def _archive(actor: Actor, version: TemplateVersion) -> None:
     old = version.status
     version.status = VersionStatus.ARCHIVED
-    version.archived_at = timezone.now()
+    version.archived_at = database_now()
     version.save()
     record(version.template, Act("archive_template", old=old, new={"version": version.number}), actor=actor)
 

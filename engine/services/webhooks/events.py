@@ -30,6 +30,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "task.answered": ("task_answered",),
     "task.completed": ("task_completed",),
     "task.skipped": ("task_skipped",),
+    "task.redone": ("task_redone",),
     "task.expired": ("task_expired",),
     "task.cancelled": ("task_cancelled",),
     "task.escalated": ("task_escalated",),

@@ -225,7 +225,7 @@ def _template_errors(tenant: Tenant, templates: Sequence[str]) -> list[FieldErro
     return [FieldError("templates", "unknown", f"There is no template {name}.") for name in unknown]
 
 
-def _url_errors(tenant: Tenant, url: str) -> list[FieldError]:
+def url_errors(tenant: Tenant, url: str) -> list[FieldError]:
     """Refuse at once what the guard would refuse at every try; names are looked up when they are called."""
     try:
         address = httpx.URL(url)
@@ -250,4 +250,4 @@ def _may_be_public(host: str) -> bool:
     return is_public(host)
 
 
-CHECKS = {"title": _title_errors, "events": _event_errors, "templates": _template_errors, "url": _url_errors}
+CHECKS = {"title": _title_errors, "events": _event_errors, "templates": _template_errors, "url": url_errors}

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import escape
 from unfold.decorators import display
@@ -23,12 +23,13 @@ from engine.admin.permissions import actor_of
 from engine.admin.row_actions import Button, Result
 from engine.admin.service_forms import ServiceForm
 from engine.models import Audit, Erasure
+from engine.services.notifications.reports import use_address_again
 from engine.services.people import accounts as people
 from engine.services.people.erasure import seek_erasure, withdraw_erasure
 from engine.services.people.leads import set_leads
 from engine.services.people.tenants_and_roles import create_role, rename_role
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, Level
+from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, TO_OPERATE, Level
 from workflowplatform.accounts.models import Kind, Role, Tenant, User
 from workflowplatform.http.public_links import origin_for
 
@@ -217,6 +218,25 @@ def has_new_email(actor: Actor, person: User) -> bool:
     return person.email_held_until is not None and actor.name not in (person.email_changed_by, person.username)
 
 
+def use_address(request: HttpRequest, person: User) -> str:
+    use_address_again(actor=actor_of(request), person=person)
+    return f"Notifications are sent to {person.email} again."
+
+
+def came_back(actor: Actor, person: User) -> bool:
+    """Offer it while mail to the person's address came back."""
+    return access.bounced_addresses(actor).filter(person_id=person.pk, bounced_address=person.email).exists()
+
+
+def bounce_words(actor: Actor, person: User) -> str:
+    """Explain why no notifications are sent to a person."""
+    bounce = access.bounced_addresses(actor).filter(person_id=person.pk).first()
+    if bounce is None or bounce.bounced_at is None:
+        return ""
+    said = f" The mail server said: {bounce.bounce}." if bounce.bounce else ""
+    return f"A notification came back on {moment_words(bounce.bounced_at)}, so none is sent by mail.{said}"
+
+
 def is_active_other(actor: Actor, person: User) -> bool:
     return person.is_active and person.pk != actor.person_id
 
@@ -228,7 +248,7 @@ def is_inactive(actor: Actor, person: User) -> bool:
 @admin.register(User)
 class PersonAdmin(TenantAdmin):
     visible = staticmethod(access.visible_people)
-    list_display = ("who", "level_words", "role_words", "email", "state")
+    list_display = ("who", "level_words", "role_words", "address", "state")
     list_filter = ("kind", "level", "is_active", "roles")
     search_fields = ("username", "full_name", "email")
     ordering = ("username",)
@@ -242,6 +262,14 @@ class PersonAdmin(TenantAdmin):
             TO_MANAGE_PEOPLE,
             has_new_email,
             preview="Another person changed it less than a day ago. Ask the owner first: password links are sent there.",
+        ),
+        Button(
+            "use_address",
+            "Use the e-mail address again",
+            use_address,
+            TO_OPERATE,
+            came_back,
+            preview=bounce_words,
         ),
         Button("reactivate", "Reactivate", reactivate, TO_MANAGE_PEOPLE, is_inactive),
         Button(
@@ -271,7 +299,11 @@ class PersonAdmin(TenantAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).prefetch_related("roles")
+        came_back = access.bounced_addresses(actor_of(request)).filter(
+            person_id=OuterRef("pk"), bounced_address=OuterRef("email")
+        )
+        people = super().get_queryset(request).prefetch_related("roles")
+        return people.annotate(came_back_at=Subquery(came_back.values("bounced_at")[:1]))
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         kwargs["form"] = ChangedPersonForm if obj else NewPersonForm
@@ -296,6 +328,11 @@ class PersonAdmin(TenantAdmin):
     def kind_words(self, person: User) -> str:
         words = dict(KINDS)[Kind(person.kind)]
         return f"{words}, created by {person.made_by}" if person.made_by else words
+
+    @display(description="E-mail", header=True, ordering="email")
+    def address(self, person: User) -> list[str]:
+        came_back = person.came_back_at  # type: ignore[attr-defined]
+        return [person.email or "–", f"⚠ came back on {moment_words(came_back)}" if came_back else ""]
 
     @display(description="Level", ordering="level")
     def level_words(self, person: User) -> str:

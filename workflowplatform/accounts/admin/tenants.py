@@ -19,7 +19,7 @@ from engine.admin.permissions import actor_of
 from engine.admin.row_actions import Button
 from engine.admin.service_forms import ServiceForm
 from engine.models import Audit
-from engine.services.people.tenants_and_roles import change_tenant, choose_tenant, create_tenant
+from engine.services.people.tenants_and_roles import MOST_UNDO_SECONDS, change_tenant, choose_tenant, create_tenant
 from engine.services.tenants.cross_tenant_access import note_looks
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
@@ -51,6 +51,15 @@ class TenantForm(ServiceForm):
         widget=UnfoldAdminTextareaWidget(),
     )
 
+    undo_seconds = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_UNDO_SECONDS,
+        label="Undo of answers",
+        help_text="Seconds in which an answer given on a page can be taken back, where a template says nothing. Empty: none.",
+        widget=UnfoldAdminIntegerFieldWidget(),
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         tenant = self.instance
@@ -59,7 +68,12 @@ class TenantForm(ServiceForm):
             return
         self.fields.pop("name", None)
         origins = "\n".join(tenant.http_allow or [])
-        self.initial.update(title=tenant.title, concurrent_limit=tenant.concurrent_limit, http_allow=origins)
+        self.initial.update(
+            title=tenant.title,
+            concurrent_limit=tenant.concurrent_limit,
+            http_allow=origins,
+            undo_seconds=tenant.undo_seconds,
+        )
 
     def act(self, typed: dict[str, Any]) -> Tenant:
         if self.instance._state.adding:
@@ -115,7 +129,7 @@ class TenantPage(TenantAdmin):
         return [_across(pattern) for pattern in super().get_urls()]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return ["title", "concurrent_limit", "http_allow"] if obj else ["name", "title"]
+        return ["title", "concurrent_limit", "undo_seconds", "http_allow"] if obj else ["name", "title"]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """List tenants, and record the visit in the audit of each one shown."""

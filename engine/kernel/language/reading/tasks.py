@@ -1,15 +1,19 @@
 """Read what only human tasks have: to whom they are offered, their form, their outcomes."""
 
+from datetime import timedelta
+
 from engine.kernel.findings import did_you_mean
 from engine.kernel.language.reading.nodes import Named, Reading, reads
 from engine.kernel.language.reading.values import read_schema, read_value
 from engine.kernel.language.shapes import ABSENT, Field
 from engine.kernel.language.source import Node
 from engine.kernel.signals import Json
+from engine.kernel.timing.periods import parse_period
 
 READERS_READY = True
 LONGEST_OUTCOME = 100
-OUTCOME_KEYS = ("title", "reject", "comment", "secure")
+LONGEST_UNDO = timedelta(hours=1)
+OUTCOME_KEYS = ("title", "reject", "comment", "secure", "undo")
 RESERVED_FIELDS = frozenset({"outcome", "by", "at", "comment", "expired", "operated"})
 
 
@@ -67,4 +71,30 @@ def _outcome(reading: Reading, name: str, node: Node, path: str) -> Json:
     title = given.get("title") or name.replace("_", " ").capitalize()
     out = {"name": name, "title": title, "reject": bool(given.get("reject", False))}
     out |= {"comment": given["comment"]} if given.get("comment") else {}
-    return {**out, "secure": True} if given.get("secure") else out
+    out |= {"secure": True} if given.get("secure") else {}
+    return out | _undo_of_outcome(reading, node, path)
+
+
+def _undo_of_outcome(reading: Reading, node: Node, path: str) -> dict[str, Json]:
+    if "undo" not in (node.entries or {}):
+        return {}
+    written = read_undo_time(reading, (node.entries or {})["undo"][1], UNDO_TIME, path)
+    return {} if written is ABSENT else {"undo": written}
+
+
+UNDO_TIME = Field("undo_time")
+
+
+@reads("undo_time")
+def read_undo_time(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
+    """Read how long an answer can be taken back: a plain duration of at most an hour, so that a page can count it down."""
+    try:
+        found = parse_period(node.scalar if isinstance(node.scalar, str) else "")
+    except ValueError:
+        text = "`undo` is an ISO 8601 duration, such as PT10S; it cannot be computed"
+        reading.error(node, "bad_duration", text, path, "PT10S; PT0S switches it off")
+        return ABSENT
+    if found.length > LONGEST_UNDO:
+        reading.error(node, "undo_too_long", "an answer can be taken back for at most an hour", path, "PT10S")
+        return ABSENT
+    return node.scalar

@@ -38,6 +38,7 @@ from engine.kernel.language.validation.names import (
 )
 from engine.kernel.language.validation.nets import check_nets
 from engine.kernel.language.validation.people import check_members, check_people
+from engine.kernel.language.validation.redo import check_redo
 from engine.kernel.language.validation.timing import check_timing
 
 
@@ -271,6 +272,7 @@ CHECKS: tuple[Callable[[Reading], None], ...] = (
     check_tags,
     check_locks,
     check_people,
+    check_redo,
     check_results,
     check_tables,
     check_timing,
