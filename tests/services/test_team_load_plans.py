@@ -19,7 +19,7 @@ from tests.workflows import activated, started
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.database.tenancy import acting_for
 
-PEOPLE, OPEN, CLOSED = 500, 10_000, 40_000
+PEOPLE, OPEN, CLOSED = 500, 10_000, 100_000
 READ_WHOLE = {"wf_people", "wf_memberships", "wf_roles", "wf_tenants"}
 """Small tables, of which a large team is most."""
 GROW = r"""
@@ -66,7 +66,7 @@ def crowd(committed_cast: Cast) -> Iterator[Actor]:
     lena = lead(committed_cast, "lena")
     model = Task.objects.get(instance=started(committed_cast.actor("uri"), "desk"), step="pay")
     with growth.owner() as own:
-        own.execute("SET session_replication_role = replica")
+        own.execute("SET session_replication_role = replica; SET statement_timeout = 0")
         own.execute(TEST_ID)
         grown = GROW.format(people=PEOPLE, open=OPEN, closed=CLOSED, model=model.pk)
         own.execute(grown.replace("wf_test_id", "pg_temp.wf_test_id"))
