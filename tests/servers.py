@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -52,6 +53,8 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
         _separate_worker(int(worker.removeprefix("gw")) + 1)
     elif "WORKFLOW_TEST_SERVERS" not in os.environ:
         start_servers()
+    if not worker:
+        signal.signal(signal.SIGTERM, lambda *_: pytest.exit("told to end", 143))  # what tests have started is stopped
     return (yield)
 
 

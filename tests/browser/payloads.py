@@ -190,7 +190,10 @@ def _value(field: models.Field[Any, Any], kept: Any, payloads: Iterator[str]) ->
     if named(field) in JSON_TEXTS:
         return json.dumps(_spoiled(json.loads(kept), payloads))
     longest = field.max_length or 10_000
-    return INSIDE.get(named(field), "{}").format(next(payload for payload in payloads if len(payload) <= longest))
+    fits = (payload for payload in itertools.islice(payloads, len(PAYLOADS)) if len(payload) <= longest)
+    payload = next(fits, None)
+    assert payload is not None, f"{named(field)} is too short for any payload: say so where other short fields are"
+    return INSIDE.get(named(field), "{}").format(payload)
 
 
 def _spoiled(kept: Any, payloads: Iterator[str]) -> Any:

@@ -46,7 +46,7 @@ WRITTEN: tuple[str, ...] = tuple(
             "engine.hostlock": "name holder",
             "engine.idempotencykey": "route key answer",
             "engine.instance": "reference title reference_parts outcome input state output error started_by_name",
-            "engine.listsettings": "start_view columns",
+            "engine.listsettings": "columns",
             "engine.keptsignal": "name key payload sent_by_name",
             "engine.place": "key",
             "engine.rate": "key",
@@ -152,7 +152,7 @@ NOT_SEEN: dict[str, str] = {
         "drawn for others than the owner only, who is the one that looks",
     ),
     **dict.fromkeys(
-        _rows({"engine.bulkreport": "query", "engine.listsettings": "start_view columns"}),
+        _rows({"engine.bulkreport": "query", "engine.listsettings": "columns"}),
         "no page draws it as it is: lists and columns are looked up by it, and what is unknown is left out",
     ),
 }
@@ -188,6 +188,7 @@ LEFT: dict[str, str] = {
         _rows(
             {
                 "accounts.user": "time_zone language",
+                "engine.listsettings": "start_view",
                 "engine.rolechat": "language",
                 "engine.retentionrule": "completed_for cancelled_for runtime_for audit_for",
                 "engine.schedule": "time_zone cron dst window",

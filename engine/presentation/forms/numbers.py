@@ -147,7 +147,7 @@ MONEY = re.compile(
 
 def amounts_said(text: str) -> str:
     """Return a text with the amounts that `money()` wrote into it as the reader's language writes them."""
-    return text if signs() == (".", ",") or "." not in text else MONEY.sub(_amount_said, text)
+    return text if signs() == (".", ",") else MONEY.sub(_amount_said, text)
 
 
 def _amount_said(found: re.Match[str]) -> str:

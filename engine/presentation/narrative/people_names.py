@@ -56,7 +56,8 @@ def name_of(username: str) -> str:
 
 def said(text: str) -> str:
     """Return an author's text as its reader sees it: dates and amounts in their way, people by name."""
-    return amounts_said(marked(text, _date, name_of))
+    text = marked(text, _date, name_of)
+    return amounts_said(text) if "." in text else text  # an amount has its cents
 
 
 def _date(text: str) -> str:
