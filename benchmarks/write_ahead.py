@@ -36,10 +36,8 @@ HOUSEKEEPING = SPLITS | {
 HEAP = {"Heap", "Heap2"}
 ALIGNED = 8
 """Every record begins at a multiple of so many bytes."""
-FLUSH = (
-    "SELECT pg_logical_emit_message(true, 'counted', ''), set_config('synchronous_commit', 'on', true)",
-    "SELECT pg_current_wal_insert_lsn()",
-)
+FLUSH = "SELECT pg_logical_emit_message(true, 'counted', ''), set_config('synchronous_commit', 'on', true)"
+"""Answers where its message ends. Once committed, all before that is on the disk; what others write after it may not be."""
 RELATIONS = """
 SELECT pg_relation_filenode(c.oid), c.relname, c.relkind = 'i' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND pg_relation_filenode(c.oid) IS NOT NULL
@@ -102,9 +100,7 @@ class Reader:
 
     def _place(self) -> str:
         """Return where the log ends, once all of it is on the disk."""
-        for statement in FLUSH:
-            rows = self.run(statement)
-        return str(rows[0][0])
+        return str(self.run(FLUSH)[0][0])
 
 
 def count(lines: Iterable[str], relations: Mapping[int, tuple[str, bool]]) -> Log:

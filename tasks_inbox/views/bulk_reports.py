@@ -1,5 +1,6 @@
 """What became of the tasks of a bulk action: its own page, kept for 30 days, and a list of them."""
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -67,5 +68,12 @@ def report_page(request: InboxRequest, report: BulkReport) -> HttpResponse:
 def _rows(request: InboxRequest, report: BulkReport, shown: str) -> list[tuple[dict[str, Any], Task | None]]:
     """Return the results to show, each with its task where the reader still sees it."""
     results = [one for one in report.results if shown == "all" or bool(one["code"]) == (shown == "left")]
-    seen = access.visible_tasks(request.actor).in_bulk([UUID(one["task"]) for one in results])
-    return [(one, seen.get(UUID(one["task"]))) for one in sorted(results, key=lambda one: not one["code"])]
+    seen = {str(task.pk): task for task in access.visible_tasks(request.actor).filter(pk__in=_tasks_of(results))}
+    return [(one, seen.get(one["task"])) for one in sorted(results, key=lambda one: not one["code"])]
+
+
+def _tasks_of(results: list[dict[str, Any]]) -> list[UUID]:
+    """Read the ids of the tasks; a result that was changed by hand in the database names none."""
+    with suppress(ValueError):
+        return [UUID(one["task"]) for one in results]
+    return []

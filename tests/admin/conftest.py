@@ -8,9 +8,11 @@ from django.db.models import Model
 from django.test import Client
 from django.utils.html import strip_tags
 
-from engine.models import Audit, DeadLetter, Instance, Signal, Task, TemplateVersion
+from engine.audit.chain import database_now
+from engine.models import Audit, DeadLetter, Instance, Notification, Signal, Task, TemplateVersion
 from engine.services.instances.bulk_operations import begin_bulk_act
 from engine.services.instances.lifecycle import start_instance
+from engine.services.notifications.role_chats import set_role_chat
 from engine.services.people.tokens import create_token
 from engine.services.retention.purge import set_retention
 from engine.services.schedules.lifecycle import create_schedule
@@ -127,8 +129,15 @@ def acmes(cast: Cast, task: Task) -> dict[str, Model]:
     ]
     webhook, _ = create_webhook(actor=gwen, url="https://acmes.example/in", events=["task.opened"], title="acmes-hook")
     kept += [webhook, ping_webhook(actor=gwen, webhook_id=webhook.pk)]
+    now = database_now()
+    message = Notification.objects.create(
+        tenant=cast.acme, person=cast.ada, kind="mentioned", channel="mail", key="acmes-key", text="acmes-text",
+        status="failed", due_at=now, created_at=now, sent_at=now, error="acmes-error",
+    )  # fmt: skip
+    chat = set_role_chat(actor=gwen, role="finance", chat="slack", address="https://hooks.acmes.example/chat")
+    assert chat is not None
     rows: list[Model] = [
-        *kept,
+        *kept, message, chat,
         cast.acme, cast.ada, Role.objects.get(tenant=cast.acme, name="finance"), token, instance.template, instance.version,
         instance, task, signal, letter, Audit.objects.filter(subject_id=cast.ada.pk)[0],
     ]  # fmt: skip

@@ -337,7 +337,7 @@ def test_who_asked_is_told_the_answer(committed_cast: Cast, post: Post) -> None:
     claim_task(actor=ada, task_id=task.pk)
     ask_about_task(actor=ada, task_id=task.pk, user="uri", question="Which colour?")
     return_task(actor=committed_cast.actor("uri"), task_id=task.pk, note="Light blue")
-    told(1)
+    told()
     (plain,) = [texts_of(mail)[0] for mail in post.to("ada@acme.example") if "Light blue" in texts_of(mail)[0]]
     assert f"https://workflow.example.com/inbox/tasks/{task.pk}/" in plain
 
@@ -350,7 +350,7 @@ def test_deputies_are_told_of_what_comes_meanwhile_and_answer_it_for_the_absent_
     absent = {"tenant": committed_cast.acme, "person": committed_cast.ada, "deputy": committed_cast.adam}
     Absence.objects.create(**absent, **days, entered_by="ada")
     task = given(committed_cast)
-    told(2)
+    told()
     (mail,) = post.to("adam@acme.example")
     address = re.findall(r"https://workflow\.example\.com(/inbox/answer/\S+)", texts_of(mail)[0])[0]
     page = Client().get(address)
@@ -366,5 +366,5 @@ def test_deputies_are_not_told_of_what_the_absence_leaves_out(committed_cast: Ca
     absent = {"tenant": committed_cast.acme, "person": committed_cast.ada, "deputy": committed_cast.adam}
     Absence.objects.create(**absent, **days, entered_by="ada", templates=["another"])
     given(committed_cast)
-    told(2)
+    told()
     assert post.to("adam@acme.example") == []

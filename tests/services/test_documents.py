@@ -105,7 +105,7 @@ def test_every_route_is_described() -> None:
         assert route == "{anywhere}" or re.search(rf"(GET|POST|PUT|DELETE) {re.escape(route)}[`?]", text), route
 
 
-PAGES_ONLY = {"accounts.py", "bulk_operations.py", "bulk_complete.py"}
+PAGES_ONLY = {"accounts.py", "bulk_operations.py", "bulk_complete.py", "undo.py", "reports.py"}
 """What only pages can ask for."""
 OF_A_FIELD = {"unique"}
 """What Django says of a field within an `invalid` request."""

@@ -1,6 +1,7 @@
 """The acts of people, senders and time in a simulation: the entries of `do`."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.kernel.effects import OpenTask
@@ -87,7 +88,10 @@ def _act_complete(play: "Play", instance: Instance, act: Mapping[str, Json]) -> 
 
 def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _there(instance.find_task(str(act["claim"])))
-    person = play.world.person(str(act.get("by") or choose_person(play.world, task)))
+    _claim(play, instance, task, play.world.person(str(act.get("by") or choose_person(play.world, task))))
+
+
+def _claim(play: "Play", instance: Instance, task: Task, person: Person) -> None:
     refuse_act(task, person)
     if task.claimed_by is not None:
         return
@@ -137,8 +141,20 @@ def _act_redo(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None
         raise Refused("moved_on", "the case is over")
     _refuse_to_set_aside(instance, task, person)
     event = TaskRedone(task.wait.step, task.wait.iteration, person.name, "a test")
+    before = max(instance.tasks)
     if not play.world.send(instance, event):
         raise Refused("moved_on", "the case has moved on")
+    if task.answered_by == [person.name]:
+        _claim_again(play, instance, task.wait.step, person, since=before)
+
+
+def _claim_again(play: "Play", instance: Instance, step: str, person: Person, *, since: int) -> None:
+    """Give what is done again to the person who had answered it, if it is offered to them."""
+    opened = (one for one in instance.open_tasks() if one.wait.token > since and one.wait.step == step)
+    fresh = next(opened, None)
+    if fresh is not None and fresh.assignee is None:
+        with suppress(Refused):
+            _claim(play, instance, fresh, person)
 
 
 def _refuse_to_set_aside(instance: Instance, task: Task, person: Person) -> None:
