@@ -152,8 +152,8 @@ NOT_SEEN: dict[str, str] = {
         "drawn for others than the owner only, who is the one that looks",
     ),
     **dict.fromkeys(
-        _rows({"engine.bulkreport": "query", "engine.listsettings": "columns"}),
-        "no page draws it as it is: lists and columns are looked up by it, and what is unknown is left out",
+        _rows({"engine.listsettings": "columns"}),
+        "no page draws it as it is: columns are looked up by it, and what is unknown is left out",
     ),
 }
 """Fields with payloads that no page shows, each with the reason. A field that a page does show may not be here."""

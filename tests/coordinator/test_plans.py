@@ -146,7 +146,7 @@ KNOWN: dict[str, Callable[[], None]] = {
     "fresh": growth.analyze,
 }
 """What the planner may know of the tables after they have grown, in this order."""
-PLANNED_ANEW = {"wf_memberships", "wf_task_drafts", "wf_places", "wf_kept_signals"}
+PLANNED_ANEW = {"wf_memberships", "wf_people", "wf_task_drafts", "wf_places", "wf_kept_signals"}
 """Tables that Django's own statements read: planned each time, so that their plans are as good as the statistics."""
 
 FEW = 1_000
