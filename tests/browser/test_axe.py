@@ -35,7 +35,16 @@ STATES = (
 )
 LETTER = {"uidb64": "MQ", "token": "a-b"}
 """The arguments of a link in an old e-mail."""
-NO_PAGES = {"absence_id", "attachment_id", "draft_file_id", "file_id", "filter_id", "question_id", "report_id"}
+NO_PAGES = {
+    "absence_id",
+    "attachment_id",
+    "batch_id",
+    "draft_file_id",
+    "file_id",
+    "filter_id",
+    "question_id",
+    "report_id",
+}
 """A file is no page, test_own_lists.py looks at filters and reports, a question and an absence are drawn as on their lists."""
 
 

@@ -13,7 +13,7 @@ from tests.browser.pages import Inbox, act, toast
 
 MOVE = """\
 workflow: move
-title: Move
+title: Removal
 starters: {min_level: 2}
 steps:
   - id: pack
@@ -38,7 +38,7 @@ def pack(signed_in: SignedIn) -> str:
     """Begin a move, and give the address of its first task."""
     gwen = signed_in("gwen")
     gwen.goto("/inbox/start/")
-    if not gwen.get_by_role("link", name="Move", exact=True).count():
+    if not gwen.get_by_role("link", name="Removal", exact=True).count():
         activate(gwen, MOVE)
     return f"/inbox/tasks/{send(gwen, 'instances/', {'template': 'move', 'input': {}})['tasks'][0]['id']}/"
 

@@ -22,6 +22,7 @@ from engine.models import (
     CaseFile,
     DeadLetter,
     Instance,
+    ListSettings,
     Notification,
     NotificationSettings,
     PendingAnswer,
@@ -311,6 +312,7 @@ def _told(tenant: Tenant, god: Actor, rows: Rows) -> dict[str, Any]:
     PushSubscription.objects.create(
         tenant=tenant, person=person, endpoint=f"https://push.{tenant.name}.example/1", created_at=now
     )
+    ListSettings.objects.create(tenant=tenant, person_id=person.pk, columns={"mine": ["reference"]})
     link_token(person=person, task=Task.objects.get(pk=rows.named["task_id"]))
     return {"engine.rolechat": chat.pk, "engine.notification": message.pk}
 

@@ -265,6 +265,8 @@ def test_a_result_that_surely_is_there_is_not_doubted() -> None:
 
 CODED = frozenset({"error", "warn", "_refuse", "SourceRefused", "Finding"})
 ELSEWHERE = {
+    "redo_never": "test_where_nothing_follows_redo_is_an_error",
+    "undo_too_long": "test_what_is_no_time_for_a_countdown_is_a_finding",
     "not_yet": "test_what_is_not_yet_executed_is_refused_at_its_line",
     "unknown_workflow": "test_what_the_tenant_lacks_is_an_error_at_its_line",
     **dict.fromkeys(("function_secrets", "unbound_secret"), "test_secrets_for_a_function_that_takes_none"),
