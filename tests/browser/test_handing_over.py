@@ -11,11 +11,10 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import FEW_LOOKS, faults_in
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
+from tests.browser.faces import FACES, WORDS
 from tests.browser.pages import act, notice, toast
 from tests.browser.pictures import picture
 
-PHONE = {"width": 360, "height": 780}
-LOCALES = {"en": "en-GB", "de": "de-DE"}
 ORDER = """\
 workflow: order-again
 title: Order again
@@ -31,20 +30,18 @@ steps:
   - {id: check, title: Check the order, task: {title: Check the order, users: [gwen]}}
 """
 
-in_both = pytest.mark.parametrize("language", ["en", "de"])
-on_both = pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"])
+on_faces = pytest.mark.parametrize(("language", "size"), FACES)
 
 
 def page_of(signed_in: SignedIn, name: str, language: str, size: dict[str, int] | None) -> Page:
-    return signed_in(name, locale=LOCALES[language], **({"viewport": size} if size else {}))
+    return signed_in(name, locale=WORDS[language], **({"viewport": size} if size else {}))
 
 
 def place(language: str, size: dict[str, int] | None) -> str:
     return f"{language}{'-360' if size else ''}"
 
 
-@in_both
-@on_both
+@on_faces
 def test_deputy_does_what_is_the_absent_persons_until_they_are_back(
     signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
 ) -> None:
@@ -92,8 +89,7 @@ def test_deputy_does_what_is_the_absent_persons_until_they_are_back(
     expect(mira.locator('[data-row] [data-for="ada"]')).to_have_count(0)
 
 
-@in_both
-@on_both
+@on_faces
 def test_task_is_delegated_returned_and_waits_for_an_answer(
     signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
 ) -> None:
@@ -135,8 +131,7 @@ def test_task_is_delegated_returned_and_waits_for_an_answer(
     expect(ada.locator('[data-part="said"]')).to_contain_text("The red one")
 
 
-@in_both
-@on_both
+@on_faces
 def test_answered_task_is_done_again_from_its_page(
     signed_in: SignedIn, errands: Errands, errand_in_force: set[str], language: str, size: dict[str, int] | None
 ) -> None:

@@ -10,10 +10,9 @@ from playwright.sync_api import Locator, Page, Response, expect
 from tests.browser.axe import FEW_LOOKS, faults_in
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
+from tests.browser.faces import FACES, WORDS
 from tests.browser.pictures import picture
 
-PHONE = {"width": 360, "height": 780}
-WORDS = {"en": "en-GB", "de": "de-DE"}
 FREIGHT = """\
 workflow: freight
 title: Freight
@@ -54,8 +53,7 @@ def named(page: Page, name: str) -> Locator:
     return page.locator(f'[name="{name}"]')
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"])
+@pytest.mark.parametrize(("language", "size"), FACES)
 def test_a_payment_is_read_typed_kept_and_sent(
     signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
 ) -> None:

@@ -10,17 +10,13 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import FEW_LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
+from tests.browser.faces import FACES, WORDS
 from tests.browser.pages import act
 from tests.browser.pictures import picture
 from tests.browser.product import Product
 from tests.browser.watching import Watch
 
-PHONE = {"width": 360, "height": 780}
-WORDS = {"en": "en-GB", "de": "de-DE"}
-EACH = (
-    pytest.mark.parametrize("language", ["en", "de"]),
-    pytest.mark.parametrize("size", [None, PHONE], ids=["1280", "360"]),
-)
+each_look = pytest.mark.parametrize(("language", "size"), FACES)
 LINK = """
 from engine.models import Task
 from engine.services.tasks.mail_links import link_token
@@ -42,13 +38,6 @@ PUSH_SERVICE = """(endpoint) => {
   };
 }"""
 """What the browser's maker runs and this machine has not: it gives out an address, and remembers it."""
-
-
-def each_look(test: object) -> object:
-    """Run a test in both languages, on a desk and on a phone."""
-    for mark in EACH:
-        test = mark(test)
-    return test
 
 
 def reader(signed_in: SignedIn, name: str, language: str, size: dict[str, int] | None, **options: object) -> Page:

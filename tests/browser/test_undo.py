@@ -56,7 +56,15 @@ def countdown(page: Page) -> Locator:
     return page.locator('[data-sends][data-code="answer.held"]').last
 
 
-@pytest.mark.parametrize(("language", "width"), [("en", 1280), ("de", 1280), ("en", 360), ("de", 360)])
+@pytest.mark.parametrize(
+    ("language", "width"),
+    [
+        ("en", 1280),
+        ("de", 360),
+        pytest.param("de", 1280, marks=pytest.mark.slow),
+        pytest.param("en", 360, marks=pytest.mark.slow),
+    ],
+)
 def test_the_countdown_is_seen_heard_once_and_undone(
     signed_in: SignedIn, tasks: list[str], language: str, width: int
 ) -> None:
