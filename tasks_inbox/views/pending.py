@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -57,9 +58,12 @@ def send(request: InboxRequest, batch_id: UUID) -> HttpResponse:
     """Send answers before their time; a script gets what became of them, others the page where they were."""
     kept = find(request, batch_id)
     try:
-        send_now(actor=request.actor, batch_id=batch_id)
+        sent = send_now(actor=request.actor, batch_id=batch_id)
+        kept = kept or Kept(
+            batch_id, "", timezone.now(), tuple(one.task.pk for one in sent)
+        )  # another browser answered
     except NotFound:
-        if kept is None:
+        if kept is None and not pending_answers(actor=request.actor, batch_id=batch_id):
             raise
     except WorkflowError:
         pass  # what was refused is a draft again, and the row says why
@@ -95,7 +99,7 @@ def _state(request: InboxRequest, batch_id: UUID, kept: Kept | None) -> dict[str
 
 
 def _sent_words(request: InboxRequest, kept: Kept, done: Task | None) -> str:
-    words = _("%(answer)s Sent.") % {"answer": kept.words}
+    words = (_("%(answer)s Sent.") % {"answer": kept.words}).strip()
     seen = done is not None and access.visible_instances(request.actor).filter(pk=done.instance_id).exists()
     if len(kept.tasks) > 1 or not seen or done is None:
         return conditional_escape(words)

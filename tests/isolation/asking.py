@@ -36,6 +36,7 @@ BODIES: dict[str, Any] = {
     "POST tasks/<task_id>/tick/": {"point": "point_1"},
     "POST tasks/<task_id>/snooze/": {"until": "2999-01-07T09:00:00Z"},
     "POST tasks/<task_id>/skip/": {"reason": "not needed"},
+    "POST tasks/<task_id>/reopen/": {"reason": "not needed"},
     "POST tasks/bulk/": {"action": "claim", "ids": ["{free_task_id}"]},
     "POST signals/": {"name": "paid", "key": "A7"},
     "POST events/": {"name": "order", "id": "e-1"},
@@ -214,7 +215,8 @@ def named_values(route: Route, method: str, values: dict[str, Any]) -> set[str]:
 
 
 PLACES = (
-    "template}", "draft}", "person}", "worker}", "free_task_id}", "instance_id}", "engine.template}", "accounts.user}",
+    "template}", "draft}", "person}", "worker}", "free_task_id}", "instance_id}", "filter_id}", "engine.template}",
+    "accounts.user}",
 )  # fmt: skip
 
 

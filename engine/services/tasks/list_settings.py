@@ -52,9 +52,10 @@ def choose_columns(*, actor: Actor, view: str, names: Iterable[str] | None) -> t
 @in_one_transaction
 def choose_start(*, actor: Actor, view: str = "", filter_id: UUID | None = None) -> ListSettings:
     """Open the actor's inbox with a list, or with a saved filter that they see; with neither it opens as usual."""
+    saved = None if filter_id is None else access.filter_of(actor, filter_id)
     row = _row_of(actor)
-    row.start_view = view if view in VIEWS and filter_id is None else ""
-    row.start_filter = None if filter_id is None else access.filter_of(actor, filter_id)
+    row.start_view = view if view in VIEWS and saved is None else ""
+    row.start_filter = saved
     row.save(update_fields=["start_view", "start_filter"])
     return row
 
