@@ -9,6 +9,8 @@ if (form) {
   let timer = 0;
   let changed = false;
   let saving = new AbortController();
+  let running = Promise.resolve();
+  let waits = false;
 
   const say = (text, state) => {
     words.textContent = text;
@@ -25,7 +27,18 @@ if (form) {
     timer = window.setTimeout(save, wait);
   };
 
-  async function save(leaving = false) {
+  /* One after the other: of two on their way at once the older could arrive last, and what it lacks would be lost. */
+  function save() {
+    window.clearTimeout(timer);
+    if (waits) return;
+    waits = true;
+    running = running.then(() => {
+      waits = false;
+      return send();
+    });
+  }
+
+  async function send(leaving = false) {
     window.clearTimeout(timer);
     if (!changed || form.dataset.sent) return;
     changed = false;
@@ -61,5 +74,5 @@ if (form) {
   window.addEventListener("pageshow", () => {
     saving = new AbortController();
   });
-  window.addEventListener("pagehide", () => save(true));
+  window.addEventListener("pagehide", () => send(true));
 }

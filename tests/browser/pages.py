@@ -136,7 +136,9 @@ class Inbox:
 
     def claim(self) -> None:
         """Claim the task on the page."""
-        act(self.page.get_by_role("main"), "claim").click()
+        claim = act(self.page.get_by_role("main"), "claim")
+        claim.click()
+        expect(claim).to_have_count(0)
 
     def answer(self, outcome: str, **fields: str) -> None:
         """Answer the task on the page."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
@@ -54,6 +54,28 @@ def test_draft_saves_itself_and_is_there_after_a_reload(signed_in: SignedIn, err
     expect(page.get_by_label("Note")).to_have_value("half a sentence")
     act(page, "discard_draft").click()
     expect(page.get_by_label("Note")).to_have_value("")
+
+
+def test_later_draft_waits_for_the_one_on_its_way(signed_in: SignedIn, errands: Errands) -> None:
+    """Of two at once the older could arrive last."""
+    inbox = Inbox(signed_in("ada"))
+    page = inbox.page
+    page.goto(errands.run("Wind the clock"))
+    inbox.claim()
+    held: list[Route] = []
+    page.route("**/draft/", lambda route: held.append(route))
+    note = page.get_by_label("Note")
+    for words in ("first", "second"):
+        note.fill(words)
+        note.blur()
+        page.wait_for_timeout(1_000)  # longer than the script waits before it saves
+    assert [one.request.post_data_json["f.note"] for one in held] == ["first"]
+    held[0].continue_()
+    with page.expect_request("**/draft/"):
+        pass
+    page.wait_for_timeout(100)
+    assert held[1].request.post_data_json["f.note"] == "second"
+    held[1].continue_()
 
 
 @pytest.mark.slow
