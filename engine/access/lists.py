@@ -12,19 +12,23 @@ from workflowplatform.accounts.levels import TO_SEE_TENANT, Level
 
 def visible_filters(actor: Actor, *, deleted: bool = False) -> QuerySet[SavedFilter]:
     """Return the filters that the actor keeps, those shared with a role of theirs and with everyone, by name."""
-    filters = SavedFilter.objects.filter(tenant_id=actor.tenant_id, deleted_at__isnull=not deleted)
-    seen = Q(owner_id=actor.person_id) | Q(shared=True) | Q(role_id__in=actor.roles)
-    return filters.filter(seen).select_related("role").order_by("shared", "name", "id")
+    return _filters_with(actor, Q(role_id__in=actor.roles), deleted=deleted)
 
 
 def filters_to_look_after(actor: Actor, *, deleted: bool = False) -> QuerySet[SavedFilter]:
     """Return the filters that the actor sees; from level 4 on those shared with any role, too."""
-    seen = visible_filters(actor, deleted=deleted)
-    if actor.level < TO_SEE_TENANT:
-        return seen
+    looks_after = actor.level >= TO_SEE_TENANT
+    return (
+        _filters_with(actor, Q(role__isnull=False), deleted=deleted)
+        if looks_after
+        else visible_filters(actor, deleted=deleted)
+    )
+
+
+def _filters_with(actor: Actor, roles: Q, *, deleted: bool) -> QuerySet[SavedFilter]:
     filters = SavedFilter.objects.filter(tenant_id=actor.tenant_id, deleted_at__isnull=not deleted)
-    others = Q(owner_id=actor.person_id) | Q(shared=True) | Q(role__isnull=False)
-    return filters.filter(others).select_related("role").order_by("shared", "name", "id")
+    seen = filters.filter(Q(owner_id=actor.person_id) | Q(shared=True) | roles)
+    return seen.select_related("role").order_by("shared", "name", "id")
 
 
 def filter_of(actor: Actor, filter_id: UUID, *, deleted: bool = False) -> SavedFilter:
