@@ -23,7 +23,8 @@ Run = Callable[[str], list[tuple[Any, ...]]]
 RECORD = re.compile(
     r"^rmgr: (?P<manager>\w+) +len \(rec/tot\): +(?P<length>\d+)/ *\d+, tx: +(?P<xid>\d+),.*? desc: (?P<kind>\S+)(?P<rest>.*)$"
 )
-PLACE = re.compile(r"blkref #0: rel \d+/\d+/(\d+)")
+PLACE = re.compile(r"blkref #0: rel \d+/(\d+)/(\d+)")
+"""Databases copied from one template have the same file numbers: only with the database's own number is a file named."""
 LEVEL = re.compile(r"level: (\d+)")
 TUPLES = re.compile(r"ntuples: (\d+)")
 ENTRIES = {"INSERT_LEAF", "INSERT_POST"}
@@ -39,8 +40,10 @@ ALIGNED = 8
 FLUSH = "SELECT pg_logical_emit_message(true, 'counted', ''), set_config('synchronous_commit', 'on', true)"
 """Answers where its message ends. Once committed, all before that is on the disk; what others write after it may not be."""
 RELATIONS = """
-SELECT pg_relation_filenode(c.oid), c.relname, c.relkind = 'i' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND pg_relation_filenode(c.oid) IS NOT NULL
+SELECT d.oid, pg_relation_filenode(c.oid), c.relname, c.relkind = 'i'
+FROM pg_database d, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE d.datname = current_database() AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+AND pg_relation_filenode(c.oid) IS NOT NULL
 """
 OVERFLOW = "pg_toast"
 """How the names of tables begin that hold what is too long for its row."""
@@ -96,24 +99,26 @@ class Reader:
             end,
         ]
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        return count(found.splitlines(), {file: (name, is_index) for file, name, is_index in self.run(RELATIONS)})
+        relations = {(database, file): (name, index) for database, file, name, index in self.run(RELATIONS)}
+        return count(found.splitlines(), relations)
 
     def _place(self) -> str:
         """Return where the log ends, once all of it is on the disk."""
         return str(self.run(FLUSH)[0][0])
 
 
-def count(lines: Iterable[str], relations: Mapping[int, tuple[str, bool]]) -> Log:
+def count(lines: Iterable[str], relations: Mapping[tuple[int, int], tuple[str, bool]]) -> Log:
     """Count the records that concern these relations, and the commits of their transactions."""
     log, commits, ours = Log(), Counter[int](), set[int]()
     for manager, length, xid, kind, rest in _records(lines):
         if manager == "Transaction":
             commits[xid] += length
         place = PLACE.search(rest)
-        if place is None or int(place[1]) not in relations:
+        relation = place and relations.get((int(place[1]), int(place[2])))
+        if not relation:
             continue
         ours.add(xid)
-        name, is_index = relations[int(place[1])]
+        name, is_index = relation
         _note(log, name, is_index, kind=kind, length=length, rest=rest)
         if manager in HEAP:
             _note_rows(log, name, kind, rest)

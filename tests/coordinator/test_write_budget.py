@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from benchmarks.workflows import W1
-from benchmarks.write_ahead import Log, log_folder
+from benchmarks.write_ahead import Log, count, log_folder
 from engine.services.instances.lifecycle import start_instance
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from tests.cast import Cast
@@ -101,6 +101,16 @@ def test_each_table_has_the_index_entries_that_it_needs_and_no_more(approvals: L
         found[table_of[index]] += number
     assert dict(found) == {table: number * ROUNDS for table, number in BY_TABLE.items()}
     assert (approvals.updates, approvals.in_place) == (UPDATES * ROUNDS, IN_PLACE * ROUNDS)
+
+
+def test_what_a_copy_of_the_database_writes_is_not_counted() -> None:
+    lines = [
+        f"rmgr: Heap        len (rec/tot):     59/    59, tx:        {database}, lsn: 0/0191D5F8, prev 0/0191D5C0, "
+        f"desc: INSERT off: 1, flags: 0x00, blkref #0: rel 1663/{database}/16725 blk 0"
+        for database in (501, 502)
+    ]
+    log = count(lines, {(501, 16725): ("wf_tasks", False)})
+    assert (log.rows, log.bytes) == (Counter(wf_tasks=1), 64)
 
 
 def test_rows_that_change_while_they_live_leave_room_in_their_pages() -> None:
