@@ -212,6 +212,7 @@ DO $$
 BEGIN
   EXECUTE 'CREATE OR REPLACE VIEW wf_audit_acts WITH (security_invoker = true) AS '
     || replace(pg_get_viewdef('wf_audit_acts'::regclass), 'wf_audit_before', 'wf_audit');
+  PERFORM wf_drop_month();  -- of a new database: nothing was before
 END $$;
 """
 

@@ -23,6 +23,7 @@ BEGIN
     ALTER TABLE wf_task_events_before FORCE ROW LEVEL SECURITY;
   END IF;
   PERFORM wf_make_months(3);
+  PERFORM wf_drop_month();
 END $$;
 COMMENT ON TABLE wf_task_events IS 'Partitioned by the month in which the task was opened, which its id says.';
 """

@@ -26,6 +26,7 @@ HOUSE = {
     "start_drafts": "drafts of start forms",
     "bulk_reports": "results of bulk actions",
     "rates": "rates",
+    "months": "months of audit and events",
     "files": "files",
 }
 """What goes whatever the rules, in words."""
