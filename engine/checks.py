@@ -169,8 +169,8 @@ def check_database_roles(**kwargs: Any) -> list[CheckMessage]:
 
 
 WITHOUT_PARTITION = """
-SELECT to_char(min(month), 'YYYY-MM') FROM (
-  SELECT date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n) AS month FROM generate_series(0, 1) n) due
+SELECT to_char(min(month), 'YYYY-MM') FROM generate_series(0, 1) n
+CROSS JOIN LATERAL (SELECT date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n) AS month) due
 WHERE 2 > (SELECT count(DISTINCT root) FROM wf_months() WHERE low <= wf_month_start(month) AND high > wf_month_start(month))
 """
 """The first of this month and the next for which the audit or the events of tasks have no partition."""

@@ -206,7 +206,7 @@ def test_history_cannot_be_changed_by_the_application(committed_cast: Cast, tabl
 def test_a_partition_is_read_through_its_table_and_by_nobody_directly(committed_cast: Cast) -> None:
     """A policy of the table does not cover its partitions: rows of all tenants are in each of them."""
     partitions = {name for (name,) in rows(row_security.PARTITIONS)}
-    assert {"wf_audit_cases", "wf_audit_rest", "wf_audit_other", "wf_task_events_before"} <= partitions
+    assert {"wf_audit_cases", "wf_audit_rest", "wf_audit_other", "wf_task_events_other"} <= partitions
     with as_application():
         for scope in (acting_for(committed_cast.acme.pk), crossing("drain")):
             with scope:
