@@ -39,7 +39,9 @@ def run(short: bool) -> Report:
     notes = (
         f"{cases:,} cases of W1 that have ended, in {rounds} rounds with a VACUUM after each; nothing was deleted by retention.",
     )
-    return Report("growth", "What a finished case keeps", ("table", "rows, KB", "indexes, KB"), tuple(rows), goals, notes)
+    return Report(
+        "growth", "What a finished case keeps", ("table", "rows, KB", "indexes, KB"), tuple(rows), goals, notes
+    )
 
 
 def _sizes() -> dict[str, tuple[int, int]]:

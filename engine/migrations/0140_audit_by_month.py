@@ -193,6 +193,7 @@ BEGIN
   PERFORM wf_copy_wall('wf_audit', part) FROM unnest('{wf_audit_cases,wf_audit_other,wf_audit_rest}'::regclass[]) part;
 
   ALTER INDEX audit_by_horizon RENAME TO wf_audit_before_by_horizon;
+  ALTER TABLE wf_audit_before ADD CONSTRAINT wf_audit_before_pkey PRIMARY KEY USING INDEX wf_audit_before_chain;
   ALTER TABLE wf_audit ADD CONSTRAINT audit_chain PRIMARY KEY (subject_id, seq, subject_kind);
   CREATE INDEX audit_by_horizon ON wf_audit (tenant_id, xid, id);
   CREATE INDEX audit_by_number ON wf_audit (id);
@@ -254,7 +255,7 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = (("engine", "0114_lists_of_people"),)
+    dependencies = (("engine", "0139_keys_of_partitions"),)
 
     operations = (
         migrations.RunSQL(FUNCTIONS, NO_FUNCTIONS),

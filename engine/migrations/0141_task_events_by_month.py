@@ -16,6 +16,7 @@ BEGIN
     INSERT INTO wf_task_events_other SELECT * FROM moved;
   PERFORM wf_copy_wall('wf_task_events', 'wf_task_events_other');
   DROP INDEX task_events_by_task;
+  ALTER TABLE wf_task_events_before ADD CONSTRAINT wf_task_events_before_pkey PRIMARY KEY USING INDEX wf_task_events_before_key;
   ALTER TABLE wf_task_events ADD CONSTRAINT wf_task_events_pkey PRIMARY KEY (task_id, id);
   EXECUTE format('ALTER TABLE wf_task_events ATTACH PARTITION wf_task_events_before FOR VALUES FROM (MINVALUE) TO (%L)', high);
   ALTER TABLE wf_task_events ATTACH PARTITION wf_task_events_other DEFAULT;

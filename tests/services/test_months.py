@@ -1,5 +1,6 @@
 """The audit and the events of tasks by the month: where rows are, when a month goes, and what happens at the edges."""
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -7,11 +8,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from engine.audit.chain import database_now
 from engine.checks import check_months
-from engine.models import AuditAnchor, Instance
+from engine.models import Audit, AuditAnchor, Instance, JournalRow, StepRun, Task, TaskEvent
 from engine.services.audit.verification import verify_everything
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.retention.months import AHEAD, drop_month, make_months
@@ -148,6 +150,44 @@ def test_rows_for_whose_month_there_is_no_partition_move_when_there_is(
     assert partitions_of(instance) == {f"wf_audit_{later:%Y_%m}", f"wf_task_events_{later:%Y_%m}"}
     assert make_months(AHEAD + 1) == 0
     assert verify_everything().broken == ()
+
+
+def relations_in(plan: Any) -> set[str]:
+    below = set().union(*(relations_in(node) for node in plan.get("Plans", ())))
+    return below | ({plan["Relation Name"]} if "Relation Name" in plan else set())
+
+
+def planned(rows: QuerySet[Any]) -> set[str]:
+    """Return the tables that a query opens."""
+    statement, given = rows.query.sql_with_params()
+    ((plan,),) = asked(f"EXPLAIN (FORMAT JSON) {statement}", *given)
+    return relations_in((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"])
+
+
+def test_a_read_of_one_case_or_task_opens_its_partition_only(march: Cast) -> None:
+    instance = decided(march)
+    now = f"{database_now():%Y_%m}"
+    task = Task.objects.get(instance=instance)
+    assert planned(JournalRow.objects.filter(subject_id=instance.pk)) == {f"wf_audit_{now}", "wf_audit_rest"}
+    assert planned(Audit.objects.filter(subject_id=instance.pk, subject_kind="instance")) == {f"wf_audit_{now}"}
+    assert planned(StepRun.objects.filter(instance_id=instance.pk)) >= {f"wf_audit_{now}"}
+    assert "wf_audit_2025_03" not in planned(StepRun.objects.filter(instance_id=instance.pk))
+    assert planned(TaskEvent.objects.filter(task_id=task.pk)) == {f"wf_task_events_{now}"}
+
+
+LOCKED = """
+SELECT relation::regclass::text FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+WHERE pid = pg_backend_pid() AND relname ~ '^wf_(audit|task_events)' AND relkind IN ('r', 'p')
+"""
+
+
+def test_an_act_opens_the_partitions_of_its_rows_only(march: Cast) -> None:
+    now = f"{database_now():%Y_%m}"
+    written = {"wf_audit", "wf_audit_cases", f"wf_audit_{now}", "wf_task_events", f"wf_task_events_{now}"}
+    for _ in range(7):  # a plan that is kept opens no more than those for one execution
+        with transaction.atomic():
+            started(march.actor("uri"), "approval", amount=5)
+            assert {name for (name,) in asked(LOCKED)} == written
 
 
 @pytest.mark.django_db
