@@ -273,6 +273,7 @@ BEGIN
   PERFORM set_config('lock_timeout', '200ms', true);
   FOR one IN SELECT m.parent, m.name FROM wf_months() m
     WHERE m.high <= wf_month_start(date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC'))
+      AND EXISTS (SELECT FROM wf_months() later WHERE later.root = m.root AND later.low >= m.high)
     ORDER BY m.low, m.name
   LOOP
     IF wf_is_empty(one.name::regclass) AND wf_drop_if_empty(one.parent, one.name) THEN

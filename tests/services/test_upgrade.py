@@ -98,12 +98,15 @@ WHERE = "SELECT DISTINCT tableoid::regclass::text, subject_kind = 'instance' FRO
 def test_the_tables_of_before_are_partitions_with_the_rows_that_they_had(upgraded: tuple[Any, Any]) -> None:
     before, after = upgraded
     assert after == before
-    assert {kind: count > 20 for kind, count, _, _ in before} == {"audit": True, "events": True}
+    assert {kind: count > 10 for kind, count, _, _ in before} == {"audit": True, "events": True}
     assert set(asked(WHERE)) == {("wf_audit_before", True), ("wf_audit_rest", False)}
     assert asked(
         "SELECT DISTINCT tableoid::regclass::text FROM wf_task_events WHERE at < now() - interval '1 hour'"
     ) == [("wf_task_events_before",)]
-    assert asked("SELECT relname FROM pg_class WHERE relispartition AND NOT relforcerowsecurity") == []
+    assert (
+        asked("SELECT relname FROM pg_class WHERE relispartition AND relkind IN ('r', 'p') AND NOT relforcerowsecurity")
+        == []
+    )
     last = int(before[0][2])
     ((given,),) = asked("SELECT nextval('wf_audit_id_seq')")
     assert last < given
