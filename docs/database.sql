@@ -812,8 +812,8 @@ CREATE TABLE wf_audit (
   CONSTRAINT wf_audit_actor_level_check CHECK (actor_level >= 0),
   CONSTRAINT wf_audit_attempt_check CHECK (attempt >= 0)
 ) PARTITION BY LIST (subject_kind);
-CREATE INDEX audit_by_horizon ON ONLY wf_audit USING btree (tenant_id, xid, id);
-CREATE INDEX audit_by_number ON ONLY wf_audit USING btree (id);
+CREATE INDEX audit_by_horizon ON wf_audit USING btree (tenant_id, xid, id);
+CREATE INDEX audit_by_number ON wf_audit USING btree (id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_audit FOR EACH ROW WHEN (COALESCE(current_setting('workflow.redacting'::text, true), ''::text) <> 'on'::text) EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_audit FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER only_redacted BEFORE DELETE OR UPDATE ON wf_audit FOR EACH ROW WHEN (current_setting('workflow.redacting'::text, true) = 'on'::text) EXECUTE FUNCTION wf_only_redacted();

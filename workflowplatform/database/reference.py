@@ -53,7 +53,7 @@ SELECT c.relname, ' PARTITION BY ' || pg_get_partkeydef(c.oid) FROM pg_class c
 WHERE c.relkind = 'p' AND NOT c.relispartition AND c.relnamespace = {OUR_SCHEMA}
 """
 INDEXES = f"""
-SELECT c.relname, pg_get_indexdef(x.indexrelid, 0, true)
+SELECT c.relname, replace(pg_get_indexdef(x.indexrelid, 0, true), ' ON ONLY ', ' ON ')
 FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class named ON named.oid = x.indexrelid
 WHERE c.relnamespace = {OUR_SCHEMA} AND x.indisvalid AND NOT EXISTS (
   SELECT FROM pg_constraint o WHERE o.conindid = x.indexrelid AND o.conrelid = c.oid AND o.contype IN ('p', 'u', 'x'))
