@@ -61,13 +61,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _port(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= ports.LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is no port: write a number from 1 to {ports.LAST_PORT}")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: write a number from 1 to {ports.LAST_PORT}")
     return int(text)
 
 
 def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of workers: write 1 or more")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of workers: write 1 or more")
     return int(text)
 
 

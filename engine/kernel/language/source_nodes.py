@@ -87,7 +87,9 @@ def typed(text: str, line: int, column: int) -> Json:
 
 def _whole(text: str, line: int, column: int) -> int:
     if len(text) > 40 or abs(number := int(text, 0) if text[:2] in ("0o", "0x") else int(text)) > SAFE_INTEGER:
-        raise SourceRefused("bad_number", "integers beyond 2^53 are not exact in JSON", line, column, "quote it")
+        raise SourceRefused(
+            "bad_number", "the integer is too large for JSON, which is exact up to 2^53", line, column, "quote it"
+        )
     return number
 
 

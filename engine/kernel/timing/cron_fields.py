@@ -208,7 +208,7 @@ def _read_special(place: Place, text: str) -> Part | None:
         return Part("l")
     if place is WEEKDAY and (match := _NTH.fullmatch(text)):
         if not 1 <= int(match["nth"]) <= 5:
-            raise CronError("cron_value", f"{text!r}: a month has no weekday number {match['nth']}")
+            raise CronError("cron_value", f"{text!r}: a month has each weekday at most 5 times", "1 to 5 after #")
         return Part(f"{place.number(match['weekday']) % 7}#{match['nth']}", special=True)
     if place is WEEKDAY and (match := _LAST.fullmatch(text)) and bool(match["before"]) != bool(match["after"]):
         return Part(f"l{place.number(match['before'] or match['after']) % 7}", special=True)

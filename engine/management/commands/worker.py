@@ -66,7 +66,7 @@ class Command(BaseCommand):
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not (host and colon and port.isdigit()):
-        raise ArgumentTypeError(f"{text} is no address: write HOST:PORT")
+        raise ArgumentTypeError(f"{text} is not an address: write HOST:PORT")
     return host, int(port)
 
 

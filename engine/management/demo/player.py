@@ -94,12 +94,14 @@ def _let_time_pass(until: datetime, clock: ShiftedClock) -> None:
     while (due_at := due.aggregate(first=Min("due_at"))["first"]) is not None:
         clock.set(max(due_at + JUST_AFTER, database_now()))
         if not drain().done:
-            raise Conflict("The past of the demo does not continue: something stays due.", code="demo")
+            raise Conflict(
+                "The past of the demo is not complete: a timer stays due. Run the command again.", code="demo"
+            )
 
 
 def _unfinished(running: Iterable[Running]) -> Conflict:
     names = ", ".join(str(one.instance.reference) for one in running)
-    return Conflict(f"The demo is not complete, something holds {names}. Run it again.", code="demo")
+    return Conflict(f"The demo is not complete: {names} did not finish. Run the command again.", code="demo")
 
 
 def _begin(story: Story, actor: ActorNamed) -> Running:

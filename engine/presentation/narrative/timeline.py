@@ -181,7 +181,7 @@ def _note(row: Audit) -> str:
     if isinstance(row.new, dict) and isinstance(message := row.new.get("message"), str):
         return message
     if row.action.endswith("_workflow") and isinstance(row.new, dict) and row.new.get("outcome"):
-        return _("Outcome: %(outcome)s") % {"outcome": outcome_text(str(row.new["outcome"]))}
+        return _("Answer: %(answer)s") % {"answer": outcome_text(str(row.new["outcome"]))}
     return row.reason
 
 
@@ -243,7 +243,7 @@ FAILURES: Mapping[str, Any] = {
     "transport/exception": gettext_lazy("The function broke off."),
     "authorization/address_refused": gettext_lazy("This address may not be called from here."),
     "definition/bad_request": gettext_lazy("What was to be sent is not valid."),
-    "definition": gettext_lazy("The workflow is not right at this step."),
+    "definition": gettext_lazy("The workflow has a mistake at this step. Its author has to fix it."),
     "expression": gettext_lazy("A value could not be computed."),
     "transport": gettext_lazy("The other side is not able to answer now."),
     "timeout": gettext_lazy("It took too long."),

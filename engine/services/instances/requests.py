@@ -46,7 +46,7 @@ def refuse_withdrawing(actor: Actor, instance: Instance) -> Refused | Conflict |
     if instance.started_by_id is None or instance.started_by_id != actor.person_id:
         return Refused(_("Only the person who started this can withdraw it."), code="starter")
     if instance.is_over:
-        message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
+        message = _("This case is %(status)s already.") % {"status": status_word(instance.status)}
         return Conflict(message, code="status", status=instance.status)
     if instance.parent_token is not None:
         return Refused(_("This belongs to another case. Withdraw that one."), code="withdraw")
@@ -136,7 +136,7 @@ def _refuse_one_too_many(instance: Instance) -> None:
 
 def _refuse_over(instance: Instance) -> None:
     if instance.is_over:
-        message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
+        message = _("This case is %(status)s already.") % {"status": status_word(instance.status)}
         raise Conflict(message, code="status", status=instance.status)
 
 

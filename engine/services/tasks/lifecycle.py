@@ -363,8 +363,8 @@ def _refuse_answered(actor: Actor, task: Task) -> None:
 def refuse_held(instance: Instance) -> None:
     """Refuse to move an instance that is stopped: suspended, or with a signal missing that only an operator can bring back."""
     if instance.status == InstanceStatus.SUSPENDED:
-        message = _("This instance is suspended; its tasks wait until someone resumes it.")
+        message = _("This case is suspended; its tasks wait until someone resumes it.")
         raise Conflict(message, code="status", status=instance.status)
     if instance.status == InstanceStatus.INCIDENT and (instance.error or {}).get("code") == "dead_letter":
-        message = _("This instance is stopped until an operator has looked at it. Your task waits; nothing is lost.")
+        message = _("This case is stopped until an operator has looked at it. Your task waits; nothing is lost.")
         raise Conflict(message, code="status", status=instance.status)

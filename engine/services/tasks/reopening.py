@@ -99,7 +99,7 @@ def _refuse_status(task: Task) -> None:
         raise Conflict(message, code="status", status=task.status)
     if task.instance.status != InstanceStatus.RUNNING:
         words = {"status": status_word(task.instance.status)}
-        message = _("This instance is %(status)s; its tasks can’t be reopened.") % words
+        message = _("This case is %(status)s; its tasks can’t be reopened.") % words
         raise Conflict(message, code="status", status=task.instance.status)
 
 

@@ -222,7 +222,7 @@ def _written_meanwhile(actor: Actor, name: str, held: BusinessCalendar | None) -
     acts = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=actor.tenant_id, action="change_calendar")
     last = acts.filter(new__name=name).order_by("-seq").values_list("actor_name", flat=True).first()
     return Conflict(
-        f"{(last or 'somebody').capitalize()} wrote this calendar at {timezone.localtime(held.changed_at):%H:%M}. "
+        f"{(last or 'someone').capitalize()} wrote this calendar at {timezone.localtime(held.changed_at):%H:%M}. "
         "Compare, then save again; nothing was overwritten.",
         code="changed",
         mark=mark_of_calendar(held),
