@@ -60,7 +60,7 @@ class NotificationSender:
 def _run(tidy: bool) -> None:
     """Collect and send what is due, then close the connection; a later look retries what fails."""
     try:
-        tell_people()
+        send_notifications()
         if tidy:
             tidy_up()
     except Exception:
@@ -69,7 +69,7 @@ def _run(tidy: bool) -> None:
         connection.close()
 
 
-def tell_people() -> int:
+def send_notifications() -> int:
     """Collect all news, then send what is due; return how many messages were sent."""
     stop_at, made = time.monotonic() + MAX_SECONDS, 0
     collect_news()

@@ -228,7 +228,7 @@ def _for_another(item: Item) -> Words:
 def _handed_over(item: Item) -> Words:
     """Tell a deputy of one task, or for how long they stand in.
 
-    Then the text is `first day/last day/number of open tasks`, as engine.services.people.told writes it.
+    Then the text is `first day/last day/number of open tasks`, as engine.services.notifications.announcements writes it.
     """
     if item.task is not None:
         return _for_another(item)

@@ -25,7 +25,7 @@ from engine.runtime import claims
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.task_effects import send_reminder
 from engine.services.instances.lifecycle import end_by_hand, require_reason
-from engine.services.notifications.case_comments import tell_case
+from engine.services.notifications.case_comments import notify_of_comment
 from engine.services.tasks.comments import refuse_text
 from engine.services.tasks.lifecycle import note_act
 from engine.storage.attachments import clean_name, keep, path_of, read_up_to, refuse_file
@@ -94,7 +94,7 @@ def comment_instance(*, actor: Actor, instance_id: UUID, text: str) -> TaskComme
         author_name=actor.name,
         at=now,
     )
-    tell_case(actor, instance, comment)
+    notify_of_comment(actor, instance, comment)
     return comment
 
 

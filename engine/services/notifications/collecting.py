@@ -19,7 +19,7 @@ from engine.db.transactions import in_one_transaction
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models import Audit, Instance, NotificationCursor, Task, TaskCandidate
 from engine.models.task import TaskQuerySet
-from engine.services.notifications.telling import News, tell, tell_roles
+from engine.services.notifications.notify import News, notify_people, notify_roles
 from workflowplatform.accounts.models import Absence, Membership, Role, User
 
 log = structlog.get_logger(__name__)
@@ -92,9 +92,11 @@ def _tell_acts(tenant_id: UUID, acts: Sequence[Audit], now: datetime) -> int:
     tasks = _tasks_of(tenant_id, acts)
     assigned = list(_assigned(acts, tasks))
     offered = [tasks[act.pk] for act in acts if act.pk in tasks and tasks[act.pk].assignee_id is None]
-    found = tell(assigned, now) + tell(_offered_to_people(tenant_id, offered, now), now)
-    found += tell(_for_deputies(tenant_id, assigned, now), now)
-    return found + tell_roles(_offered_to_roles(tenant_id, offered), now) + tell(_decided(tenant_id, acts), now)
+    found = notify_people(assigned, now) + notify_people(_offered_to_people(tenant_id, offered, now), now)
+    found += notify_people(_for_deputies(tenant_id, assigned, now), now)
+    return (
+        found + notify_roles(_offered_to_roles(tenant_id, offered), now) + notify_people(_decided(tenant_id, acts), now)
+    )
 
 
 def _tasks_of(tenant_id: UUID, acts: Sequence[Audit]) -> dict[int, Task]:
@@ -234,7 +236,7 @@ def _tell_due(tenant_id: UUID, since: datetime, now: datetime) -> int:
     soon = own.filter(due_at__gt=since + DUE_SOON, due_at__lte=now + DUE_SOON)
     late = own.filter(due_at__gt=since, due_at__lte=now)
     news = [*_due("due_soon", soon), *_due("late", late)]
-    return tell(news, now) + tell(_for_deputies(tenant_id, news, now), now)
+    return notify_people(news, now) + notify_people(_for_deputies(tenant_id, news, now), now)
 
 
 def _due(kind: str, tasks: TaskQuerySet) -> Iterator[tuple[News, UUID]]:

@@ -16,7 +16,7 @@ from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
 from engine.models import Notification, RoleChat
 from engine.models.notification import CHATS
-from engine.services.notifications.telling import News, tell_roles
+from engine.services.notifications.notify import News, notify_roles
 from engine.services.webhooks.subscriptions import url_errors
 from engine.storage.encryption import encrypt
 from workflowplatform.accounts.actor import Actor
@@ -89,7 +89,7 @@ def try_role_chat(*, actor: Actor, chat_id: UUID) -> None:
     if chat is None:
         raise NotFound
     news = News("offered", f"{TEST}{uuid7()}", actor_name=actor.name)
-    tell_roles([(news, chat.role_id)], database_now(), chat=chat.chat)
+    notify_roles([(news, chat.role_id)], database_now(), chat=chat.chat)
 
 
 def chat_of(role_id: UUID, chat: str) -> RoleChat | None:

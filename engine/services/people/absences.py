@@ -23,8 +23,8 @@ from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, Refused
 from engine.kernel.forms import FieldError
 from engine.kernel.program import Definition
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.people.staffing import Gap, gaps_of_absence, gaps_of_definition
-from engine.services.people.told import Told, tell
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Role, User
 from workflowplatform.i18n.dates import date_format
@@ -325,7 +325,7 @@ def days_of(starts_at: datetime, ends_at: datetime) -> str:
 def _tell(actor: Actor, absence: Absence, kind: str) -> None:
     if absence.deputy is not None:
         told = {"person": absence.person.username, "from": absence.starts_at, "until": absence.ends_at}
-        tell(Told(kind, absence.deputy.pk, actor, facts=told))
+        announce(Announcement(kind, absence.deputy.pk, actor, facts=told))
 
 
 def absences_now(people: Sequence[UUID], moment: datetime) -> dict[UUID, Absence]:

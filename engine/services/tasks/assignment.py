@@ -15,7 +15,7 @@ from engine.kernel.signals import TaskReleased
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
-from engine.services.people.told import Told, tell
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.tasks.lifecycle import (
     UNBOUND,
     claim_instance,
@@ -77,7 +77,7 @@ def _hand_over(actor: Actor, task: Task, person: User | None, reason: str) -> Ta
     _move_offer(task, before, person)
     Task.objects.filter(pk=task.pk).update(assignee=person, **UNBOUND)
     if person is not None:
-        tell(Told("assigned", person.pk, actor, task.pk, reason))
+        announce(Announcement("assigned", person.pk, actor, task.pk, reason))
     if was_claimed:
         tell_engine(actor, task, TaskReleased(task.token))
     task.refresh_from_db()

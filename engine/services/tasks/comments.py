@@ -10,7 +10,7 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import Task, TaskComment
 from engine.services.notifications.mentions import mentions_in
-from engine.services.notifications.telling import News, tell
+from engine.services.notifications.notify import News, notify_people
 from engine.services.tasks.lifecycle import claim_instance, note_act
 from workflowplatform.accounts.actor import Actor
 
@@ -42,7 +42,7 @@ def _tell_mentioned(actor: Actor, task: Task, comment: TaskComment) -> None:
     news = News("mentioned", key, task.pk, task.instance_id, actor.name, comment.text)
     people = mentions_in(task, comment.text).people
     if people:
-        tell([(news, person.pk) for person in people if person.pk != actor.person_id], comment.at)
+        notify_people([(news, person.pk) for person in people if person.pk != actor.person_id], comment.at)
 
 
 def refuse_text(text: str) -> None:

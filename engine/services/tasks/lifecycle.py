@@ -31,7 +31,7 @@ from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Delivery, Loaded
 from engine.runtime.projection.tasks import task_event
 from engine.services.instances.lifecycle import instance_after, tasks_after
-from engine.services.people.told import Told, tell
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.tasks.answers import checked_answer
 from workflowplatform.accounts.actor import Actor, StandIn
 from workflowplatform.accounts.levels import TO_OPERATE
@@ -311,7 +311,7 @@ def give_back(actor: Actor, task: Task, note: str) -> Task:
     bound = {"status": TaskStatus.CLAIMED, "claimed_at": now} if owner else {}
     Task.objects.filter(pk=task.pk).update(assignee=owner, **{**UNBOUND, **bound})
     if owner:
-        tell(Told("returned", owner.pk, actor, task.pk, note))
+        announce(Announcement("returned", owner.pk, actor, task.pk, note))
     task.refresh_from_db()
     return task
 

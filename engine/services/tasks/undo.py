@@ -27,7 +27,7 @@ from engine.models import PendingAnswer, Signal, Task, TaskDraft
 from engine.runtime import claims
 from engine.runtime.claims import HeldTask, hold_task
 from engine.runtime.commit import Batch, write
-from engine.services.people.told import Told, tell
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.tasks.lifecycle import (
     CompletedTask,
     Given,
@@ -275,7 +275,7 @@ def keep_refused(*, pending_id: UUID, error: WorkflowError) -> None:
     seen.task = task
     _make_draft(seen, seen.person.username)
     PendingAnswer.objects.filter(pk=row.pk).update(refused_at=now, refusal=error.code, refusal_text=error.message)
-    tell(Told("not_sent", seen.person_id, engine, task.pk, error.message))
+    announce(Announcement("not_sent", seen.person_id, engine, task.pk, error.message))
 
 
 def postpone(*, pending_id: UUID) -> None:
