@@ -27,7 +27,7 @@ from engine.kernel.errors import KernelError
 from engine.kernel.signals import SignalType
 from engine.kernel.snapshot import UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus
-from engine.metrics import tell_dead
+from engine.metrics import count_dead_letter
 from engine.models import DeadLetter, Instance, Signal, TemplateVersion
 from engine.runtime import claims, coordinator
 from engine.runtime.moves import raise_incident
@@ -135,7 +135,7 @@ def to_dead_letter(signal: Signal, error: Exception) -> None:
         node=coordinator.node(), at=now,
     )  # fmt: skip
     signal.delete()
-    tell_dead()
+    count_dead_letter()
     instance = Instance.objects.get(pk=signal.instance_id)
     if instance.is_over or instance.status == InstanceStatus.INCIDENT:
         return

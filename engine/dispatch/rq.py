@@ -120,7 +120,7 @@ class RqDispatcher:
         if seconds < conf.wake_seconds:
             self.wake()
 
-    def tell(self) -> None:
+    def wake_streams(self) -> None:
         """Ring for open streams, but seldom: after a ring they look on for a while by themselves."""
         now = time.monotonic()
         if now < self._told_until or not self._breaker.allows():
@@ -153,7 +153,7 @@ def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, t
     try:
         drained = drain(calls, stop, turns)
     except AWAY as error:
-        _tell_away(error)
+        _log_away(error)
         connection.close()
         time.sleep(random.uniform(0.05, LOOK_WITHOUT_DATABASE))  # noqa: S311  spreads workers, keeps no secret
         return Drained()
@@ -162,7 +162,7 @@ def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, t
     return drained
 
 
-def _tell_away(error: Exception) -> None:
+def _log_away(error: Exception) -> None:
     """Log why the database cannot serve, in the same words as the web."""
     cause = cause_of(error)
     log.warning(cause.event, code=cause.code, error=type(error.__cause__ or error).__name__)

@@ -67,7 +67,7 @@ class WebhookSender:
 def _run() -> None:
     """Send what is due and delete old deliveries, then close the connection; a later look retries what fails."""
     try:
-        tell_webhooks()
+        send_webhooks()
         forget_old()
     except Exception:
         log.exception("webhooks could not be told, looking again")
@@ -75,7 +75,7 @@ def _run() -> None:
         connection.close()
 
 
-def tell_webhooks() -> int:
+def send_webhooks() -> int:
     """Collect and send until nothing is due; return how many tries were made."""
     stop_at, made = time.monotonic() + MAX_SECONDS, 0
     collect()

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from engine.audit.chain import Act, database_now, record
 from engine.db.transactions import announce_on_commit
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
-from engine.metrics import tell_queued
+from engine.metrics import count_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
 from engine.runtime.moves import admit_queued
 from engine.runtime.projection import Loaded
@@ -152,5 +152,5 @@ def queue_new_instance(born: Loaded, *, actor: Actor) -> Instance:
     )
     record(instance, Act("start_workflow", new={"input": instance.input, "queued": True}), actor=actor)
     hold_reference(born, instance.reference)
-    tell_queued()
+    count_queued()
     return instance

@@ -32,7 +32,7 @@ from engine.kernel.signals import (
 )
 from engine.kernel.snapshot import Snapshot, copied
 from engine.kernel.transitions import InstanceStatus
-from engine.metrics import tell_batch
+from engine.metrics import count_batch
 from engine.models import TemplateVersion
 from engine.runtime.claims import hold
 from engine.runtime.commit import Batch, Row, write
@@ -41,7 +41,7 @@ from engine.runtime.cross_instance import all_addresses_of, child_starts_of, sen
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.environment import Allowance, Recorder, environment_of
 from engine.runtime.projection import Delivery, Loaded, Stage, new_instance, project, project_deferred_start
-from engine.runtime.projection.rows import child_ended, tell_of_child
+from engine.runtime.projection.rows import child_ended, signal_child_ended
 from engine.runtime.signal_routing import hold_addresses
 from engine.runtime.taken_calls import TakenCalls
 from engine.runtime.task_effects import carry_out_task_effects
@@ -170,9 +170,9 @@ class Family:
                 self.starts.append((life, born))
         self.ends.extend((life, answer) for answer in turn.answers)
         turn.answers.clear()
-        self._tell_parent(life)
+        self._signal_parent(life)
 
-    def _tell_parent(self, life: Life) -> None:
+    def _signal_parent(self, life: Life) -> None:
         parent = self.lives.get(life.loaded.parent_id) if life.loaded.parent_id else None
         if parent is not None and life.loaded.parent_token is not None and life.stage.ends:
             life.stage = replace(life.stage, parent_told=True)
@@ -189,7 +189,7 @@ class Family:
         """Tell an instance that its child ended; by a signal if it cannot continue in this transaction."""
         before = life.stage.result
         if before.status is not InstanceStatus.RUNNING or before.more or not self.allowance.is_left:
-            tell_of_child(life.stage, ended, life.loaded.instance_id)
+            signal_child_ended(life.stage, ended, life.loaded.instance_id)
             return
         snapshot = Snapshot.from_json(copied(before.snapshot.to_json()))
         then = self._advance(replace(life.loaded, snapshot=snapshot), [ended], life.deliveries, life.stage.told)
@@ -271,7 +271,7 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)
-    tell_batch(batch.rows, _ends(stages), sent=sent, began_at=batch.began_at)
+    count_batch(batch.rows, _ends(stages), sent=sent, began_at=batch.began_at)
     written = {row["id"]: row for part in ("new_instances", "instances") for row in batch.rows[part]}
     return [_advanced(stage, written[stage.instance_id]) for stage in stages]
 

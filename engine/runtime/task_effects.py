@@ -15,7 +15,7 @@ from engine import access
 from engine.access.absences import away_at, is_left_alone
 from engine.access.task_rules import refuse_person
 from engine.audit.chain import Act, record
-from engine.kernel.effects import BarPeople, ChangeTask, TellPeople
+from engine.kernel.effects import BarPeople, ChangeTask, NotifyPeople
 from engine.kernel.machine.idempotency_keys import bounded
 from engine.kernel.signals import SignalType
 from engine.kernel.steps.assignment import EXPERIENCE, MANAGER, choose
@@ -50,8 +50,8 @@ def carry_out_task_effects(stages: Sequence[Stage]) -> int:
                 _change(stage, effect)
             elif isinstance(effect, BarPeople):
                 _bar(stage, effect)
-            elif isinstance(effect, TellPeople):
-                letters += _tell(stage, effect)
+            elif isinstance(effect, NotifyPeople):
+                letters += _notify(stage, effect)
     return letters
 
 
@@ -220,7 +220,7 @@ def _bar(stage: Stage, effect: BarPeople) -> None:
 # E-mails
 
 
-def _tell(stage: Stage, effect: TellPeople) -> int:
+def _notify(stage: Stage, effect: NotifyPeople) -> int:
     task = _open_task(stage, effect.token)
     if task and task.status == TaskStatus.SUSPENDED and effect.why == "remind":
         return 0
@@ -233,7 +233,7 @@ def _tell(stage: Stage, effect: TellPeople) -> int:
     return len(addresses)
 
 
-def _addresses(task: Task, effect: TellPeople) -> Iterator[str]:
+def _addresses(task: Task, effect: NotifyPeople) -> Iterator[str]:
     """Give each receiver's address once: those named, else whose task it is, else those who may take it."""
     found = [name for name in effect.to if "@" in name]
     if effect.to:
@@ -255,14 +255,14 @@ def _reachable(people: Any) -> list[str]:
 
 def send_reminder(task: Task, now: datetime) -> int:
     """Remind the people whom a task waits for, by hand; return how many e-mails that makes."""
-    effect = TellPeople(task.token, task.step, "remind", f"{task.pk}:remind:{now.isoformat()}")
+    effect = NotifyPeople(task.token, task.step, "remind", f"{task.pk}:remind:{now.isoformat()}")
     addresses = list(_addresses(task, effect))[:MOST_LETTERS]
     for address in addresses:
         _write_letter(now, effect, task, address)
     return len(addresses)
 
 
-def _write_letter(now: datetime, effect: TellPeople, task: Task, address: str) -> None:
+def _write_letter(now: datetime, effect: NotifyPeople, task: Task, address: str) -> None:
     """Write the intent of one letter; a token below zero names no wait."""
     token = -(uuid7().int >> 65)
     Effect.objects.create(
@@ -273,7 +273,7 @@ def _write_letter(now: datetime, effect: TellPeople, task: Task, address: str) -
     queue_signal(task.tenant_id, task.instance_id, SignalType.CALL_DUE, now, token=token)
 
 
-def _subject(effect: TellPeople, task: Task) -> str:
+def _subject(effect: NotifyPeople, task: Task) -> str:
     return f"{SUBJECTS[effect.why]}: {as_words(task.title)}"
 
 

@@ -34,13 +34,13 @@ MANY = 1_000 if os.environ.get("WORKFLOW_TEST_ALL") else 60
 FOLLOWER = """
 import django
 django.setup()
-from engine.dispatch.notifications import tell_people
+from engine.dispatch.notifications import send_notifications
 from engine.services.notifications import sending
 from workflowplatform.database.tenancy import crossing
 from datetime import timedelta
 sending.SETTLING = timedelta(0)
 with crossing("background"):
-    tell_people()
+    send_notifications()
 """
 
 
@@ -173,7 +173,7 @@ def test_worker_that_dies_after_the_server_took_a_mail_repeats_it_as_it_was(
     assert set(Notification.objects.values_list("status", flat=True)) == {"sent"}
 
 
-def test_worker_that_dies_while_it_collects_loses_nothing_and_tells_nothing_twice(
+def test_worker_that_dies_while_it_collects_loses_nothing_and_sends_nothing_twice(
     committed_cast: Cast, post: Post
 ) -> None:
     send_notifications()

@@ -23,7 +23,7 @@ def note_operated(machine: Machine, frame: Frame) -> None:
             found.operated = True
 
 
-def tell_operated(machine: Machine, frame: Frame, *names: str) -> None:
+def mark_operated(machine: Machine, frame: Frame, *names: str) -> None:
     """Let expressions know of a run that ends whether an operator intervened in it."""
     for name in dict.fromkeys(names):
         if frame.operated:

@@ -46,7 +46,7 @@ class Running:
     deeds: list[Deed]
 
 
-def tell(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) -> None:
+def play(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) -> None:
     """Play stories to their end, or raise `Conflict`; `finish` also makes the calls that they wait for."""
     running = [_begin(story, actor) for story in stories]
     stop_at = time.monotonic() + PATIENCE_SECONDS
@@ -64,7 +64,7 @@ def tell(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) ->
 
 
 @in_one_transaction
-def tell_past(stories: Sequence[Story], actor: ActorNamed, clock: ShiftedClock, now: datetime) -> None:
+def play_past(stories: Sequence[Story], actor: ActorNamed, clock: ShiftedClock, now: datetime) -> None:
     """Play stories of the past in the order of their moments, and all that fell due in between, up to now."""
     first = Instance.objects.filter(tenant_id=actor(stories[0].person).tenant_id, reference=stories[0].reference)
     if first.exists():

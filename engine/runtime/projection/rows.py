@@ -38,7 +38,7 @@ def project(stage: Stage) -> None:
     _add_instance(stage, chain)
     _add_runtime(stage, task_ids)
     _hold_or_free_signals(stage)
-    _tell_parent(stage)
+    _signal_parent(stage)
 
 
 def _add_instance(stage: Stage, chain: Chain) -> None:
@@ -313,10 +313,10 @@ def _effect(stage: Stage, wait: Wait, call: MakeCall) -> Row:
     }
 
 
-def _tell_parent(stage: Stage) -> None:
+def _signal_parent(stage: Stage) -> None:
     """Tell the parent's wait how this instance ended."""
     if stage.loaded.parent_token is not None and stage.ends and not stage.parent_told:
-        tell_of_child(stage, child_ended(stage.loaded, stage.result), stage.loaded.parent_id)
+        signal_child_ended(stage, child_ended(stage.loaded, stage.result), stage.loaded.parent_id)
 
 
 def child_ended(loaded: Loaded, result: Slice) -> ChildEnded:
@@ -328,7 +328,7 @@ def child_ended(loaded: Loaded, result: Slice) -> ChildEnded:
     )  # fmt: skip
 
 
-def tell_of_child(stage: Stage, ended: ChildEnded, parent_id: UUID | None) -> None:
+def signal_child_ended(stage: Stage, ended: ChildEnded, parent_id: UUID | None) -> None:
     """Queue what came of a child for the parent that waits for it."""
     row = signal_row(stage, SignalType.SUB_WORKFLOW_COMPLETED, ended.token, stage.now)
     payload = asdict(ended)

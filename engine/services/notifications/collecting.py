@@ -81,14 +81,14 @@ def _collect_for(tenant_id: UUID) -> tuple[int, bool]:
     now = database_now()
     acts = Audit.objects.filter(tenant_id=tenant_id, action__in=TOLD)
     stretch = read_on(acts, Position(place.after_xid, place.after_id), most=ACTS_A_PASS)
-    found = _tell_acts(tenant_id, stretch.rows, now)
-    found += _tell_due(tenant_id, (place.due_until or now) - LOOKED_AT_AGAIN, now)
+    found = _notify_of_acts(tenant_id, stretch.rows, now)
+    found += _notify_of_due(tenant_id, (place.due_until or now) - LOOKED_AT_AGAIN, now)
     place.after_xid, place.after_id, place.due_until = stretch.end.xid, stretch.end.id, now
     place.save(update_fields=["after_xid", "after_id", "due_until"])
     return found, stretch.more
 
 
-def _tell_acts(tenant_id: UUID, acts: Sequence[Audit], now: datetime) -> int:
+def _notify_of_acts(tenant_id: UUID, acts: Sequence[Audit], now: datetime) -> int:
     tasks = _tasks_of(tenant_id, acts)
     assigned = list(_assigned(acts, tasks))
     offered = [tasks[act.pk] for act in acts if act.pk in tasks and tasks[act.pk].assignee_id is None]
@@ -228,7 +228,7 @@ def _decided(tenant_id: UUID, acts: Sequence[Audit]) -> Iterator[tuple[News, UUI
             yield News("decided", f"decided:{pk}", None, pk, ends[pk].actor_name, ends[pk].cause), starter
 
 
-def _tell_due(tenant_id: UUID, since: datetime, now: datetime) -> int:
+def _notify_of_due(tenant_id: UUID, since: datetime, now: datetime) -> int:
     """Tell people of their tasks that are due soon, or late, since the last look."""
     own = Task.objects.filter(
         tenant_id=tenant_id, status__in=OPEN_TASK, assignee__isnull=False, due_at__isnull=False

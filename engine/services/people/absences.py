@@ -62,7 +62,7 @@ def enter_absence(*, actor: Actor, person: str, deputy: str | None, **words: Any
     absence = Absence(tenant_id=actor.tenant_id, entered_by=actor.name)
     _write(absence, wanted)
     record(wanted.person, Act("enter_absence", new=facts_of(absence)), actor=actor)
-    _tell(actor, absence, "deputy_named")
+    _announce(actor, absence, "deputy_named")
     return absence
 
 
@@ -79,7 +79,7 @@ def change_absence(*, actor: Actor, absence_id: UUID, **words: Any) -> Absence:
     _write(absence, wanted)
     record(wanted.person, Act("change_absence", old=old, new=facts_of(absence)), actor=actor)
     if absence.deputy_id != before:
-        _tell(actor, absence, "deputy_named")
+        _announce(actor, absence, "deputy_named")
     return absence
 
 
@@ -89,7 +89,7 @@ def end_absence(*, actor: Actor, absence_id: UUID) -> None:
     _take_turn(actor)
     absence = absence_to_change(actor, absence_id)
     record(absence.person, Act("end_absence", old=facts_of(absence)), actor=actor)
-    _tell(actor, absence, "deputy_ended")
+    _announce(actor, absence, "deputy_ended")
     now = database_now()
     if absence.starts_at >= now:
         absence.delete()
@@ -322,7 +322,7 @@ def days_of(starts_at: datetime, ends_at: datetime) -> str:
     return f"{date_format(first, 'j' if same else 'j M')}–{date_format(last, 'j M')}"
 
 
-def _tell(actor: Actor, absence: Absence, kind: str) -> None:
+def _announce(actor: Actor, absence: Absence, kind: str) -> None:
     if absence.deputy is not None:
         told = {"person": absence.person.username, "from": absence.starts_at, "until": absence.ends_at}
         announce(Announcement(kind, absence.deputy.pk, actor, facts=told))

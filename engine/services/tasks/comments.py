@@ -33,11 +33,11 @@ def comment_task(*, actor: Actor, task_id: UUID, text: str) -> TaskComment:
         author_name=actor.name,
         at=now,
     )
-    _tell_mentioned(actor, task, comment)
+    _notify_mentioned(actor, task, comment)
     return comment
 
 
-def _tell_mentioned(actor: Actor, task: Task, comment: TaskComment) -> None:
+def _notify_mentioned(actor: Actor, task: Task, comment: TaskComment) -> None:
     key = f"comment:{comment.pk}"
     news = News("mentioned", key, task.pk, task.instance_id, actor.name, comment.text)
     people = mentions_in(task, comment.text).people

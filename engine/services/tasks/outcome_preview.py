@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from engine import access
-from engine.kernel.effects import ChangeTask, OpenTask, Slice, TellPeople, WaitKind
+from engine.kernel.effects import ChangeTask, NotifyPeople, OpenTask, Slice, WaitKind
 from engine.kernel.forms import fill_defaults
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.signals import Environment, Event, Json, TaskCompleted, TimerDue
@@ -43,7 +43,7 @@ class Ahead:
     known: bool = True
     """False where it depends on what is filled in."""
     change: ChangeTask | None = None
-    letters: TellPeople | None = None
+    letters: NotifyPeople | None = None
 
     @property
     def ends(self) -> bool:
@@ -132,8 +132,8 @@ def _change(result: Slice, token: int) -> ChangeTask | None:
     return next((one for one in result.effects if isinstance(one, ChangeTask) and one.token == token), None)
 
 
-def _letters(result: Slice, token: int) -> TellPeople | None:
-    return next((one for one in result.effects if isinstance(one, TellPeople) and one.token == token), None)
+def _letters(result: Slice, token: int) -> NotifyPeople | None:
+    return next((one for one in result.effects if isinstance(one, NotifyPeople) and one.token == token), None)
 
 
 def _who(task: OpenTask) -> str:

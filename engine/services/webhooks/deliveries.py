@@ -25,7 +25,7 @@ from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery
 from engine.services.webhooks.events import actions_of, messages_of
-from engine.services.webhooks.notifications import tell_disabled
+from engine.services.webhooks.notifications import notify_disabled
 from engine.services.webhooks.subscriptions import disable
 from engine.storage.encryption import decrypt
 from workflowplatform.accounts.actor import Actor
@@ -270,7 +270,7 @@ def _patience() -> timedelta:
 
 def _disable(webhook: Webhook, reason: str) -> None:
     disable(webhook, reason)
-    transaction.on_commit(lambda: tell_disabled(webhook))
+    transaction.on_commit(lambda: notify_disabled(webhook))
 
 
 def forget_old() -> int:
