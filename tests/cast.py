@@ -29,7 +29,7 @@ PEOPLE: dict[str, dict[str, tuple[int, tuple[str, ...]]]] = {
         "uri": (2, ()),
     },
     "globex": {"sam": (5, ()), "stan": (4, ("finance",))},
-    "house": {"zoe": (6, ())},
+    "platform": {"zoe": (6, ())},
 }
 
 
@@ -39,7 +39,7 @@ class Cast:
 
     acme: Tenant
     globex: Tenant
-    house: Tenant
+    platform: Tenant
     gwen: User
     ada: User
     adam: User

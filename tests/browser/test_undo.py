@@ -11,7 +11,7 @@ from tests.browser.axe import faults_of
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
 from tests.browser.pages import PATIENCE, act, toast
-from tests.platform.running_house import eventually
+from tests.platform.sandbox import eventually
 
 SOURCE = """\
 workflow: countdown

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.platform.running_house import eventually
+from tests.platform.sandbox import eventually
 from workflowplatform.servers.paths import PROJECT
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")

@@ -234,7 +234,7 @@ def test_a_webhook_has_something_to_tell_and_fails_at_nothing() -> None:
     assert set(waiting.values_list("event", flat=True)) == set(webhook.events)
 
 
-def test_furnishing_twice_is_furnishing_once() -> None:
+def test_seeding_twice_is_seeding_once() -> None:
     before = counts()
     assert not furnish()
     assert counts() == before
