@@ -168,14 +168,14 @@ def _log_away(error: Exception) -> None:
     log.warning(cause.event, code=cause.code, error=type(error.__cause__ or error).__name__)
 
 
-def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
+def tolerating_loss(method: Callable[..., None]) -> Callable[..., None]:
     """Let one of RQ's notes in Redis be lost: nothing that counts is written there, so no worker may end by it.
 
     Nor may one wait: notes are left out until a worker that looks has found Redis back.
     """
 
     @wraps(method)
-    def borne(worker: "DrainWorker", *args: Any, **kwargs: Any) -> None:
+    def tolerant(worker: "DrainWorker", *args: Any, **kwargs: Any) -> None:
         if not worker.breaker.is_closed:
             return
         try:
@@ -183,7 +183,7 @@ def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
         except REDIS_ERRORS as error:
             worker.miss_redis(error)
 
-    return borne
+    return tolerant
 
 
 class DrainWorker(SimpleWorker):
@@ -234,15 +234,15 @@ class DrainWorker(SimpleWorker):
         except REDIS_ERRORS as error:
             self.miss_redis(error)
 
-    _set_ip_address = bearing_loss(SimpleWorker._set_ip_address)
-    register_death = bearing_loss(SimpleWorker.register_death)
-    subscribe = bearing_loss(SimpleWorker.subscribe)
-    unsubscribe = bearing_loss(SimpleWorker.unsubscribe)
-    set_state = bearing_loss(SimpleWorker.set_state)
-    check_for_suspension = bearing_loss(SimpleWorker.check_for_suspension)
-    execute_job = bearing_loss(SimpleWorker.execute_job)
+    _set_ip_address = tolerating_loss(SimpleWorker._set_ip_address)
+    register_death = tolerating_loss(SimpleWorker.register_death)
+    subscribe = tolerating_loss(SimpleWorker.subscribe)
+    unsubscribe = tolerating_loss(SimpleWorker.unsubscribe)
+    set_state = tolerating_loss(SimpleWorker.set_state)
+    check_for_suspension = tolerating_loss(SimpleWorker.check_for_suspension)
+    execute_job = tolerating_loss(SimpleWorker.execute_job)
 
-    @bearing_loss
+    @tolerating_loss
     def run_maintenance_tasks(self) -> None:
         """Forget workers that are gone. Nothing of ours is in RQ's registries: to tidy them would call what a job there names."""
         self.clean_registries()
@@ -253,7 +253,7 @@ class DrainWorker(SimpleWorker):
             worker_registration.clean_worker_registry(queue)
         self.last_cleaned_at = now()  # type: ignore[assignment]  # RQ says None, for never
 
-    @bearing_loss
+    @tolerating_loss
     def register_birth(self) -> None:
         """Introduce this worker; a note of one that was killed under the same name keeps nobody from working."""
         try:
@@ -261,7 +261,7 @@ class DrainWorker(SimpleWorker):
         except ValueError:
             self._register_again()
 
-    @bearing_loss
+    @tolerating_loss
     def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
         """Tell Redis that this worker lives; where Redis has forgotten it, introduce it again."""
         if pipeline is not None:

@@ -31,9 +31,9 @@ from workflowplatform.http.public_links import public_address
 from workflowplatform.ids import uuid7
 from workflowplatform.mail_texts import as_lines, as_words
 
-MOST_LETTERS = 100
+MOST_MAILS = 100
 """To how many people one notice is sent at the most."""
-LETTER_SECONDS = 30.0
+MAIL_SECONDS = 30.0
 SUBJECTS = {"notify": "New task", "remind": "Still waiting for you", "escalate": "Escalated"}
 
 draw: Callable[[int], int] = random.SystemRandom().randrange
@@ -43,7 +43,7 @@ draw: Callable[[int], int] = random.SystemRandom().randrange
 def carry_out_task_effects(stages: Sequence[Stage]) -> int:
     """Do to tasks what the slices ask for; return how many signals that made. Call after the batch is written."""
     _bind_new(stages)
-    letters = 0
+    mails = 0
     for stage in stages:
         for effect in stage.result.effects:
             if isinstance(effect, ChangeTask):
@@ -51,8 +51,8 @@ def carry_out_task_effects(stages: Sequence[Stage]) -> int:
             elif isinstance(effect, BarPeople):
                 _bar(stage, effect)
             elif isinstance(effect, NotifyPeople):
-                letters += _notify(stage, effect)
-    return letters
+                mails += _notify(stage, effect)
+    return mails
 
 
 # Whose a new task is
@@ -224,10 +224,10 @@ def _notify(stage: Stage, effect: NotifyPeople) -> int:
     task = _open_task(stage, effect.token)
     if task and task.status == TaskStatus.SUSPENDED and effect.why == "remind":
         return 0
-    addresses = list(_addresses(task, effect))[:MOST_LETTERS] if task else []
+    addresses = list(_addresses(task, effect))[:MOST_MAILS] if task else []
     for address in addresses:
         assert task
-        _write_letter(stage.now, effect, task, address)
+        _write_mail(stage.now, effect, task, address)
     if task and effect.why != "notify":
         _note(stage, task, "reminded", {"letters": len(addresses)}, cause=effect.why)
     return len(addresses)
@@ -250,25 +250,25 @@ def _addresses(task: Task, effect: NotifyPeople) -> Iterator[str]:
 
 
 def _reachable(people: Any) -> list[str]:
-    return list(people.exclude(email="").order_by("username").distinct().values_list("email", flat=True)[:MOST_LETTERS])
+    return list(people.exclude(email="").order_by("username").distinct().values_list("email", flat=True)[:MOST_MAILS])
 
 
 def send_reminder(task: Task, now: datetime) -> int:
     """Remind the people whom a task waits for, by hand; return how many e-mails that makes."""
     effect = NotifyPeople(task.token, task.step, "remind", f"{task.pk}:remind:{now.isoformat()}")
-    addresses = list(_addresses(task, effect))[:MOST_LETTERS]
+    addresses = list(_addresses(task, effect))[:MOST_MAILS]
     for address in addresses:
-        _write_letter(now, effect, task, address)
+        _write_mail(now, effect, task, address)
     return len(addresses)
 
 
-def _write_letter(now: datetime, effect: NotifyPeople, task: Task, address: str) -> None:
-    """Write the intent of one letter; a token below zero names no wait."""
+def _write_mail(now: datetime, effect: NotifyPeople, task: Task, address: str) -> None:
+    """Write the intent of one e-mail; a token below zero names no wait."""
     token = -(uuid7().int >> 65)
     Effect.objects.create(
         tenant_id=task.tenant_id, instance_id=task.instance_id, token=token, path=task.path, transport="email",
         request={"to": [address], "subject": effect.subject or _subject(effect, task), "text": effect.text or _text(task)},
-        key=bounded(f"{effect.key}:{address}"), timeout_seconds=LETTER_SECONDS, intended_at=now,
+        key=bounded(f"{effect.key}:{address}"), timeout_seconds=MAIL_SECONDS, intended_at=now,
     )  # fmt: skip
     queue_signal(task.tenant_id, task.instance_id, SignalType.CALL_DUE, now, token=token)
 

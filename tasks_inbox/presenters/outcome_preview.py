@@ -90,7 +90,7 @@ def coming_of(timers: Iterable[AtTime], steps: Iterable[Step]) -> list[Coming]:
 
 
 def _brings(ahead: Ahead, known: Mapping[str, Step]) -> str:
-    said = [*_changes(ahead), *_letters(ahead)]
+    said = [*_changes(ahead), *_emails(ahead)]
     if not ahead.stays and ahead.known:
         said.append(_("the time is up"))
     next_steps = [step.name for step in _steps(ahead, known)]
@@ -112,8 +112,8 @@ def _changes(ahead: Ahead) -> list[str]:
     return said + ([_("SLA ends")] if change.late else [])
 
 
-def _letters(ahead: Ahead) -> list[str]:
-    if ahead.letters is None:
+def _emails(ahead: Ahead) -> list[str]:
+    if ahead.emails is None:
         return []
-    to = [label_of(name) if "@" not in name else name for name in ahead.letters.to]
+    to = [label_of(name) if "@" not in name else name for name in ahead.emails.to]
     return [_("e-mail to %(names)s") % {"names": ", ".join(to)} if to else _("e-mail to the people it is waiting for")]

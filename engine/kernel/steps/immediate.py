@@ -16,7 +16,7 @@ from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.program import Step
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
-from engine.kernel.steps.children import allow_birth
+from engine.kernel.steps.children import allow_start
 
 
 def _set(machine: Machine, frame: Frame, step: Step) -> None:
@@ -210,7 +210,7 @@ def _send_signal(machine: Machine, _frame: Frame, step: Step, names: Any, payloa
 
 
 def _send_event(machine: Machine, _frame: Frame, step: Step, names: Any, payload: Json) -> None:
-    allow_birth(machine, own_life=True)
+    allow_start(machine, own_life=True)
     key = as_text(step.body["key"].of(names)) if "key" in step.body else None
     machine.effects.append(Emit("event", as_text(step.body["event"].of(names)), key, copied(payload)))
 

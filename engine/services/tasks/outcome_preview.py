@@ -43,7 +43,7 @@ class Ahead:
     known: bool = True
     """False where it depends on what is filled in."""
     change: ChangeTask | None = None
-    letters: NotifyPeople | None = None
+    emails: NotifyPeople | None = None
 
     @property
     def ends(self) -> bool:
@@ -120,7 +120,7 @@ def _ahead(loaded: Loaded, task: Task, event: Event, now: datetime) -> Ahead:
         outcome=result.outcome,
         stays=_stays(result, task.token),
         change=_change(result, task.token),
-        letters=_letters(result, task.token),
+        emails=_emails(result, task.token),
     )
 
 
@@ -132,7 +132,7 @@ def _change(result: Slice, token: int) -> ChangeTask | None:
     return next((one for one in result.effects if isinstance(one, ChangeTask) and one.token == token), None)
 
 
-def _letters(result: Slice, token: int) -> NotifyPeople | None:
+def _emails(result: Slice, token: int) -> NotifyPeople | None:
     return next((one for one in result.effects if isinstance(one, NotifyPeople) and one.token == token), None)
 
 
