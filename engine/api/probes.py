@@ -32,7 +32,7 @@ def livez() -> HttpResponse:
 
 def readyz() -> HttpResponse:
     """Answer 200 if requests can be served and work is done; otherwise 503 with the parts at fault."""
-    faults = [part for part, _words in health.look().faults]
+    faults = [part for part, _words in health.look_at_services().faults]
     return _text("not ready: " + ", ".join(faults), 503) if faults else _text("ok", 200)
 
 

@@ -170,7 +170,9 @@ def send_outward(stages: Sequence[Stage]) -> int:
     """
     sent = sum(_send_emits(stage) for stage in stages)
     sent += sum(
-        signal_routing.take_kept(stage.loaded.tenant_id, stage.loaded.instance_id, stage.result.opened, stage.now)
+        signal_routing.take_kept_signals(
+            stage.loaded.tenant_id, stage.loaded.instance_id, stage.result.opened, stage.now
+        )
         for stage in stages
     )
     return sent + sum(_end_children(stage) for stage in stages)

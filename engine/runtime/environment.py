@@ -186,7 +186,7 @@ def told_event(event: Event | CallSucceeded | CallFailed) -> dict[str, Json]:
     return {KIND: kind.__name__, **said}
 
 
-def event_of(told: Mapping[str, Json]) -> Any:
+def read_event(told: Mapping[str, Json]) -> Any:
     """Read an event that was written so."""
     kind = EVENTS[told[KIND]]
     given = {name: value for name, value in told.items() if name != KIND}

@@ -20,7 +20,7 @@ from engine.kernel.snapshot import Snapshot
 from engine.models import Instance, JournalRow
 from engine.runtime.calendars import calendar_named
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.environment import KIND, USUAL_STEPS, event_of
+from engine.runtime.environment import KIND, USUAL_STEPS, read_event
 
 
 def replay(instance: Instance, *, until: int | None = None) -> dict[str, Json] | None:
@@ -63,7 +63,7 @@ def _turns(instance: Instance, until: int | None) -> Iterator[Turn]:
                 return
             facts = replace(facts, reference=said.get("reference", facts.reference))
             _note_answers(answered, stored, said)
-            events = tuple(_known(event_of(told), instance, answered) for told in said["events"])
+            events = tuple(_known(read_event(told), instance, answered) for told in said["events"])
             result = _take_turn(instance, stored, facts, events, _environment(instance, row.at, said))
             before, stored = stored, read_json(write_json(result.snapshot.to_json()))
             yield Turn(events, before, result, stored)
@@ -123,7 +123,7 @@ def _environment(instance: Instance, at: datetime, said: Mapping[str, Json]) -> 
         calendar=partial(calendar_named, instance.tenant_id),
         admit=_answers(said.get("admitted", ()), datetime.fromisoformat),
         has_place=let_in.__contains__,
-        perform=_answers(said.get("performed", ()), event_of),
+        perform=_answers(said.get("performed", ()), read_event),
         new_id=_answers(said.get("ids", ()), str),
         members=_answers(said.get("members", ()), list, nothing=()),
         manager=_answers(said.get("managers", ()), str),

@@ -30,7 +30,7 @@ from engine.services.tasks.mail_links import allows_link, link_token
 from tasks_inbox.notices.digest import Digest, digest_for
 from tasks_inbox.notices.facts import facts_for_message
 from tasks_inbox.notices.reader import as_reader
-from tasks_inbox.notices.words import path_of, subject_of, words_of
+from tasks_inbox.notices.words import message_words, page_path, subject_of
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import User
 from workflowplatform.http.public_links import public_address
@@ -84,9 +84,9 @@ def compose(message: Message, person: User, wishes: Preferences) -> MailContent 
 
 
 def _about_one(item: Item, person: User, actor: Actor) -> MailContent:
-    words, shown = words_of(item), facts_for_message(item)
+    words, shown = message_words(item), facts_for_message(item)
     token = _token(item, person, actor)
-    path = reverse("inbox:answer", args=[token]) if token else path_of(item)
+    path = reverse("inbox:answer", args=[token]) if token else page_path(item)
     context = {
         "words": words,
         "facts": [(as_words(fact.label), as_words(fact.text)) for fact in shown.facts],

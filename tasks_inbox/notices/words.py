@@ -45,7 +45,7 @@ class Words:
     """The person behind the news, if there is one."""
 
 
-def words_of(item: Item) -> Words:
+def message_words(item: Item) -> Words:
     """Return what a message about one thing says."""
     return SAID[item.kind](item)
 
@@ -61,7 +61,7 @@ def subject_of(instance: Instance) -> str:
     return f"{title} ({instance.reference})" if instance.reference else title
 
 
-def path_of(item: Item) -> str:
+def page_path(item: Item) -> str:
     """Return the page to which a message leads."""
     if item.kind == "asked":
         return reverse("inbox:questions")

@@ -18,7 +18,7 @@ from engine.presentation.narrative.relative_times import span_words
 from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.audit.receipts import decided_tasks, receipt_name
 from engine.storage.attachments import spell_size
-from tasks_inbox.presenters.field_labels import answer_of, in_order, input_schema_of
+from tasks_inbox.presenters.field_labels import answer_of, in_schema_order, input_schema_of
 from tasks_inbox.templatetags.look import case_name
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.i18n.dates import date_format
@@ -130,7 +130,7 @@ def _asked(instance: Instance) -> list[Fact]:
         inner = schema[key] if isinstance(schema.get(key), dict) else {}
         if isinstance(given[key], dict) and given[key]:
             known = inner.get("properties") or {}
-            found += facts_of(in_order(given[key], known), known)
+            found += facts_of(in_schema_order(given[key], known), known)
         else:
             found.append(fact_of(key, given[key], inner or None))
     return found

@@ -40,7 +40,7 @@ from tasks_inbox.presenters.prev_next import (
     task_address,
 )
 from tasks_inbox.presenters.task_actions import acts_for, files_of, is_snoozed, points_of, snooze_choices
-from tasks_inbox.unsent_answers import take_kept, whose
+from tasks_inbox.unsent_answers import take_kept_answer, whose
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 
@@ -222,7 +222,7 @@ def _place(actor: Actor, task: Task, *, may_act: bool) -> str:
 def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Show a task to everyone who may see it, with what they sent after their session ended."""
     task = access.task_of(request.actor, task_id)
-    kept = take_kept(request, request.actor.person_id)
+    kept = take_kept_answer(request, request.actor.person_id)
     if kept is None or task.is_over:
         return task_page(request, task)
     return task_page(request, task, form_of(task, kept).begun_again(), notice=back_again())

@@ -14,7 +14,7 @@ from engine.kernel.errors import error_names
 from engine.kernel.signals import Json
 from engine.kernel.simulator import SimulationSetup
 from engine.kernel.simulator.acts import receiver, skip_reason
-from engine.kernel.simulator.expectations import waits_of
+from engine.kernel.simulator.expectations import open_waits
 from engine.kernel.simulator.instance import Instance as Case
 from engine.kernel.simulator.instance import Task as Played
 from engine.kernel.simulator.people import Person, Refused
@@ -228,7 +228,7 @@ def told_here(case: Case) -> dict[str, Any]:
         "output": case.output,
         "error": (error.get("class"), error.get("code")) if error else None,
         "reference": case.reference,
-        "waits": dict(waits_of(case)),
+        "waits": dict(open_waits(case)),
         "tasks": sorted((_told_task(task) for task in case.open_tasks()), key=repr),
     }
 

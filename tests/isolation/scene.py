@@ -52,7 +52,7 @@ from engine.services.tasks.saved_filters import save_filter
 from engine.services.templates.versions import save_draft
 from engine.services.tenants.settings import put_calendar, put_secret
 from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
-from engine.storage.attachments import keep, path_of
+from engine.storage.attachments import file_path, keep
 from tests.cast import Cast
 from tests.workflows import activated, only_task
 from workflowplatform.accounts.actor import Actor, actor_of
@@ -239,7 +239,7 @@ def _files_of_requests(tenant: Tenant, person: User, version: TemplateVersion, c
     made = {}
     for name, of in (("draft_file_id", {"draft": draft}), ("file_id", {"instance": case})):
         pk, content = uuid7(), f"a request's file of {tenant.name}".encode()
-        sha256 = keep(path_of(tenant.pk, pk), content)
+        sha256 = keep(file_path(tenant.pk, pk), content)
         CaseFile.objects.create(
             id=pk, tenant=tenant, name=f"{tenant.name}.txt", content_type="text/plain", size=len(content), sha256=sha256,
             added_by_id=person.pk, added_by_name=person.username, added_at=at, **of,

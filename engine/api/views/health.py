@@ -17,7 +17,7 @@ class HealthView(ApiView):
     permission_classes = (AllowAny,)
 
     def get(self, request: Request) -> Response:
-        found = health.look()
+        found = health.look_at_services()
         body: dict[str, object] = {"status": found.status, "version": VERSION}
         if self._may_see_details(request):
             body |= {"database": found.database, "redis": found.redis, "work": found.work, "schema": found.schema}

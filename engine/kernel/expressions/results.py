@@ -64,7 +64,7 @@ _CONVERT: Mapping[type, Any] = {
 }
 
 
-def kind_of(value: Json) -> str:
+def kind_name(value: Json) -> str:
     """Name a value's kind for a sentence."""
     if value is MISSING:
         return "absent"

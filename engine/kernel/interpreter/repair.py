@@ -34,7 +34,7 @@ def let_go_on(machine: Machine, frame: Frame) -> None:
     machine.status = InstanceStatus.RUNNING if machine.error is None else InstanceStatus.INCIDENT
 
 
-def skip_step(machine: Machine, event: StepSkipped) -> bool:
+def apply_skip(machine: Machine, event: StepSkipped) -> bool:
     """Skip a failed step, with an operator's values in place of its result where any are given."""
     frame = stuck(machine, event.run)
     if frame is None:

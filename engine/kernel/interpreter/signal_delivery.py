@@ -21,7 +21,7 @@ from engine.kernel.timing.periods import spell_moment
 Taker = Callable[[Machine, Frame, Json], None]
 
 
-def deliver(machine: Machine, name: str, key: str | None, payload: Json, *, everyone: bool = False) -> bool:
+def deliver_signal(machine: Machine, name: str, key: str | None, payload: Json, *, everyone: bool = False) -> bool:
     """Hand a signal to its taker, keep it, or lose it; return whether it was taken."""
     machine.received["signal"] = copied(payload)
     machine.touch()

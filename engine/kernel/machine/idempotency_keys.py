@@ -42,7 +42,7 @@ def number(machine: Machine, what: str) -> int:
     return found
 
 
-def carry(machine: Machine, frame: Frame, scope: Frame) -> None:
+def carry_position(machine: Machine, frame: Frame, scope: Frame) -> None:
     """Let a frame that moves under a scope further out take along where it was."""
     shown, sign = machine.iteration(frame), occurrence(machine, frame)
     frame.pos = shown[len(machine.iteration(scope)) :] or None

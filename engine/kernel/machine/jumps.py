@@ -74,7 +74,7 @@ def pass_mark(line: Frame) -> str | None:
     return f"#{pass_of(line)}" if pass_of(line) > 1 else None
 
 
-def carry(frame: Frame, target: str | None) -> None:
+def carry_jump(frame: Frame, target: str | None) -> None:
     """Let a list, or the step around it, hand a jump on that leads out of it."""
     if target is not None:
         frame.more = {**(frame.more or {}), "jump": target}

@@ -6,7 +6,7 @@ for nothing.
 """
 
 from engine.kernel.effects import ErrorRecord
-from engine.kernel.machine.idempotency_keys import carry
+from engine.kernel.machine.idempotency_keys import carry_position
 from engine.kernel.machine.jumps import way_on
 from engine.kernel.machine.machine import COMPLETED, Machine
 from engine.kernel.machine.messages import Ended
@@ -39,7 +39,7 @@ def scope_above(machine: Machine, frame: Frame) -> Frame:
 def fire(machine: Machine, frame: Frame, value: Json, error: ErrorRecord | None = None) -> None:
     """Tell the parent now, and let what still lives below run on under the nearest scope."""
     scope, to = scope_above(machine, frame), way_on(machine, frame, value)
-    carry(machine, frame, scope)
+    carry_position(machine, frame, scope)
     frame.env = carried_names(machine, frame, scope) or None
     message = Ended(frame.p, frame.n, frame.role, frame.step, frame.key, COMPLETED, value, error, to)
     _note_fired(machine, frame, value)

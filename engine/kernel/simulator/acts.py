@@ -22,9 +22,9 @@ from engine.kernel.simulator.people import Person, Refused
 from engine.kernel.simulator.permissions import (
     UNNAMED,
     choose_person,
-    refuse_act,
-    refuse_given,
-    refuse_redo,
+    forbid_act,
+    forbid_assignment,
+    forbid_redo,
     refuse_unseen,
 )
 from engine.kernel.simulator.world import World
@@ -43,7 +43,7 @@ def complete(world: World, instance: Instance, task: Task | None, by: str | None
     """Complete a task as a person; an open one is claimed in the same act."""
     task = _there(task)
     person = world.person(by or choose_person(world, task))
-    refuse_act(task, person, answers=True)
+    forbid_act(task, person, answers=True)
     answer = checked_answer(task, attach_files(task, given))
     if instance.definition.claims_decide and task.claimed_by is None and not task.task.rules.several:
         world.send(instance, TaskClaimed(task.wait.token, person.name))
@@ -92,7 +92,7 @@ def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> Non
 
 
 def _claim(play: "Play", instance: Instance, task: Task, person: Person) -> None:
-    refuse_act(task, person)
+    forbid_act(task, person)
     if task.claimed_by is not None:
         return
     _refuse_shared(task.task)
@@ -124,7 +124,7 @@ def _act_release(play: "Play", instance: Instance, act: Mapping[str, Json]) -> N
 def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _there(instance.find_task(str(act["skip"])))
     person = play.world.person(str(act.get("by") or choose_person(play.world, task)))
-    refuse_act(task, person)
+    forbid_act(task, person)
     if "skip" not in task.task.rules.allow:
         raise Refused("refused", "the task may not be skipped")
     reason = skip_reason(act)
@@ -136,7 +136,7 @@ def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None
 def _act_redo(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _there(instance.find_task(str(act["redo"])))
     person = play.world.person(str(act.get("by") or next(iter(task.answered_by), UNNAMED)))
-    refuse_redo(task, person)
+    forbid_redo(task, person)
     if instance.status in TERMINAL_INSTANCE:
         raise Refused("moved_on", "the case is over")
     _refuse_to_set_aside(instance, task, person)
@@ -184,7 +184,7 @@ def _act_assign(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
     _refuse_shared(task.task)
     name = receiver(act)
     if name is not None:
-        refuse_given(task, play.world.person(name))
+        forbid_assignment(task, play.world.person(name))
     _hand_over(play, instance, task, name)
 
 

@@ -47,7 +47,7 @@ def read_people(given: Mapping[str, Json]) -> dict[str, Person]:
     }
 
 
-def refuse_person(task: OpenTask, person: Person, inside: Collection[str] = ()) -> None:
+def forbid_person(task: OpenTask, person: Person, inside: Collection[str] = ()) -> None:
     """Refuse a person who may not do a task, also if they are no candidate; `inside` took part in children that still run."""
     if person.level < task.min_level:
         raise Refused("level", f"level {task.min_level} is needed")
@@ -59,7 +59,7 @@ def refuse_person(task: OpenTask, person: Person, inside: Collection[str] = ()) 
 
 def refuse_actor(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> None:
     """Refuse a person who may not act on a task as its author wrote it."""
-    refuse_person(task, person, inside)
+    forbid_person(task, person, inside)
     if assignee is not None and person.name != assignee:
         raise Refused("not_candidate", f"the task is {assignee}'s")
     offered = task.roles or task.users
@@ -138,7 +138,7 @@ def _fitting_manager(world: "World", instance: "Instance", task: OpenTask, insid
     name = world.manager_of(starter) if starter else None
     try:
         if name is not None:
-            refuse_person(task, world.person(name), inside)
+            forbid_person(task, world.person(name), inside)
     except Refused:
         return None
     return name

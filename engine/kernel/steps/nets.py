@@ -191,7 +191,7 @@ def _cancel_rest(net: Net, name: str, came: list[str]) -> None:
             del net.tokens[edge]
 
 
-def settle(machine: Machine, frame: Frame) -> bool:
+def settle_net(machine: Machine, frame: Frame) -> bool:
     """When nothing else is ready: let a free OR-join run, or end the net; return whether something moved."""
     net = Net(machine, frame)
     name = _free_join(net)

@@ -9,7 +9,7 @@ from django import forms
 from django.forms.utils import ErrorList
 from django.utils.translation import gettext as _
 
-from engine.presentation.forms.conditions import Conditions, words_of
+from engine.presentation.forms.conditions import Conditions, condition_words
 from engine.presentation.forms.schema import GROUP, ROWS, Part
 from engine.presentation.forms.sections import Filled
 from engine.presentation.forms.tree import MOST_ROWS, Node, Row
@@ -105,12 +105,12 @@ class Drawing:
     def _only_if(self, part: Part, schemas: Mapping[str, Any]) -> str:
         if not part.when:
             return ""
-        words = words_of(part.when, schemas, shown_as)
+        words = condition_words(part.when, schemas, shown_as)
         return _("Only if %(condition)s") % {"condition": words} if words else _("Only in some cases")
 
     def _field(self, node: Node, schemas: Mapping[str, Any]) -> forms.BoundField:
         bound = (self.blanks if node.name in self.blanks.fields else self.form)[node.name]
-        needed = [words_of(conditions, schemas, shown_as) for conditions in node.part.needed_when]
+        needed = [condition_words(conditions, schemas, shown_as) for conditions in node.part.needed_when]
         if needed and all(needed) and not node.part.required:
             bound.field.aside = _("needed if %(condition)s") % {"condition": _(" or ").join(needed)}  # type: ignore[attr-defined]
             bound.field.optional = False  # type: ignore[attr-defined]

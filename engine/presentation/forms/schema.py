@@ -194,7 +194,7 @@ GATHERED: Mapping[str, Callable[[Schema, Conditions, _Asked], None]] = {
 def _part(key: str, schema: Schema, when: Conditions, asked: _Asked, depth: int) -> Part:
     needs = [held for known, held in asked.needed if known == key]
     shut = tuple(held[-1].opposite() for known, held in asked.forbidden if known == key and len(held) == len(when) + 1)
-    kind = kind_of(schema) if depth else CANNOT
+    kind = field_kind(schema) if depth else CANNOT
     return Part(
         key=key,
         schema=schema,
@@ -213,7 +213,7 @@ def type_of(schema: Schema) -> str:
     return names[0] if len(names) == 1 and isinstance(names[0], str) else ""
 
 
-def kind_of(schema: Schema) -> str:
+def field_kind(schema: Schema) -> str:
     """Name the kind of field for a value, or say that this page cannot show one."""
     kind = type_of(schema)
     if kind == "boolean" and "const" in schema:  # to be ticked, not chosen
@@ -237,9 +237,9 @@ def _kind_of_list(schema: Schema) -> str:
         return CANNOT
     if options_of(items):
         return "choices"
-    if kind_of(items) == "file":
+    if field_kind(items) == "file":
         return "files"
-    return "lines" if type_of(items) in LINE_TYPES else ROWS if kind_of(items) == GROUP else CANNOT
+    return "lines" if type_of(items) in LINE_TYPES else ROWS if field_kind(items) == GROUP else CANNOT
 
 
 def _kind_of_object(schema: Schema) -> str:

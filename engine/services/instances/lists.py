@@ -42,7 +42,7 @@ def page_of_instances(
     return page_with(read_rows(("instances", order, limit, tuple(only)), prepare), order, cursor, limit)
 
 
-def waits_of(actor: Actor, rows: Iterable[Instance]) -> dict[UUID, list[Wait]]:
+def waits_seen(actor: Actor, rows: Iterable[Instance]) -> dict[UUID, list[Wait]]:
     """Return what each of some instances that an actor sees waits for; one query."""
     wanted = Whole(row.pk for row in rows)
 

@@ -28,7 +28,7 @@ from engine.services.instances.lifecycle import end_by_hand, require_reason
 from engine.services.notifications.case_comments import notify_of_comment
 from engine.services.tasks.comments import refuse_text
 from engine.services.tasks.lifecycle import note_act
-from engine.storage.attachments import clean_name, keep, path_of, read_up_to, refuse_file
+from engine.storage.attachments import clean_name, file_path, keep, read_up_to, refuse_file
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
@@ -112,7 +112,7 @@ def add_case_file(*, actor: Actor, instance_id: UUID, name: str, content: IO[byt
         raise Invalid(wrong.message, [wrong])
     _refuse_one_too_many(instance)
     attachment_id = uuid7()
-    sha256 = keep(path_of(instance.tenant_id, attachment_id), read)
+    sha256 = keep(file_path(instance.tenant_id, attachment_id), read)
     record(instance, Act("attach_file", new={"name": name, "size": len(read), "sha256": sha256}), actor=actor)
     return TaskAttachment.objects.create(
         id=attachment_id,
@@ -188,6 +188,6 @@ def open_case_file(*, actor: Actor, instance_id: UUID, attachment_id: UUID) -> t
     if found is None:
         raise NotFound
     try:
-        return found, path_of(found.tenant_id, found.pk).open("rb")
+        return found, file_path(found.tenant_id, found.pk).open("rb")
     except FileNotFoundError:
         raise NotFound from None

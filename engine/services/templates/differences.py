@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 
 from engine import access
 from engine.diagram.labels import shortened
-from engine.diagram.step_names import kind_of, name_of
+from engine.diagram.step_names import name_of, step_kind
 from engine.errors import Unprocessable
 from engine.kernel.findings import Finding
 from engine.kernel.language.step_lists import bodies
@@ -190,7 +190,7 @@ def _head(canonical: Mapping[str, Any]) -> dict[str, Any]:
 def _placed(steps: Any) -> Iterator[tuple[str, _Placed]]:
     """Find every step under its id, each without its inner steps."""
     for step in steps:
-        kind = kind_of(step)
+        kind = step_kind(step)
         inside = bodies(step, kind)
         yield step["id"], _Placed(name_of(step), kind, step["path"], _own(step, inside))
         for _name, inner in inside:
