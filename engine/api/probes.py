@@ -26,7 +26,7 @@ class ProbesMiddleware:
 
 
 def livez() -> HttpResponse:
-    """Say that the process answers: whatever it depends on, restarting it would not help."""
+    """Answer that the process lives: whatever it depends on, restarting it would not help."""
     return _text("ok", 200)
 
 

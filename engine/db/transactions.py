@@ -117,7 +117,7 @@ def do_whole(act: Callable[[], T]) -> T:
 
 
 def _try(act: Callable[[], T], committed: list[bool]) -> T:
-    """Do it once, and note when it is committed: what fails after that must not be taken for the act."""
+    """Run the act once, and note its commit: an error after the commit must not count as a failure of the act."""
     try:
         with transaction.atomic():
             transaction.on_commit(lambda: committed.append(True))

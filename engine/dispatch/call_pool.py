@@ -243,7 +243,7 @@ def _has_waited_long(signal: Due) -> bool:
 
 
 def _begin(intent: Intent, allow: list[str] | None, *, doubted: bool) -> UnderWay:
-    """Let a thread make one call; nobody ever waits for the thread itself."""
+    """Start a thread that makes one call; nobody ever waits for the thread itself."""
     result = TimedResult()
     Thread(target=_make, args=(result, intent, allow), name="call", daemon=True).start()
     return UnderWay(intent, result, time.monotonic(), doubted)

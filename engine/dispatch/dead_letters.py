@@ -63,7 +63,7 @@ def _due(instance_id: UUID) -> QuerySet[Signal]:
 
 
 def _put_off(signal: Signal) -> None:
-    """Let a signal come again later, and behind it those that were due after it: their order is kept."""
+    """Postpone a signal, and behind it those that were due after it: their order is kept."""
     later = database_now() + timedelta(seconds=min(2**signal.attempts, 60))
     _due(signal.instance_id).exclude(pk=signal.pk).update(due_at=F("due_at") + (later - signal.due_at))
     signal.due_at = later
@@ -151,7 +151,7 @@ def to_dead_letter(signal: Signal, error: Exception) -> None:
 
 
 def _names(signal: Signal) -> dict[str, str]:
-    """Say in a log which signal is meant; its payload is nobody's business there."""
+    """Name a signal for the log, without its payload."""
     return {"instance": str(signal.instance_id), "signal": str(signal.pk), "type": signal.type}
 
 

@@ -169,7 +169,7 @@ def _log_away(error: Exception) -> None:
 
 
 def tolerating_loss(method: Callable[..., None]) -> Callable[..., None]:
-    """Let one of RQ's notes in Redis be lost: nothing that counts is written there, so no worker may end by it.
+    """Ignore it when one of RQ's notes in Redis is lost: nothing that counts is written there, so no worker may end by it.
 
     Nor may one wait: notes are left out until a worker that looks has found Redis back.
     """
@@ -248,7 +248,7 @@ class DrainWorker(SimpleWorker):
         self.clean_registries()
 
     def clean_registries(self) -> None:
-        """Look at the workers only."""
+        """Clean the registry of workers only."""
         for queue in self.queues:
             worker_registration.clean_worker_registry(queue)
         self.last_cleaned_at = now()  # type: ignore[assignment]  # RQ says None, for never
@@ -263,7 +263,7 @@ class DrainWorker(SimpleWorker):
 
     @tolerating_loss
     def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
-        """Tell Redis that this worker lives; where Redis has forgotten it, introduce it again."""
+        """Report to Redis that this worker lives; register it again where Redis has lost it."""
         if pipeline is not None:
             super().heartbeat(timeout, pipeline)
         else:
@@ -360,7 +360,7 @@ class DrainWorker(SimpleWorker):
 
     @crossing("background")
     def _do_in_background(self) -> None:
-        """Tell webhooks and people, lay out diagrams, run retention, sign the audit; wait later for an absent database."""
+        """Send webhooks and notifications, compute layouts, run retention, sign the audit; try an absent database again later."""
         try:
             self._webhooks.look()
             self._notifications.look()

@@ -51,7 +51,7 @@ class WebhookSender:
         """How long its worker may sleep."""
 
     def look(self) -> None:
-        """Send a thread out when it is time and there is something to tell."""
+        """Start a thread when it is time and there is something to send."""
         if time.monotonic() < self._next_look or (self._thread is not None and self._thread.is_alive()):
             return
         anybody, something = look_for_work()
@@ -70,7 +70,7 @@ def _run() -> None:
         send_webhooks()
         forget_old()
     except Exception:
-        log.exception("webhooks could not be told, looking again")
+        log.exception("webhooks could not be sent, looking again")
     finally:
         connection.close()
 

@@ -42,7 +42,7 @@ class Tried:
         return len(self.reports) - self.passed + bool(self.findings)
 
     def as_json(self) -> dict[str, Any]:
-        """Give the form that programs read."""
+        """Return the form that programs read."""
         reports = [
             {"name": one.name, "passed": one.passed, "failures": list(one.failures), "result": dict(one.result)}
             for one in self.reports
@@ -51,7 +51,7 @@ class Tried:
         return {"file": self.file, "workflow": self.workflow, "tests": reports, "findings": findings}
 
     def lines(self) -> Iterator[str]:
-        """Tell it to a person."""
+        """Write it for a person."""
         yield f"{self.file}: {self.workflow or 'no workflow'}"
         for finding in self.findings:
             yield f"  {finding.line}:{finding.column} {finding.code} {finding.message}"

@@ -4,7 +4,7 @@ The claim on an instance is the lock on its runtime row, taken with FOR NO KEY U
 process releases the lock; there is no claimed state to clean up. Everybody takes locks in one order: the person (so that nobody
 leaves in the middle of an act), runtime rows by instance id, then what hangs on them.
 
-People wait for these reads: who asks by a token, a template to start from, a task to claim or to complete. They read the actor's
+People wait for these reads: the actor of a token, a template to start from, a task to claim or to complete. They read the actor's
 level and roles as they are at this moment. Rows that are not locked are read as they were when the statement began; if the
 instance changed while an act waited for the claim, the statement runs once more under the locks it now holds. The rules
 themselves are in engine.access.
@@ -316,7 +316,7 @@ def _who(actor: Actor) -> dict[str, Any]:
 
 
 def _seen(actor: Actor, task_id: UUID) -> tuple[str, dict[str, Any]]:
-    """Say in SQL whether the actor sees the task: from level 4 on all of the tenant, else by the rule of engine.access."""
+    """Write in SQL whether the actor sees the task: from level 4 on all of the tenant, else by the rule of engine.access."""
     if actor.level >= TO_SEE_TENANT:
         return "true", {}
     rule, given = access.visible_tasks(actor).filter(pk=task_id).order_by().values("pk").query.sql_with_params()
@@ -340,6 +340,6 @@ def _standing_in_now(actor: Actor, absent: Any) -> Actor:
 
 
 def _refuse_absent(actor: Actor) -> Exception:
-    """Tell a task that is not there from a person who is not."""
+    """Return the error for a task that is not there, or for a person who is not."""
     found = User.objects.filter(pk=actor.person_id, is_active=True).exists() if actor.person_id else False
     return NotFound() if found else Refused(_("Your account is not active any more."), code="level")

@@ -120,7 +120,7 @@ def _first(line: QuerySet[Instance]) -> Instance | None:
 
 
 def queue_new_instance(born: Loaded, *, actor: Actor) -> Instance:
-    """Let an instance wait for its turn: nothing of it has run yet."""
+    """Queue an instance until its turn: nothing of it has run yet."""
     instance = Instance(
         id=born.instance_id,
         tenant_id=born.tenant_id,

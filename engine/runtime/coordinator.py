@@ -119,7 +119,7 @@ class Family:
     ends: deque[tuple[Life, ChildEnded]] = field(default_factory=deque)
 
     def run(self, loaded: Loaded, deliveries: Sequence[Delivery]) -> list[Stage]:
-        """Let the kernel carry out what was delivered, and what follows; put all rows into the batch."""
+        """Run the kernel on what was delivered, and on what follows; put all rows into the batch."""
         self._begin(loaded, deliveries)
         while self.ends or self.starts:
             if self.ends:
@@ -148,7 +148,7 @@ class Family:
     def _advance(
         self, loaded: Loaded, events: Sequence[Event], deliveries: Sequence[Delivery], told: list[Json]
     ) -> Slice:
-        """Let the kernel take a turn, and add what it was told to what the audit will keep."""
+        """Run one turn of the kernel, and add what it was told to what the audit will keep."""
         performer = FunctionRunner(loaded.tenant_id) if self.alone else None
         definition, environment = definition_of(loaded.version_id), environment_of(loaded, performer, self.allowance)
         recorder = Recorder()
@@ -186,7 +186,7 @@ class Family:
             parent.stage.deferred.append(born)
 
     def _continue(self, life: Life, ended: ChildEnded) -> None:
-        """Tell an instance that its child ended; by a signal if it cannot continue in this transaction."""
+        """Deliver to an instance that its child ended; by a signal if it cannot continue in this transaction."""
         before = life.stage.result
         if before.status is not InstanceStatus.RUNNING or before.more or not self.allowance.is_left:
             signal_child_ended(life.stage, ended, life.loaded.instance_id)
@@ -206,7 +206,7 @@ def _run(
 
 
 def _new_instances(stage: Stage) -> Iterator[Loaded]:
-    """Give what a slice starts; one whose reference another one has is refused as the first of these would be."""
+    """Return what a slice starts; one whose reference another one has is refused as the first of these would be."""
     held = stage.batch.references
     for child in child_starts_of(stage):
         born = with_reference(child.born)
@@ -221,7 +221,7 @@ def _new_instances(stage: Stage) -> Iterator[Loaded]:
 
 
 def with_reference(born: Loaded) -> Loaded:
-    """Give an instance that starts or is queued its reference now, if references of its template are unique."""
+    """Return an instance that starts or is queued with its reference, if references of its template are unique."""
     definition = definition_of(born.version_id)
     if not definition.has_unique_reference:
         return born
@@ -360,7 +360,7 @@ def _prepare_start(
 def start_later(
     *, actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None = None
 ) -> UUID:
-    """Let a worker bring an instance to life; return its id. Call inside a transaction."""
+    """Queue the start of an instance for a worker; return its id. Call inside a transaction."""
     loaded = _prepare_start(actor, version, template, values, reference, None)
     batch = Batch()
     project_deferred_start(batch, loaded, actor)

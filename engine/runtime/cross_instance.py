@@ -46,7 +46,7 @@ class ChildStart:
 
 
 def child_starts_of(stage: Stage) -> Iterator[ChildStart]:
-    """Give the instances that this slice starts; one that cannot be started answers its parent at once."""
+    """Return the instances that this slice starts; one that cannot be started answers its parent at once."""
     for effect in stage.result.effects:
         if isinstance(effect, StartChild):
             child = _child(stage, effect)
@@ -82,7 +82,7 @@ def _root(stage: Stage) -> UUID:
 def listeners(
     tenant_id: UUID, name: str, payload: Any, now: datetime
 ) -> Iterator[tuple[TemplateVersion, EventStart, Sequence[FieldError]]]:
-    """Give every active version that an event is meant for, what it is started with, and what of that does not fit it."""
+    """Return every active version that an event is meant for, what it is started with, and what of that does not fit it."""
     active = TemplateVersion.objects.startable().filter(tenant_id=tenant_id, event_name=name)
     for version in active.select_related("template", "tenant").order_by("template__name"):
         definition, faults = definition_of(version.pk), []

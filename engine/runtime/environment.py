@@ -1,4 +1,4 @@
-"""Lend the kernel what it asks for in a turn: the moment, ids, the bounds of the transaction; and record what it was told.
+"""Provide what the kernel asks for in a turn: the moment, ids, the bounds of the transaction; and record what it was told.
 
 A slice has its own bound. What follows from it in the same transaction, children that run at once and parents that continue
 after them, is taken from one allowance; the rest is queued, and a worker takes it later, tenants in turn. So no tenant holds a
@@ -154,7 +154,7 @@ _TOO_MANY = (
 def environment_of(
     loaded: Loaded, perform: FunctionRunner | None = None, allowance: Allowance | None = None
 ) -> Environment:
-    """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
+    """Return the environment of a turn: the moment, its bounds, and ids for instances that it may start."""
     allowance = allowance or Allowance()
     let_in = cache(partial(runs_let_in, loaded.instance_id))
     return Environment(

@@ -83,7 +83,7 @@ def _is_live(stored: dict[str, Json], token: int) -> bool:
 
 
 def _known(event: Any, instance: Instance, answered: Mapping[int, dict[str, Json]]) -> Any:
-    """Give an event back what its record leaves out."""
+    """Return an event with what its record leaves out."""
     if isinstance(event, Started):
         return Started(instance.input)
     if isinstance(event, TaskReopened):
@@ -133,7 +133,7 @@ def _environment(instance: Instance, at: datetime, said: Mapping[str, Json]) -> 
 
 
 def _answers(said: Any, read: Any, nothing: Any = None) -> Any:
-    """Give the recorded answers in their order; where none was recorded the answer was nothing."""
+    """Return the recorded answers in their order; where none was recorded the answer was nothing."""
     left = iter(said)
 
     def answer(*asked: Any) -> Any:

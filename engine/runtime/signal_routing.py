@@ -148,7 +148,7 @@ def addresses_of(tenant_id: UUID, opened: Sequence[Wait], emits: Sequence[Emit])
 
 
 def take_kept_signals(tenant_id: UUID, instance_id: UUID, opened: Sequence[Wait], now: datetime) -> int:
-    """Give each newly opened keyed wait the oldest kept signal of its address, if there is one; return how many."""
+    """Deliver to each newly opened keyed wait the oldest kept signal of its address, if there is one; return how many."""
     taken = 0
     for wait in opened:
         if wait.kind is not WaitKind.SIGNAL or wait.side or not wait.name or wait.key is None:

@@ -59,7 +59,7 @@ def carry_out_task_effects(stages: Sequence[Stage]) -> int:
 
 
 def _bind_new(stages: Sequence[Stage]) -> None:
-    """Give new tasks to people, step by step in one order, so that slices that choose at once wait for each other."""
+    """Assign new tasks to people, step by step in one order, so that slices that choose at once wait for each other."""
     wanted = [
         (str(stage.loaded.template_id), wait.step, stage, wait.token)
         for stage in stages
@@ -78,7 +78,7 @@ def _bind(stage: Stage, step: str, task: Task) -> None:
 
 
 def _bind_to_manager(stage: Stage, task: Task) -> None:
-    """Give a task to the manager of the person who started its instance; else it is offered, and its history says why.
+    """Assign a task to the manager of the person who started its instance; else it is offered, and its history says why.
 
     A manager who is away has it only where a deputy stands in.
     """
@@ -203,7 +203,7 @@ def _note(stage: Stage, task: Task, kind: str, new: Any, *, cause: str = "") -> 
 
 
 def _bar(stage: Stage, effect: BarPeople) -> None:
-    """Write down whom four eyes bar from an open task now; who claimed it and is barred gives it back."""
+    """Note whom four eyes bar from an open task now; if its claimer is barred, the task is released."""
     task = _open_task(stage, effect.token)
     if task is None:
         return
@@ -234,7 +234,7 @@ def _notify(stage: Stage, effect: NotifyPeople) -> int:
 
 
 def _addresses(task: Task, effect: NotifyPeople) -> Iterator[str]:
-    """Give each receiver's address once: those named, else whose task it is, else those who may take it."""
+    """Yield each receiver's address once: those named, else whose task it is, else those who may take it."""
     found = [name for name in effect.to if "@" in name]
     if effect.to:
         found += _reachable(

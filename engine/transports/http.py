@@ -154,7 +154,7 @@ def _refuse_other_origin(call: Call, origin: Origin) -> None:
 
 
 def _follow(call: Call, before: httpx.Request, after: httpx.Request) -> httpx.Request:
-    """Look at a redirect: never from https to http, and another origin gets nothing of what the author wrote."""
+    """Follow a redirect: never from https to http, and another origin gets nothing of what the author wrote."""
     old, new = origin_of(before.url), origin_of(after.url)
     if (old.scheme, new.scheme) == ("https", "http"):
         raise AddressRefused("The address redirects from https to http.")

@@ -24,7 +24,7 @@ GONE = frozenset({"http_404", "http_410"})
 
 
 def send_push_message(message: Message) -> Sent:
-    """Tell a person on every browser that takes messages; one that takes none any more is deleted."""
+    """Send a message to every browser of a person; one that takes none any more is deleted."""
     assert message.person_id is not None
     person = User.objects.filter(pk=message.person_id, is_active=True).first()
     browsers = browsers_of(message.person_id)

@@ -61,14 +61,14 @@ def fresh_in(found: TaskList, shown: Shown) -> int:
 
 
 def fresh_words(count: int) -> str:
-    """Say on the pill how many tasks are new."""
+    """Write for the pill how many tasks are new."""
     if count > MOST_COUNTED:
         return _("More than %(most)d new tasks") % {"most": MOST_COUNTED}
     return ngettext("%(count)d new task", "%(count)d new tasks", count) % {"count": count}
 
 
 def gone_from(actor: Actor, found: TaskList, shown: Shown) -> dict[str, dict[str, str]]:
-    """Say of each shown task that left its list what became of it."""
+    """Describe for each shown task that left its list what became of it."""
     rows = found.rows().filter(pk__in=shown.tasks)
     there = set(rows.order_by().values_list("pk", flat=True))
     left = [pk for pk in shown.tasks if pk not in there]

@@ -1,4 +1,4 @@
-"""Say in words what follows from each answer to a task, and what time will bring."""
+"""Describe what follows from each answer to a task, and what time will bring."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Coming:
 
 
 def ways_of(task: Task, ahead: Mapping[str, Ahead], steps: Iterable[Step]) -> list[Way]:
-    """Say for each outcome what it leads to."""
+    """Describe for each outcome what it leads to."""
     known = steps_by_path(steps)
     found = [(outcome, ahead[outcome["name"]]) for outcome in task.outcomes if outcome["name"] in ahead]
     return [

@@ -112,7 +112,7 @@ def who(by: Iterable[str], stood_in_for: str) -> str:
 
 
 def _remarks(said: Iterable[TaskComment], questions: Iterable[TaskQuestion]) -> Iterator[Remark]:
-    """Give comments and questions in the order in which they were written; answers to questions are comments."""
+    """Return comments and questions in the order in which they were written; answers to questions are comments."""
     found = [(one.at, name_of(one.author_name), one.text) for one in said]
     for one in questions:
         facts = {"name": name_of(one.asked_of_name), "question": one.text}

@@ -110,7 +110,7 @@ def _people_words(tasks: list[dict[str, Any]]) -> str:
 
 
 def time_words(usual: timedelta) -> str:
-    """Say roughly how long something takes."""
+    """Write roughly how long something takes."""
     hours = usual.total_seconds() / 3600
     if hours < 1:
         return _("minutes")

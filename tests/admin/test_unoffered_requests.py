@@ -132,7 +132,7 @@ def test_lists_are_put_in_order_only_by_what_they_show(
 
 
 def _orders(browser: Client, address: str) -> list[str]:
-    """Tell by which ORDER BY a list asks the database."""
+    """Return the ORDER BY with which a list asks the database."""
     return [re.sub(r"'[^']*'", "", order) for order in _columns_ordered(browser, address, [None])] or [""]
 
 

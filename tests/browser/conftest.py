@@ -52,7 +52,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Tell of every test whose browser hung, also when its second run was green."""
+    """Report every test whose browser hung, also when its second run was green."""
     for told in config.stash.get(HUNG, []):
         terminalreporter.section(f"Chromium did not answer within {TEST_SECONDS} s; ended, and run once more")
         terminalreporter.line(told)

@@ -56,7 +56,7 @@ def drain_with_all_due() -> None:
 
 
 def drains_until_dead(instance: Instance, most: int = ATTEMPTS + 3) -> int:
-    """Say after how many drains a dead letter is there."""
+    """Return after how many drains a dead letter is there."""
     for number in range(1, most + 1):
         drain_with_all_due()
         if DeadLetter.objects.filter(instance=instance).exists():

@@ -67,7 +67,7 @@ def post(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Generator[Post]:
 
 
 def told() -> list[Notification]:
-    """Tell all that was done before; return what is written by then."""
+    """Notify people of all that was done before; return what is written by then."""
     settle()
     send_notifications()
     return list(Notification.objects.order_by("pk"))

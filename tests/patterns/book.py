@@ -108,7 +108,7 @@ class Played:
                 self.gone.setdefault(f"{wait.step}{wait.iteration}", (one, token))
 
     def trace(self) -> str:
-        """Spell what became of every step, in the order in which it ended."""
+        """Write what became of every step, in the order in which it ended."""
         marks = {"success": "", "cancelled": "✗", "skipped": "∅", "failed": "!", "timed_out": "⏱", "compensated": "↶"}
         return " ".join(
             f"{run.step}{run.iteration}{marks[run.status.value]}"

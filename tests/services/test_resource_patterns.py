@@ -86,7 +86,7 @@ class Play:
         return f"{task.step}{iteration}" + (f"#{place}" if place > 1 else "")
 
     def told(self) -> str:
-        """Tell the open tasks and whose they are; where none is open, how the last case ended."""
+        """Return the open tasks and whose they are; where none is open, how the last case ended."""
         tasks = Task.objects.open().filter(tenant=self.tenant.tenant).select_related("assignee", "instance", "version")
         if tasks:
             return ", ".join(sorted(f"{self.name_of(task)} {self._whose(task)}" for task in tasks))

@@ -93,7 +93,7 @@ def seconds_to_wait(name: str, address: str) -> int:
 
 
 def succeed(name: str, address: str) -> None:
-    """Give the turns back, and know the place from now on."""
+    """Return the turns, and remember the place from now on."""
     _run(GIVE_BACK, {"key": key_of("address", address)})
     SignInTally.objects.filter(key=key_of("name", name)).delete()
     _run(KEEP, {"key": key_of("known", f"{name}|{address}")})

@@ -109,7 +109,7 @@ class Hot:
         return [plan.rows(answers[place]) for plan, place in sent]
 
     def send(self, statement: str, values: Values, *, prepare: bool) -> None:
-        """Let the server begin with a statement that answers nothing; how it went is told by whatever comes next."""
+        """Send a statement that answers nothing without waiting; the next answer says how it went."""
         self._send(statement, values, prepare)
         self._server.flush()
 

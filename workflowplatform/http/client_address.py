@@ -1,4 +1,4 @@
-"""Say from which address a request comes: what a proxy forwards is believed of the operator's own proxies alone.
+"""Find out from which address a request comes: what a proxy forwards is believed of the operator's own proxies alone.
 
 `X-Forwarded-For` is read from the right: each proxy adds the address that it saw, and everything to the left of the
 first address that is no proxy of ours was written by the client. From then on `REMOTE_ADDR` is the client's address, for

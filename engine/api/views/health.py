@@ -1,4 +1,4 @@
-"""Tell load balancers, `bin/up` and operators whether the platform serves."""
+"""Report to load balancers, `bin/up` and operators whether the platform serves."""
 
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request

@@ -149,7 +149,7 @@ def makes_list(tree: Tree) -> bool:
 
 
 def order_loops(tree: Tree) -> bool:
-    """Let loops that make a list go over an object's keys in order: the library has another one in every process.
+    """Make loops that build a list visit an object's keys in order: the library has another one in every process.
 
     Returns whether anything was changed. Over a list nothing changes but that its type is asked for.
     """

@@ -61,7 +61,7 @@ def look_at_milestones(machine: Machine) -> bool:
 
 
 def _look(machine: Machine, frame: Frame) -> bool:
-    """Look at one milestone; return whether it changed."""
+    """Check one milestone; return whether it changed."""
     step = machine.step_of(frame)
     try:
         enabled = step.spec["enabled_while"].holds(machine.names(frame))
@@ -97,7 +97,7 @@ def _disable(machine: Machine, frame: Frame) -> None:
 
 
 def settle_nets(machine: Machine) -> bool:
-    """Let free OR-joins run and finished nets end."""
+    """Run free OR-joins and end finished nets."""
     if not machine.definition.has_nets:
         return False
     for number in sorted(machine.frames):

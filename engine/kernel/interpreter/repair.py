@@ -26,7 +26,7 @@ def error_of_stuck(machine: Machine) -> ErrorRecord | None:
 
 
 def let_go_on(machine: Machine, frame: Frame) -> None:
-    """Let the instance run again unless another step is stuck too."""
+    """Set the instance running again unless another step is stuck too."""
     frame.phase, more = None, dict(frame.more or {})
     more.pop("error", None)
     frame.more = more or None

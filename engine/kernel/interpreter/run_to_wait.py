@@ -176,7 +176,7 @@ def _tell(machine: Machine, message: Ended) -> None:
 
 
 def _case_ended(machine: Machine, message: Ended) -> None:
-    """Give the instance its last status, or make it an incident."""
+    """Set the instance's last status, or make it an incident."""
     if message.outcome == FAILED:
         assert message.error is not None
         _case_failed(machine, message.error)

@@ -56,7 +56,7 @@ def _hears(leaf: Frame, name: str, key: str | None) -> bool:
 
 
 def wake(machine: Machine, leaf: Frame, payload: Json) -> None:
-    """Let a `signal` step take a signal."""
+    """Complete a `signal` step with the signal that it waits for."""
     frame = machine.frames[leaf.p]
     machine.close(leaf, Closing.ANSWERED)
     machine.attempt(frame, lambda: machine.finish(frame, COMPLETED, {} if payload is None else payload))

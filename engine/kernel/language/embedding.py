@@ -15,7 +15,7 @@ from engine.kernel.language.step_shapes import KINDS
 from engine.kernel.signals import Json
 
 Lookup = Callable[[str, Json], tuple[int, Mapping[str, Json]] | None]
-"""Give the number and the canonical form of a workflow's version by its name; None where there is none."""
+"""Returns the number and the canonical form of a workflow's version by its name; None where there is none."""
 Names = Mapping[str, str]
 
 
@@ -80,7 +80,7 @@ def _free(name: str, names: Names) -> str:
 
 
 def _keep_for_tasks(key: str, value: Json, steps: list[dict[str, Json]]) -> None:
-    """Let the tasks keep what the head that they leave says of them: the calendar by which they count, the time for undo."""
+    """Copy into the tasks what the head that they leave says of them: the calendar by which they count, the time for undo."""
     for kind, step in all_steps(steps, KINDS):
         if kind == "task":
             step["task"].setdefault(key, value)

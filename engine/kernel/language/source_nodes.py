@@ -32,7 +32,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """Say in a word what it is."""
+        """Name the kind of node in one word."""
         if self.entries is not None:
             return "an object"
         return "a list" if self.items is not None else "a single value"
@@ -73,7 +73,7 @@ def whole_letters(text: str, line: int, column: int) -> str:
 
 
 def typed(text: str, line: int, column: int) -> Json:
-    """Give a plain scalar its JSON type, as YAML 1.2's core schema reads it."""
+    """Return a plain scalar with its JSON type, as YAML 1.2's core schema reads it."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):

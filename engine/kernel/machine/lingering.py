@@ -1,4 +1,4 @@
-"""Let what was fired run on: a scope ends only when what lingers in it has ended.
+"""Keep what was fired running: a scope ends only when what lingers in it has ended.
 
 Scopes are groups, branches, items, handlers, graphs, nets, any_order and the instance. A fired join is told to its parent
 at once and moves under the nearest scope, with its position and its names; its branches run to their end and count
@@ -37,7 +37,7 @@ def scope_above(machine: Machine, frame: Frame) -> Frame:
 
 
 def fire(machine: Machine, frame: Frame, value: Json, error: ErrorRecord | None = None) -> None:
-    """Tell the parent now, and let what still lives below run on under the nearest scope."""
+    """Report to the parent now; what still lives below continues under the nearest scope."""
     scope, to = scope_above(machine, frame), way_on(machine, frame, value)
     carry_position(machine, frame, scope)
     frame.env = carried_names(machine, frame, scope) or None
@@ -70,13 +70,13 @@ def _note_fired(machine: Machine, frame: Frame, value: Json) -> None:
 
 
 def dissolve(machine: Machine, frame: Frame) -> None:
-    """Let a fired frame go when its last branch has ended."""
+    """Remove a fired frame when its last branch has ended."""
     machine.queue.append(Ended(frame.p, frame.n, frame.role, frame.step, None, COMPLETED))
     machine.drop(frame)
 
 
 def told_lingering(machine: Machine, scope: Frame, _message: Ended) -> None:
-    """Look again at a scope that was held only by what lingered in it."""
+    """Check again a scope that was held only by what lingered in it."""
     if scope.held != "linger" or lingering(machine, scope):
         return
     scope.held = None

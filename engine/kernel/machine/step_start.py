@@ -60,7 +60,7 @@ def _when(machine: Machine, frame: Frame, step: Step) -> bool:
 
 
 def _input(machine: Machine, frame: Frame, step: Step) -> bool:
-    """Lay the step's input over the state, for all inside it."""
+    """Merge the step's input over the state, for all inside it."""
     values = step.spec["input"].of(machine.names(frame))
     check = step.spec.get("input_schema")
     values, problems = check(values) if check is not None else (values, ())

@@ -102,7 +102,7 @@ def _claim(play: "Play", instance: Instance, task: Task, person: Person) -> None
 
 
 def _tell_engine(play: "Play", instance: Instance, event: TaskClaimed | TaskReleased) -> None:
-    """Let a claim or release move the instance, where its definition picks among offers by that."""
+    """Deliver a claim or release to the instance, where its definition picks among offers by that."""
     if instance.definition.claims_decide:
         play.world.send(instance, event)
 
@@ -149,7 +149,7 @@ def _act_redo(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None
 
 
 def _claim_again(play: "Play", instance: Instance, step: str, person: Person, *, since: int) -> None:
-    """Give what is done again to the person who had answered it, if it is offered to them."""
+    """Assign what is done again to the person who had answered it, if it is offered to them."""
     opened = (one for one in instance.open_tasks() if one.wait.token > since and one.wait.step == step)
     fresh = next(opened, None)
     if fresh is not None and fresh.assignee is None:
@@ -244,13 +244,13 @@ def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
 
 
 def _act_advance(play: "Play", _instance: Instance, act: Mapping[str, Json]) -> None:
-    """Let time pass; timers fire one by one at their time."""
+    """Move the clock on; timers fire one by one at their time."""
     until = parse_period(str(act["advance"])).after(play.world.now)
     play.let_time_pass(until)
 
 
 def _act_outage(play: "Play", _instance: Instance, act: Mapping[str, Json]) -> None:
-    """Let the clock jump; what fell due meanwhile is seen at the end."""
+    """Make the clock jump; what fell due meanwhile is seen at the end."""
     play.world.now = parse_period(str(act["outage"])).after(play.world.now)
     play.let_time_pass(play.world.now)
 

@@ -42,7 +42,7 @@ def compare(found: Json, wanted: Json, where: str) -> list[str]:
 
 
 def describe(play: "Play", instance: Instance) -> dict[str, Json]:
-    """Tell everything a test may ask for, as JSON."""
+    """Return everything that a test may ask for, as JSON."""
     return {
         "status": instance.status.value,
         "outcome": instance.outcome,
@@ -165,7 +165,7 @@ def _expect_requests(_play: "Play", instance: Instance, wanted: Json) -> list[st
 
 
 def _expect_keys(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
-    """Look at the keys under which calls were made, the id of the instance written as `instance`."""
+    """Compare the keys under which calls were made, the id of the instance written as `instance`."""
     own, failures = f"{instance.facts.id}:", []
     for step, asked in wanted.items():
         keys = [call.key for name, call in instance.requests if name == step]

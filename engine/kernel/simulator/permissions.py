@@ -131,7 +131,7 @@ def _candidates(world: "World", task: Task) -> Iterator[str]:
 
 
 def _able(world: "World", task: Task, name: str) -> None:
-    """Give a person whom the test does not describe the required level and a role."""
+    """Set the required level and a role of a person whom the test does not describe."""
     if name not in world.people:
         known = world.person(name)
         level = max(USUAL_LEVEL, task.task.min_level, known.level)

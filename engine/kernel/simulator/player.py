@@ -146,7 +146,7 @@ class Play:
         return next(iter(found), None), {**act, word: task}
 
     def settle(self) -> None:
-        """Let everything that is pending happen."""
+        """Carry out everything that is pending."""
         self.world.settle()
 
     def let_time_pass(self, until: datetime) -> None:

@@ -141,7 +141,7 @@ class World:
         return applied
 
     def settle(self) -> None:
-        """Let everything that is pending happen: what a slice starts begins before anything else."""
+        """Carry out everything that is pending: what a slice starts begins before anything else."""
         turns = 0
         while self.starts or self.pending:
             turns += 1

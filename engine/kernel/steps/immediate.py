@@ -70,7 +70,7 @@ LONGEST_TITLE = 200
 
 
 def read_head(machine: Machine, root: Frame) -> None:
-    """Give an instance that begins the state, reference and title that its template's head says."""
+    """Set the state, reference and title of an instance that begins, as its template's head says."""
     head = machine.definition.head
     names = machine.names(root)
     if "state" in head:
@@ -90,7 +90,7 @@ def _set_title(machine: Machine, spec: Any, names: Any) -> None:
 
 
 def _begin_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None:
-    """Give an instance its reference; one that it was given stays, and has parts only where it is the author's own."""
+    """Set the reference of an instance; one that it was given stays, and has parts only where it is the author's own."""
     given = machine.reference
     if given is None:
         set_reference(machine, spec, names)
@@ -102,7 +102,7 @@ def _begin_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> N
 
 
 def _decide(machine: Machine, frame: Frame, step: Step) -> None:
-    """Look up a decision table."""
+    """Evaluate a decision table."""
     names = machine.names(frame)
     inputs = step.body["inputs"].of(names) | (edited(frame) or {})
     machine.note_input(frame, inputs)

@@ -41,7 +41,7 @@ def _could_run(net: "Net", name: str, coming: set[str]) -> bool:
 
 
 def _round_could_run(came: set[str], entries: set[str], there: set[str], wanted: int) -> bool:
-    """Return whether a counting join could run: in its open round, or after the entries that this one still lacks."""
+    """Return whether a counting join could run: in its open round, or once the entries that the round still lacks have come."""
     if len(came) < wanted:
         return len(came | there) >= wanted
     return entries - came <= there and len(there) >= wanted

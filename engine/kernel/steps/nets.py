@@ -58,7 +58,7 @@ class Net:
         return self.steps[name].spec.get("join", "each")
 
     def put(self, edge: str, count: int = 1) -> None:
-        """Lay tokens on an edge."""
+        """Put tokens on an edge."""
         self.tokens[edge] = self.tokens.get(edge, 0) + count
 
     def take(self, edge: str, count: int = 1) -> None:
@@ -87,7 +87,7 @@ def edges(step: Step) -> list[dict[str, Any]]:
 
 
 def _net(machine: Machine, frame: Frame, step: Step) -> None:
-    """Lay the first token before the step where the net begins."""
+    """Put the first token before the step where the net begins."""
     steps = machine.definition.lists[step.lists["steps"]].steps
     if not steps:
         machine.finish(frame, COMPLETED)
@@ -129,7 +129,7 @@ def _chosen(net: Net, step: Step) -> Iterator[tuple[str, int]]:
 
 
 def _arrive(net: Net, edge: str) -> None:
-    """Look at a step's join when a token has come."""
+    """Check a step's join when a token has come."""
     if not net.tokens.get(edge):
         return
     name = edge.split(">")[1]

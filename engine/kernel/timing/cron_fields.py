@@ -63,7 +63,7 @@ class Place:
 
     @property
     def _highest(self) -> int:
-        """Let a week end on Sunday, too: 7 is 0."""
+        """Return the highest value; a week may also end on Sunday: 7 is 0."""
         return 7 if self.name == "weekday" else self.high
 
 
@@ -269,7 +269,7 @@ def _assemble(texts: list[str], parts: list[list[Part]]) -> CronFields:
 
 
 def _expand(parts: list[list[Part]], texts: list[str]) -> tuple[list[list[int | str]], dict[int, set[Nth]]]:
-    """Let croniter expand five fields; seconds go alone, in the minutes' place: with six it does not know Sunday as 7."""
+    """Expand five fields with croniter; seconds go separately, in the minutes' place: with six it does not know Sunday as 7."""
     plain = [",".join(part.text for part in field) for field in parts]
     try:
         expanded, nth = croniter.expand(" ".join(plain + ["*"] * (5 - len(plain))))

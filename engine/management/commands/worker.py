@@ -128,7 +128,7 @@ class Supervisor:
         log.error(why, pid=pid, **facts)
 
     def _follow(self, place: int, *, after_death: bool, pause: float = 0.0) -> None:
-        """Give a place to the process in reserve and start another reserve; fork where there is no reserve."""
+        """Put the process in reserve into a place that is free and start another reserve; fork where there is no reserve."""
         if place >= 0 and self._reserve_pipe is not None:
             pid = next(pid for pid, held in self.children.items() if held == RESERVE)
             self.children[pid], self.born[pid] = place, time.monotonic()

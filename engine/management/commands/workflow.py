@@ -60,7 +60,7 @@ class Command(SeedingCommand):
         _add_diagram(acts)
 
     def handle(self, *args: Any, **options: Any) -> str | None:
-        """Look at files without a database; everything else in one transaction."""
+        """Check files without a database; everything else in one transaction."""
         self.found = False
         without_database = options["act"] in FILES_ONLY and options.get("tenant") is None
         answer = self.seed(**options) if without_database else super().handle(*args, **options)
@@ -82,7 +82,7 @@ class Command(SeedingCommand):
     # validate
 
     def validate(self, **options: Any) -> str | None:
-        """Tell every finding of every file."""
+        """Print every finding of every file."""
         facts = _facts(options["tenant"])
         reports = [report for file in options["files"] for report in _reports(file, facts)]
         self.found = any(report["findings"] for report in reports)

@@ -118,7 +118,7 @@ def _furnish_past(people: "People") -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one process in at a time, by the lock of a transaction that does nothing else; it is freed when the process dies.
+    """Admit one process at a time, by the lock of a transaction that does nothing else; it is freed when the process dies.
 
     Behind a pooler only a transaction has a session for itself. It polls instead of waiting inside the database, where a wait
     for a lock is bounded.

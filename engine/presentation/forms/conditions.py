@@ -31,7 +31,7 @@ Conditions = tuple[Condition, ...]
 
 
 def condition_words(conditions: Iterable[Condition], schemas: Mapping[str, Schema], shown: Callable[..., str]) -> str:
-    """Say conditions in words, such as “Pay in two parts is yes”; empty where one is too involved for that.
+    """Write conditions in words, such as “Pay in two parts is yes”; empty where one is too involved for that.
 
     `shown` writes a value as its own schema names it.
     """

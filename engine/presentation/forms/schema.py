@@ -91,7 +91,7 @@ def layout_of(schema: Schema | None) -> tuple[Part, ...]:
 
 
 def without_files(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Say of files that they cannot be asked for, where there is nothing yet to add them to."""
+    """Mark files as impossible to ask for, where there is nothing yet to add them to."""
     return tuple(
         replace(part, parts=without_files(part.parts), kind=CANNOT if part.kind in FILES else part.kind)
         for part in parts

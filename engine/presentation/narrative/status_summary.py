@@ -122,7 +122,7 @@ def _add(wait: Wait, step: str) -> StatusSummary:
 
 
 def _task(wait: Wait, step: str) -> StatusSummary:
-    """Say it without the task's row, which may have been closed a moment ago."""
+    """Describe it without the task's row, which may have been closed a moment ago."""
     return StatusSummary(_("Waiting for an answer to “%(step)s”.") % {"step": step}, tone="accent", icon="user")
 
 

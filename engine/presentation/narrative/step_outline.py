@@ -171,7 +171,7 @@ def steps_by_path(steps: Iterable[Step]) -> dict[str, Step]:
 
 
 def every_step(steps: Iterable[Step]) -> Iterator[Step]:
-    """Give every step of an outline, those inside others too."""
+    """Yield every step of an outline, those inside others too."""
     for step in steps:
         yield step
         for branch in step.branches:

@@ -314,13 +314,13 @@ def _effect(stage: Stage, wait: Wait, call: MakeCall) -> Row:
 
 
 def _signal_parent(stage: Stage) -> None:
-    """Tell the parent's wait how this instance ended."""
+    """Signal to the parent's wait how this instance ended."""
     if stage.loaded.parent_token is not None and stage.ends and not stage.parent_told:
         signal_child_ended(stage, child_ended(stage.loaded, stage.result), stage.loaded.parent_id)
 
 
 def child_ended(loaded: Loaded, result: Slice) -> ChildEnded:
-    """Say to a parent's wait what came of a child."""
+    """Return what a parent's wait gets when a child has ended."""
     error = error_names(result.error) if result.error else None
     return ChildEnded(
         loaded.parent_token or 0, result.status.value, result.outcome, result.output, error, str(loaded.instance_id),

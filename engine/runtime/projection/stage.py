@@ -51,7 +51,7 @@ class Loaded:
     limited: bool = False
     """Whether a limit counts this instance, so that its end frees a slot."""
     weight: int = 0
-    """How many bytes its snapshot was, as it was read."""
+    """How many bytes its snapshot had when it was read."""
 
 
 def new_instance(

@@ -118,7 +118,7 @@ def _start(actor: Actor, version: TemplateVersion, given: EventStart, *, at_once
 
 
 def _hold(tenant_id: UUID, external_id: str) -> None:
-    """Let two arrivals of one event wait for each other."""
+    """Make two arrivals of one event wait for each other."""
     take_locks(lock_name(tenant_id, "event", external_id))
 
 

@@ -82,7 +82,7 @@ def instance_after(instance: Instance, advanced: Advanced) -> Instance:
 
 
 def with_waits(instance: Instance, advanced: Advanced) -> Instance:
-    """Give an instance along what it waits for, where the slice just written opened all of it."""
+    """Return an instance with what it waits for, where the slice just written opened all of it."""
     if advanced.new_waits is None:
         return instance
     return link_many(instance, "waits", [hydrate_written(Wait, row) for row in advanced.new_waits])
@@ -101,7 +101,7 @@ def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[T
 
 
 def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> Instance:
-    """Let a start wait for its turn, or refuse it where the author says so."""
+    """Queue a start until its turn, or refuse it where the author says so."""
     if refuses_at_limit(version):
         raise Conflict(_("As many cases of this workflow run as are allowed at once. Try again later."), code="limit")
     name, now = version.template.name, database_now()

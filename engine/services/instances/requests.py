@@ -80,7 +80,7 @@ def withdraw_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instan
 
 @in_one_transaction
 def comment_instance(*, actor: Actor, instance_id: UUID, text: str) -> TaskComment:
-    """Say something about a case that one sees; the people of the case are told."""
+    """Comment on a case that one sees; the people of the case are notified."""
     instance = access.instance_of(actor, instance_id)
     refuse_text(text)
     claims.lock([instance.pk])

@@ -160,7 +160,7 @@ def refuse_missing_files(*, actor: Actor, version: TemplateVersion, number: str,
 
 
 def hand_over_draft(*, actor: Actor, version: TemplateVersion, number: str, instance: Instance) -> None:
-    """Give the files that a start names to its instance, and forget the draft; within the start's own transaction."""
+    """Move the files that a start names to its instance, and delete the draft; within the start's own transaction."""
     draft = access.start_drafts(actor).filter(template_id=version.template_id, number=number).first()
     if draft is None:
         return

@@ -130,7 +130,7 @@ def _assigned(acts: Sequence[Audit], tasks: Mapping[int, Task]) -> Iterator[tupl
 
 
 def _for_deputies(tenant_id: UUID, news: Sequence[tuple[News, UUID]], now: datetime) -> Iterator[tuple[News, UUID]]:
-    """Tell those who stand in for people who are away what these are told of their tasks."""
+    """Yield the same news for the deputies of people who are away."""
     deputies = _deputies(tenant_id, now) if news else {}
     for one, person_id in news:
         for deputy in _who_stands_in(person_id, deputies):
@@ -154,8 +154,9 @@ def _who_stands_in(person_id: UUID, deputies: Mapping[UUID, UUID]) -> list[UUID]
 
 
 def _offered_to_people(tenant_id: UUID, tasks: Sequence[Task], now: datetime) -> Iterator[tuple[News, UUID]]:
-    """Tell everybody to whom new tasks are offered, and who stands in for those named; who may really do one is decided
-    when it is sent.
+    """Yield news for everybody to whom new tasks are offered, and for the deputies of those named.
+
+    Whether a person may do one is decided when it is sent.
     """
     offers = _offers(tasks)
     members = _people_behind(tenant_id, {principal for found in offers.values() for principal in found})
@@ -206,7 +207,7 @@ def _offer(task: Task) -> News:
 
 
 def _offered_to_roles(tenant_id: UUID, tasks: Sequence[Task]) -> list[tuple[News, UUID]]:
-    """Tell the chats of the roles to which new tasks are offered."""
+    """Yield news for the chats of the roles to which new tasks are offered."""
     offers = _offers(tasks)
     roles = set(Role.objects.filter(tenant_id=tenant_id).values_list("pk", flat=True)) if tasks else set()
     heard: Counter[UUID] = Counter()
@@ -229,7 +230,7 @@ def _decided(tenant_id: UUID, acts: Sequence[Audit]) -> Iterator[tuple[News, UUI
 
 
 def _notify_of_due(tenant_id: UUID, since: datetime, now: datetime) -> int:
-    """Tell people of their tasks that are due soon, or late, since the last look."""
+    """Notify people of their tasks that became due soon, or late, since the last look."""
     own = Task.objects.filter(
         tenant_id=tenant_id, status__in=OPEN_TASK, assignee__isnull=False, due_at__isnull=False
     ).exclude(status=TaskStatus.SUSPENDED)

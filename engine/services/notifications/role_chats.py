@@ -31,7 +31,7 @@ TEST = "test:"
 
 @in_one_transaction
 def set_role_chat(*, actor: Actor, role: str, chat: str, address: str, language: str = "") -> RoleChat | None:
-    """Tell a role of its tasks in this chat from now on; an empty address ends that. It needs the level for webhooks."""
+    """Send a role's new tasks to this chat from now on; an empty address ends that. It needs the level for webhooks."""
     access.require_level(actor, TO_MANAGE_WEBHOOKS, "manage webhooks")
     found = access.visible_roles(actor).filter(name=role.replace("\0", "")).first()
     if found is None:

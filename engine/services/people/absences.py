@@ -54,7 +54,7 @@ def list_absences(*, actor: Actor) -> QuerySet[Absence]:
 
 @in_one_transaction
 def enter_absence(*, actor: Actor, person: str, deputy: str | None, **words: Any) -> Absence:
-    """Say that a person is away from one moment to another, and who stands in meanwhile."""
+    """Enter the absence of a person from one moment to another, and their deputy."""
     wanted = _wanted(actor, person, deputy, words)
     _take_turn(actor)
     now = database_now()
@@ -121,7 +121,7 @@ def facts_of(absence: Absence) -> dict[str, Any]:
 
 
 def _take_turn(actor: Actor) -> None:
-    """Let absences of a tenant be entered one after the other: two at once could close a circle."""
+    """Make absences of a tenant wait for each other: two at once could close a circle."""
     take_locks(lock_name("absences", actor.tenant_id))
 
 

@@ -66,7 +66,7 @@ def show_retention(*, actor: Actor) -> Retention:
 
 @in_one_transaction
 def ask_retention(*, actor: Actor, dry_run: bool = False) -> Retention:
-    """Let the workers run the tenant's rules now; a run that is open already will do. A dry run only shows what would go."""
+    """Ask the workers to run the tenant's rules now; a run that is open already will do. A dry run only shows what would go."""
     access.require_level(actor, TO_AUTHOR, "delete ended work")
     if not dry_run:
         now = database_now()

@@ -1,4 +1,4 @@
-"""Give tasks to people: assign, reassign, and take the best one."""
+"""Assign tasks to people: assign, reassign, and take the best one."""
 
 from uuid import UUID
 
@@ -85,7 +85,7 @@ def _hand_over(actor: Actor, task: Task, person: User | None, reason: str) -> Ta
 
 
 def _move_offer(task: Task, before: User | None, person: User | None) -> None:
-    """Let the offer follow the person where the author named only an assignee, so that a release leads back to them."""
+    """Offer the task to its new assignee where the author named only an assignee, so that a release leads back to them."""
     if person is None or before is None or task.effective_roles or task.users:
         return
     for offer in TaskCandidate.objects.filter(task_id=task.pk, principal=before.pk):

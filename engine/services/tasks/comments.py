@@ -1,4 +1,4 @@
-"""Let people comment on a task, apart from its answer."""
+"""Keep comments of people on a task, apart from its answer."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ LONGEST_COMMENT = 10_000
 
 @in_one_transaction
 def comment_task(*, actor: Actor, task_id: UUID, text: str) -> TaskComment:
-    """Say something about a task that one sees, open or over. People who are mentioned are told."""
+    """Comment on a task that one sees, open or over. People who are mentioned are notified."""
     task = claim_instance(actor, task_id)
     refuse_text(text)
     now = database_now()

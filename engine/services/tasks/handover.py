@@ -37,7 +37,7 @@ LONGEST_QUESTION = 2_000
 
 @in_one_transaction
 def delegate_task(*, actor: Actor, task_id: UUID, user: str, note: str = "") -> Task:
-    """Let a person who may do a task fill it in; it comes back for the final word."""
+    """Ask another person who may do a task to fill it in; it comes back for the final word."""
     task = _own_task(actor, task_id)
     refuse_shared(task)
     if task.delegated_by_id is not None:

@@ -166,7 +166,7 @@ class Counted(Subquery):
 
 
 def list_named(actor: Actor, name: str, conditions: Sequence[Q | Asked] = (), order: str = "") -> TaskList:
-    """Give a list by the name of its view, narrowed and ordered as asked; unknown names raise KeyError."""
+    """Return a list by the name of its view, narrowed and ordered as asked; unknown names raise KeyError."""
     view = VIEWS[name]
     return TaskList(actor, view, tuple(conditions), ORDERS[order] if order else view.order)
 

@@ -82,7 +82,7 @@ def foresee(*, actor: Actor, task: Task) -> Foresight:
 
 
 def _prefilled(task: Task) -> dict[str, Json]:
-    """Give the answer that one would send without filling anything in."""
+    """Return the answer that one would send without filling anything in."""
     values = fill_defaults(task.form or {}, copied(task.payload if isinstance(task.payload, dict) else {}))
     asked = (task.form or {}).get("properties") or {}
     return {key: value for key, value in values.items() if key in asked}

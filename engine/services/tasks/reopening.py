@@ -137,7 +137,7 @@ def _is_touched(task: Task, turn: Turn) -> bool:
 
 
 def _begin_again(actor: Actor, task: Task, reason: str) -> Task:
-    """Give the new task what belonged to the answered one: its files, its ticks, and its answer as a draft."""
+    """Copy to the new task what belonged to the answered one: its files, its ticks, and its answer as a draft."""
     again = Task.objects.select_related("instance", "version__template", "assignee").get(
         instance_id=task.instance_id, step=task.step, iteration=task.iteration, status=TaskStatus.OPEN
     )

@@ -1,4 +1,4 @@
-"""Let a person take an answer back for a while: it is kept, and sent when its time is over, or at once when they say so.
+"""Hold an answer for a while, so that its person can take it back; send it when its time is over, or at once on request.
 
 A kept answer is a row (`wf_pending_answers`). Its person settles it, or a worker when it is due; both take the instance's claim
 first. The row goes in the transaction that sends the answer, so that it is sent once and never forgotten, whatever dies. It is
@@ -228,7 +228,7 @@ def send_pending(*, pending_id: UUID) -> bool:
 
 
 def _told(error: WorkflowError, task_id: UUID) -> WorkflowError:
-    """Say of a task that its person sees no more why that is."""
+    """Return the error with its reason for a task that its person no longer sees."""
     if not isinstance(error, NotFound):
         return error
     lost = Conflict(_("This task isn’t yours to do any more."), code="not_candidate")

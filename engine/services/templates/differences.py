@@ -1,4 +1,4 @@
-"""Say in words what one version of a template does differently from another, and whom that meets.
+"""Describe what one version of a template does differently from another, and which running instances that concerns.
 
 Steps are compared by their ids: moved is not changed. What an author reads is the field in the language's own words with its old
 and new value, and how many running instances are at the step now: they stay on their version, but authors should know.

@@ -210,7 +210,7 @@ def _rewrite_calendar(actor: Actor, name: str, written: dict[str, Any], seen: st
 
 
 def mark_of_calendar(calendar: BusinessCalendar | None) -> str:
-    """Say in short what a calendar holds, so that an author can name what they saw; nothing where there is none."""
+    """Return a short mark of what a calendar holds, so that an author can name what they saw; nothing where there is none."""
     if calendar is None:
         return ""
     return hashlib.sha256(json.dumps([calendar.title, calendar.content]).encode()).hexdigest()[:24]

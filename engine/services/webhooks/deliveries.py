@@ -1,4 +1,4 @@
-"""Tell webhooks what happened: collect what is to be told, take tries on, settle them, and send again.
+"""Deliver webhooks: collect what is to be sent, take tries on, settle them, and send again.
 
 The audit is the outbox: an act and its row are one commit, and nothing is added to the path that people wait for. Each webhook
 keeps a cursor (xid, id) into it, below the oldest transaction that still runs, so that what commits late is not passed over; the

@@ -77,7 +77,7 @@ def _kind(reading: Reading, node: Node, path: str) -> str | None:
 
 
 def _enter(reading: Reading, node: Node, kind: str, path: str, place: int) -> Outline:
-    """Give the step its id and remember it."""
+    """Set the step's id and remember it."""
     assert node.entries is not None
     if len(reading.steps) >= MOST_STEPS:
         reading.refuse_mass(node, "steps", MOST_STEPS)
