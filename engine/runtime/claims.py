@@ -22,7 +22,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from engine import access
-from engine.access.stand_ins import stand_in_for
+from engine.access.placeholders import placeholder_of
 from engine.audit.chain import Chain
 from engine.db.hydration import columns_of, link
 from engine.db.query_shapes import Build, Given, read_sql
@@ -323,7 +323,7 @@ def _seen(actor: Actor, task_id: UUID) -> tuple[str, dict[str, Any]]:
         return "true", {}
 
     def prepare(given: Given) -> Build:
-        reader, wanted = stand_in_for(actor, given), given(task_id)
+        reader, wanted = placeholder_of(actor, given), given(task_id)
         return lambda: access.visible_tasks(reader).filter(pk=wanted).order_by().values("pk")
 
     rule, params = read_sql("seen", prepare)
