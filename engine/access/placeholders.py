@@ -30,9 +30,8 @@ def _absent(absent: StandIn, given: Given) -> StandIn:
         title="",
         until=given(absent.until),
         eyes=given(absent.eyes),
-        scopes=tuple(_scope(scope, given) for scope in absent.scopes),
+        scopes=tuple(
+            Scope(given(Each(scope.roles)), given(Each(scope.templates)), given(scope.before))
+            for scope in absent.scopes
+        ),
     )
-
-
-def _scope(scope: Scope, given: Given) -> Scope:
-    return Scope(given(Each(scope.roles)), given(Each(scope.templates)), given(scope.before))

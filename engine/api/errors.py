@@ -104,13 +104,9 @@ def sendable(text: str) -> str:
 
 
 def _answer_refusal(error: errors.WorkflowError) -> Response:
-    code = _status_of(error)
+    code = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
     body = problem(code, error.code, error.message, _errors_of(error), _facts_of(error))
     return Response(body, status=code, content_type=MEDIA_TYPE)
-
-
-def _status_of(error: errors.WorkflowError) -> int:
-    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
 def _errors_of(error: errors.WorkflowError) -> Sequence[FieldError]:

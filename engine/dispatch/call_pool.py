@@ -124,7 +124,9 @@ class CallsUnderWay:
         if not self.has_room:
             return []
         doubtful = [signal for signal in due if signal.attempts][:1]
-        if doubtful and (not self._calls or _has_waited_long(doubtful[0])):
+        if doubtful and (
+            not self._calls or Signal.objects.filter(pk=doubtful[0].id, due_at__lt=database_now() - LONG).exists()
+        ):
             return doubtful
         return self._trusted(due, loaded)
 
@@ -236,10 +238,6 @@ class CallsUnderWay:
 def _addresses_allowed(tenants: Collection[UUID]) -> dict[UUID, list[str] | None]:
     """Read which addresses calls of these tenants may reach; functions of this process reach none through the guard."""
     return dict(Tenant.objects.filter(pk__in=tenants).values_list("id", "http_allow")) if tenants else {}
-
-
-def _has_waited_long(signal: Due) -> bool:
-    return Signal.objects.filter(pk=signal.id, due_at__lt=database_now() - LONG).exists()
 
 
 def _begin(intent: Intent, allow: list[str] | None, *, doubted: bool) -> UnderWay:

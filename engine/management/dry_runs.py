@@ -133,12 +133,12 @@ def definitions_around(read: Iterable[Read]) -> dict[str, Definition]:
         one = waiting.pop()
         if one.definition is not None and one.definition.name not in found:
             found[one.definition.name] = one.definition
-            waiting += [beside for name in _started_by(one.definition) for beside in _beside(one.file, name)]
+            waiting += [
+                beside
+                for name in one.definition.canonical["requires"]["workflows"]
+                for beside in _beside(one.file, name)
+            ]
     return found
-
-
-def _started_by(definition: Definition) -> list[str]:
-    return list(definition.canonical["requires"]["workflows"])
 
 
 def _beside(file: str, name: str) -> list[Read]:

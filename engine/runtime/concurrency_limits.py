@@ -101,12 +101,11 @@ def admit_waiting(tenant_id: UUID, *templates: UUID) -> None:
     Call inside the transaction that changed it.
     """
     now = database_now()
-    if sum(admit_next(tenant_id, template_id, now) for template_id in templates or _templates_in_line(tenant_id)):
+    if sum(
+        admit_next(tenant_id, template_id, now)
+        for template_id in templates or sorted(set(_line(tenant_id).values_list("template_id", flat=True)))
+    ):
         announce_on_commit([now], now)
-
-
-def _templates_in_line(tenant_id: UUID) -> list[UUID]:
-    return sorted(set(_line(tenant_id).values_list("template_id", flat=True)))
 
 
 def _line(tenant_id: UUID) -> QuerySet[Instance]:

@@ -271,7 +271,7 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)
-    count_batch(batch.rows, _ends(stages), sent=sent, began_at=batch.began_at)
+    count_batch(batch.rows, [stage.result.status for stage in stages if stage.ends], sent=sent, began_at=batch.began_at)
     written = {row["id"]: row for part in ("new_instances", "instances") for row in batch.rows[part]}
     return [_advanced(stage, written[stage.instance_id]) for stage in stages]
 
@@ -285,7 +285,7 @@ def _advanced(stage: Stage, written: Row) -> Advanced:
         applied=result.applied,
         kept=result.kept,
         barred=result.barred,
-        began=_began(stage),
+        began=tuple(entry.kind for entry in stage.result.trace if entry.began),
         written=written,
         has_tasks=bool(open_tokens),
         new_tasks=_new_tasks(stage, open_tokens),
@@ -301,21 +301,10 @@ def _new_waits(stage: Stage) -> tuple[Row, ...] | None:
 
 def _new_tasks(stage: Stage, open_tokens: set[int]) -> tuple[Row, ...] | None:
     rows = [row for row in stage.batch.rows["new_tasks"] if row["instance_id"] == stage.instance_id]
-    known = {row["token"] for row in rows} == open_tokens and not any(_finds_person(row) for row in rows)
+    known = {row["token"] for row in rows} == open_tokens and not any(
+        row["assignee_name"] or "assign_by" in row["extra"] for row in rows
+    )
     return tuple(rows) if known else None
-
-
-def _finds_person(row: Row) -> bool:
-    return bool(row["assignee_name"] or "assign_by" in row["extra"])
-
-
-def _began(stage: Stage) -> tuple[str, ...]:
-    return tuple(entry.kind for entry in stage.result.trace if entry.began)
-
-
-def _ends(stages: Sequence[Stage]) -> list[str]:
-    """Return the last status of each instance that ends in these slices."""
-    return [stage.result.status for stage in stages if stage.ends]
 
 
 def _queue_waiting(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:

@@ -74,12 +74,12 @@ def _note_answers(
 ) -> None:
     """Keep what each answer found, for the event that reopens its task."""
     for told in said["events"]:
-        if stored is not None and told[KIND] == "TaskCompleted" and _is_live(stored, told["token"]):
+        if (
+            stored is not None
+            and told[KIND] == "TaskCompleted"
+            and any(frame["n"] == told["token"] for frame in stored["frames"])
+        ):
             answered[told["token"]] = stored
-
-
-def _is_live(stored: dict[str, Json], token: int) -> bool:
-    return any(frame["n"] == token for frame in stored["frames"])
 
 
 def _known(event: Any, instance: Instance, answered: Mapping[int, dict[str, Json]]) -> Any:

@@ -265,16 +265,13 @@ def send_reminder(task: Task, now: datetime) -> int:
 def _write_mail(now: datetime, effect: NotifyPeople, task: Task, address: str) -> None:
     """Write the intent of one e-mail; a token below zero names no wait."""
     token = -(uuid7().int >> 65)
+    subject = effect.subject or f"{SUBJECTS[effect.why]}: {as_words(task.title)}"
     Effect.objects.create(
         tenant_id=task.tenant_id, instance_id=task.instance_id, token=token, path=task.path, transport="email",
-        request={"to": [address], "subject": effect.subject or _subject(effect, task), "text": effect.text or _text(task)},
+        request={"to": [address], "subject": subject, "text": effect.text or _text(task)},
         key=bounded(f"{effect.key}:{address}"), timeout_seconds=MAIL_SECONDS, intended_at=now,
     )  # fmt: skip
     queue_signal(task.tenant_id, task.instance_id, SignalType.CALL_DUE, now, token=token)
-
-
-def _subject(effect: NotifyPeople, task: Task) -> str:
-    return f"{SUBJECTS[effect.why]}: {as_words(task.title)}"
 
 
 def _text(task: Task) -> str:

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from engine import access
 from engine.audit.chain import database_now
 from engine.conf import conf
-from engine.models import Instance, Task
+from engine.models import Instance
 from engine.services.notifications.audience import Item, items_for
 from engine.services.notifications.preferences import Preferences, forget_bounce, note_bounce, preferences_of
 from engine.services.notifications.sending import Message, Sent
@@ -105,13 +105,9 @@ def _about_one(item: Item, person: User, actor: Actor) -> MailContent:
 def _token(item: Item, person: User, actor: Actor) -> str:
     """Return the token of a link that answers the task, where the person may do it now and its author allows that."""
     task = item.task
-    if task is None or item.kind not in LINKED or not _may_answer(actor, task):
+    if task is None or item.kind not in LINKED or not (allows_link(task) and access.refuse_act(actor, task) is None):
         return ""
     return link_token(person=person, task=task)
-
-
-def _may_answer(actor: Actor, task: Task) -> bool:
-    return allows_link(task) and access.refuse_act(actor, task) is None
 
 
 def _digest(digest: Digest, person: User) -> MailContent:

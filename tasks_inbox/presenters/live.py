@@ -106,7 +106,7 @@ def notice_about(actor: Actor, task: Task, was: str) -> Notice | None:
     """Describe what happened to a task since its page was rendered; None if nothing relevant did."""
     if state_of(task) == was:
         return None
-    time = date_format(timezone.localtime(_moment_of(task)), "H:i")
+    time = date_format(timezone.localtime(task.completed_at or task.claimed_at or timezone.now()), "H:i")
     kept = _("What you typed stays on this page. Nothing was sent.")
     name = task.assignee.display_name if task.assignee else ""
     facts = {"name": name, "time": time, "by": name_of(task.completed_by_name)}
@@ -136,7 +136,3 @@ def notice_about(actor: Actor, task: Task, was: str) -> Notice | None:
     )
     title = _("%(name)s has this task now") % facts
     return Notice(title, words % facts + " " + kept, icon="hand-stop", code="taken", stops=True)
-
-
-def _moment_of(task: Task) -> datetime:
-    return task.completed_at or task.claimed_at or timezone.now()

@@ -93,7 +93,7 @@ def printed_case(actor: Actor, instance: Instance) -> PrintedCase:
         tables=tuple(fact for fact in asked if fact.rows),
         decisions=tuple(_decision(task, _steps(instance)) for task in tasks),
         remarks=tuple(_remarks(said, questions)),
-        files=", ".join(_file_words(file) for file in files),
+        files=", ".join(f"{file.name} ({spell_size(file.size)})" for file in files),
         events=instance.audit_seq,
         hash=grouped(instance.audit_hash),
         key=" ".join(grouped(hashlib.sha256(public_key().encode()).hexdigest()[:KEY_DIGITS])),
@@ -155,10 +155,6 @@ def _decision(task: Task, steps: dict[str, str]) -> Decision:
         details=" · ".join(lines),
         tables=tuple(fact for fact in answer if fact.rows),
     )
-
-
-def _file_words(file: CaseFile | TaskAttachment) -> str:
-    return f"{file.name} ({spell_size(file.size)})"
 
 
 def _ended(instance: Instance) -> str:

@@ -24,11 +24,9 @@ def is_scope(machine: Machine, frame: Frame) -> bool:
     """Return whether a frame is a scope: a step of such a kind, or a list that is a branch, an item or a handler."""
     if frame.step is not None:
         return machine.step_of(frame).kind in SCOPE_KINDS
-    return frame.list is not None and (frame.role is not None or _is_branch(machine, frame))
-
-
-def _is_branch(machine: Machine, line: Frame) -> bool:
-    return machine.step_of(machine.frames[line.p]).kind in ("parallel", "for_each", "first")
+    return frame.list is not None and (
+        frame.role is not None or machine.step_of(machine.frames[frame.p]).kind in ("parallel", "for_each", "first")
+    )
 
 
 def scope_above(machine: Machine, frame: Frame) -> Frame:

@@ -89,14 +89,14 @@ def _checked_above(instance: "Instance") -> set[str]:
         return set()
     (parent, token), since = instance.parent, spell_moment(instance.facts.started_at)
     step = parent.waits[token].step if token in parent.waits else ""
-    looking = {one.wait.step for one in parent.tasks.values() if _looks_into(one.wait.task, step)}
+    looking = {
+        one.wait.step
+        for one in parent.tasks.values()
+        if one.wait.task is not None and step in one.wait.task.rules.not_inside
+    }
     people = parent.snapshot.people if parent.snapshot is not None else {}
     own = {name for one in looking for name, at in people.get(one, {}).items() if at >= since}
     return own | _checked_above(parent)
-
-
-def _looks_into(task: OpenTask | None, step: str) -> bool:
-    return task is not None and step in task.rules.not_inside
 
 
 def everybody_in(instance: "Instance") -> dict[str, str]:

@@ -106,13 +106,13 @@ def _decide(machine: Machine, frame: Frame, step: Step) -> None:
     names = machine.names(frame)
     inputs = step.body["inputs"].of(names) | (edited(frame) or {})
     machine.note_input(frame, inputs)
-    rows = [row for row in step.body["rows"] if _row_holds(row["when"].of(names), inputs)]
+    rows = [
+        row
+        for row in step.body["rows"]
+        if all(cell_holds(cell, inputs.get(name)) for name, cell in row["when"].of(names).items())
+    ]
     value = HITS[step.body["hit"]](machine, step, rows, names)
     machine.finish(frame, COMPLETED, value)
-
-
-def _row_holds(cells: Mapping[str, Json], inputs: Mapping[str, Json]) -> bool:
-    return all(cell_holds(cell, inputs.get(name)) for name, cell in cells.items())
 
 
 def cell_holds(cell: Json, value: Json) -> bool:

@@ -208,7 +208,9 @@ def settle_net(machine: Machine, frame: Frame) -> bool:
 
 def _free_join(net: Net) -> str | None:
     """Find the first OR-join that no further token can reach; if all wait only for each other, the first of them."""
-    waiting = [name for name in net.steps if net.join(name) == "or" and _entered(net, name)]
+    waiting = [
+        name for name in net.steps if net.join(name) == "or" and any(net.tokens.get(edge) for edge in net.entries(name))
+    ]
     for name in waiting:
         if not _awaits(net, name, {name}):
             return name
@@ -219,10 +221,6 @@ def _free_join(net: Net) -> str | None:
             return next(name for name in waiting if name in frozen)
         frozen = free
     return None
-
-
-def _entered(net: Net, name: str) -> bool:
-    return any(net.tokens.get(edge) for edge in net.entries(name))
 
 
 def _awaits(net: Net, name: str, frozen: set[str]) -> bool:

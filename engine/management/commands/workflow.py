@@ -87,7 +87,8 @@ class Command(SeedingCommand):
         reports = [report for file in options["files"] for report in _reports(file, facts)]
         self.found = any(report["findings"] for report in reports)
         if options["json"]:
-            self.stdout.write(as_json([_report_json(report) for report in reports]))
+            written = [{**one, "findings": [finding.as_json() for finding in one["findings"]]} for one in reports]
+            self.stdout.write(as_json(written))
         else:
             self._tell(reports)
         return None
@@ -319,10 +320,6 @@ def _reports(file: str, facts: TenantFacts | None) -> list[dict[str, Any]]:
 def _report(document: Document, checked: Normalized) -> dict[str, Any]:
     facts = {"file": document.file, "name": checked.name, "sha256": checked.sha256}
     return {**facts, "findings": list(checked.findings)}
-
-
-def _report_json(report: Mapping[str, Any]) -> dict[str, Any]:
-    return {**report, "findings": [finding.as_json() for finding in report["findings"]]}
 
 
 def _activated(actor: Actor, file: str, saved: list[TemplateVersion]) -> list[TemplateVersion]:

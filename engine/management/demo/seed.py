@@ -84,7 +84,7 @@ HASHERS = 2
 def furnish() -> bool:
     """Create the demo; return False when it is there already."""
     with _alone():
-        if _is_furnished():
+        if Instance.objects.filter(tenant__name="acme", reference=mark_story().reference).exists():
             return False
         with ThreadPoolExecutor(max_workers=HASHERS) as pool:
             _furnish_with(People(pool))
@@ -138,10 +138,6 @@ def _is_let_in(lock_holder: BaseDatabaseWrapper) -> bool:
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         cursor.execute(TRY_LOCK, [LOCK])
         return bool(cursor.fetchone()[0])
-
-
-def _is_furnished() -> bool:
-    return Instance.objects.filter(tenant__name="acme", reference=mark_story().reference).exists()
 
 
 # People and templates

@@ -126,15 +126,12 @@ class Drawing:
             blank=self._line(node, node.blank, 0),
             most=min(int(part.schema.get("maxItems", MOST_ROWS)), MOST_ROWS),
             least=int(part.schema.get("minItems", 0)),
-            flat=len(part.parts) <= MOST_FLAT and all(_is_flat(inner) for inner in part.parts),
+            flat=len(part.parts) <= MOST_FLAT
+            and all(inner.kind in FLAT_KINDS and not inner.when and not inner.hint for inner in part.parts),
         )
 
     def _line(self, node: Node, row: Row, number: int) -> Line:
         return Line(row.key, self.blocks(row.nodes, f"{node.name}.{row.key}"), number)
-
-
-def _is_flat(part: Part) -> bool:
-    return part.kind in FLAT_KINDS and not part.when and not part.hint
 
 
 def _told(conditions: Conditions, above: str) -> dict[str, Any]:

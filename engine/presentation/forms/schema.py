@@ -163,13 +163,16 @@ def _variants(word: str) -> Callable[[Schema, Conditions, _Asked], None]:
 
 def _key_apart(variants: list[Schema]) -> str | None:
     """Find the key that has another constant in each variant."""
-    sets = [{key for key, inner in _mapping(one.get("properties")).items() if _is_constant(inner)} for one in variants]
+    sets = [
+        {
+            key
+            for key, inner in _mapping(one.get("properties")).items()
+            if isinstance(inner, Mapping) and "const" in inner
+        }
+        for one in variants
+    ]
     common = set.intersection(*sets) if sets else set()
     return next((key for key in _mapping(variants[0].get("properties")) if key in common), None) if common else None
-
-
-def _is_constant(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and "const" in schema
 
 
 def _named_constant(variant: Schema, key: str) -> Schema:

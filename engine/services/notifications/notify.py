@@ -33,7 +33,8 @@ def notify_people(news: Iterable[tuple[News, UUID]], now: datetime) -> int:
     """Write the notifications of people, by their ids, for the channels they chose; return how many messages that makes."""
     wanted = list(news)
     people = {person.pk: person for person in _listening({person_id for _, person_id in wanted})}
-    wishes, pushed = preferences_of(people.values()), _with_push(people)
+    wishes = preferences_of(people.values())
+    pushed = set(PushSubscription.objects.filter(person_id__in=list(people)).values_list("person_id", flat=True))
     rows = [
         row
         for one, person_id in wanted
@@ -46,10 +47,6 @@ def notify_people(news: Iterable[tuple[News, UUID]], now: datetime) -> int:
 
 def _listening(ids: Iterable[UUID]) -> Iterable[User]:
     return User.objects.filter(pk__in=list(ids), is_active=True, kind="person")
-
-
-def _with_push(ids: Iterable[UUID]) -> set[UUID]:
-    return set(PushSubscription.objects.filter(person_id__in=list(ids)).values_list("person_id", flat=True))
 
 
 def _rows(one: News, person: User, wishes: Preferences, has_push: bool, now: datetime) -> list[Notification]:

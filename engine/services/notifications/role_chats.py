@@ -38,7 +38,7 @@ def set_role_chat(*, actor: Actor, role: str, chat: str, address: str, language:
         raise NotFound
     tenant = Tenant.objects.get(pk=actor.tenant_id)
     _check(tenant, chat, address, language)
-    record(tenant, _act(role, chat, bool(address)), actor=actor)
+    record(tenant, Act("set_role_chat", new={"role": role, "chat": chat, "on": bool(address)}), actor=actor)
     key: dict[str, Any] = {"tenant_id": actor.tenant_id, "role_id": found.pk, "chat": chat}
     if not address:
         _forget(found, chat)
@@ -55,10 +55,6 @@ def _forget(role: Role, chat: str) -> None:
 
 def _waiting(role_id: UUID, chat: str) -> Any:
     return Notification.objects.filter(role_id=role_id, channel=chat, status="pending")
-
-
-def _act(role: str, chat: str, is_on: bool) -> Act:
-    return Act("set_role_chat", new={"role": role, "chat": chat, "on": is_on})
 
 
 def _check(tenant: Tenant, chat: str, address: str, language: str) -> None:

@@ -106,7 +106,11 @@ class Staff:
 def gaps_of_absence(absence: Absence) -> list[Gap]:
     """Return the tasks of active templates that nobody could do at some time of an absence, and who is missing because of it."""
     versions = TemplateVersion.objects.in_force().filter(tenant_id=absence.tenant_id).select_related("template")
-    absences = _absences(absence.tenant_id, absence.starts_at, absence.ends_at)
+    absences = list(
+        Absence.objects.filter(
+            tenant_id=absence.tenant_id, starts_at__lt=absence.ends_at, ends_at__gt=absence.starts_at
+        )
+    )
     staff = Staff(absence.tenant_id, absences)
     tasks = [
         task
@@ -125,10 +129,6 @@ def gaps_of_definition(tenant_id: UUID, definition: Definition, name: str, title
         return []
     tasks = list(tasks_of(definition, name, title))
     return _gaps(Staff(tenant_id, absences), tasks, tasks, now, until)
-
-
-def _absences(tenant_id: UUID, starts_at: datetime, ends_at: datetime) -> list[Absence]:
-    return list(Absence.objects.filter(tenant_id=tenant_id, starts_at__lt=ends_at, ends_at__gt=starts_at))
 
 
 def _gaps(

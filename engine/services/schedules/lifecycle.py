@@ -125,7 +125,11 @@ def next_slot(schedule: Schedule, after: datetime) -> datetime | None:
     """Return the first slot after a moment; None where a schedule for one moment has had it."""
     if schedule.cron:
         return clock_of(schedule).next_after(after).at
-    return schedule.once_at if schedule.once_at and not _is_fired(schedule, schedule.once_at) else None
+    return (
+        schedule.once_at
+        if schedule.once_at and not ScheduleFire.objects.filter(schedule_id=schedule.pk, slot=schedule.once_at).exists()
+        else None
+    )
 
 
 def clock_problem(schedule: Schedule) -> str:
@@ -135,10 +139,6 @@ def clock_problem(schedule: Schedule) -> str:
     except CronError as error:
         return str(error)
     return ""
-
-
-def _is_fired(schedule: Schedule, slot: datetime) -> bool:
-    return ScheduleFire.objects.filter(schedule_id=schedule.pk, slot=slot).exists()
 
 
 def note(actor: Actor, template: Template, action: str, new: Any, reason: str = "") -> None:

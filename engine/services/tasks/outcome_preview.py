@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from engine import access
-from engine.kernel.effects import ChangeTask, NotifyPeople, OpenTask, Slice, WaitKind
+from engine.kernel.effects import ChangeTask, NotifyPeople, Slice, WaitKind
 from engine.kernel.forms import fill_defaults
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.signals import Environment, Event, Json, TaskCompleted, TimerDue
@@ -115,17 +115,17 @@ def _ahead(loaded: Loaded, task: Task, event: Event, now: datetime) -> Ahead:
         return Ahead(known=False)
     return Ahead(
         steps=tuple(dict.fromkeys(entry.path for entry in result.trace if entry.began and entry.kind in SHOWN)),
-        who={wait.path: _who(wait.task) for wait in result.opened if wait.task},
+        who={
+            wait.path: wait.task.assignee or ", ".join((*wait.task.roles, *wait.task.users))
+            for wait in result.opened
+            if wait.task
+        },
         status=result.status,
         outcome=result.outcome,
-        stays=_stays(result, task.token),
+        stays=any(wait["token"] == task.token for wait in result.snapshot.waits),
         change=_change(result, task.token),
         emails=_emails(result, task.token),
     )
-
-
-def _stays(result: Slice, token: int) -> bool:
-    return any(wait["token"] == token for wait in result.snapshot.waits)
 
 
 def _change(result: Slice, token: int) -> ChangeTask | None:
@@ -134,8 +134,3 @@ def _change(result: Slice, token: int) -> ChangeTask | None:
 
 def _emails(result: Slice, token: int) -> NotifyPeople | None:
     return next((one for one in result.effects if isinstance(one, NotifyPeople) and one.token == token), None)
-
-
-def _who(task: OpenTask) -> str:
-    """Name whom a task would be offered to."""
-    return task.assignee or ", ".join((*task.roles, *task.users))

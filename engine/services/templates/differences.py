@@ -130,7 +130,12 @@ def _removed(step: str, placed: _Placed, here: int) -> Difference:
 
 
 def _changed(step: str, name: str, field: str, old: Any, new: Any, here: int = 0) -> Difference:
-    words = {"where": f"{name}: " if name else "", "field": _field_words(field), "old": _shown(old), "new": _shown(new)}
+    words = {
+        "where": f"{name}: " if name else "",
+        "field": field.replace("_", " ").replace(".", " "),
+        "old": _shown(old),
+        "new": _shown(new),
+    }
     if old is MISSING:
         text = _("%(where)s%(field)s is now %(new)s.") % words
     elif new is MISSING:
@@ -150,10 +155,6 @@ def _here(count: int) -> str:
     return " " + ngettext("%(n)d running instance is there.", "%(n)d running instances are there.", count) % {
         "n": count
     }
-
-
-def _field_words(field: str) -> str:
-    return field.replace("_", " ").replace(".", " ")
 
 
 def _shown(value: Any) -> str:

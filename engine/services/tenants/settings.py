@@ -137,7 +137,7 @@ def _narrow_secret(actor: Actor, secret: Secret | None, origins: list[str] | Non
 def delete_secret(*, actor: Actor, name: str) -> None:
     """Delete a secret that nothing active and nothing running names."""
     access.require_level(actor, TO_AUTHOR, "delete secrets")
-    users = _users_of(actor, name)
+    users = [str(version) for version in _versions_in_use(actor) if name in _secrets_of(version)]
     if users:
         raise Conflict(
             f"{', '.join(users)} {'uses' if len(users) == 1 else 'use'} the secret {name}. Archive or change "
@@ -148,11 +148,6 @@ def delete_secret(*, actor: Actor, name: str) -> None:
     if not deleted:
         raise NotFound
     _note(actor, "delete_secret", name)
-
-
-def _users_of(actor: Actor, secret: str) -> list[str]:
-    """Name the versions that need a secret."""
-    return [str(version) for version in _versions_in_use(actor) if secret in _secrets_of(version)]
 
 
 def _versions_in_use(actor: Actor) -> QuerySet[TemplateVersion]:

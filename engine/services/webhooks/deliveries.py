@@ -123,15 +123,15 @@ def _collect_for(webhook_id: UUID) -> tuple[int, bool]:
     if not _owner_sees(webhook):
         _disable(webhook, f"{webhook.owner_name}, its owner, may no longer see these events")
         return 0, False
-    stretch = read_on(_wanted(webhook), Position(webhook.after_xid, webhook.after_id), most=ACTS_A_PASS)
+    stretch = read_on(
+        Audit.objects.filter(tenant_id=webhook.tenant_id, action__in=actions_of(webhook.events)),
+        Position(webhook.after_xid, webhook.after_id),
+        most=ACTS_A_PASS,
+    )
     found = _write(webhook, stretch.rows)
     webhook.after_xid, webhook.after_id = stretch.end.xid, stretch.end.id
     webhook.save(update_fields=["after_xid", "after_id"])
     return found, stretch.more
-
-
-def _wanted(webhook: Webhook) -> QuerySet[Audit]:
-    return Audit.objects.filter(tenant_id=webhook.tenant_id, action__in=actions_of(webhook.events))
 
 
 def _write(webhook: Webhook, acts: Sequence[Audit]) -> int:
