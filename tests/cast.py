@@ -99,13 +99,13 @@ def _statement(model: type[models.Model]) -> str:
 
 @pytest.fixture
 def cast(db: None) -> Cast:
-    """Give all characters, in a transaction that is rolled back."""
+    """Return all characters, in a transaction that is rolled back."""
     return assemble_cast()
 
 
 @pytest.fixture
 def committed_cast(transactional: None) -> Cast:
-    """Give all characters, committed: for races, workers and browsers."""
+    """Return all characters, committed: for races, workers and browsers."""
     return assemble_cast()
 
 

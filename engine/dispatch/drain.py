@@ -277,7 +277,7 @@ def _take(
 
 
 def _in_turn(asked: list[Due], claimed: Sequence[UUID]) -> list[Due]:
-    """Put calls into the order of the claim: tenants in turn, who waits longest first."""
+    """Put calls into the order of the claim: tenants in turn, those who wait longest first."""
     place = {instance_id: number for number, instance_id in enumerate(claimed)}
     return sorted(asked, key=lambda signal: place[signal.instance_id])
 

@@ -85,7 +85,7 @@ def test_choices_of_tables_without_a_page_are_refused(sign_in: SignIn) -> None:
 
 
 def sorted_by(model: type[Model]) -> dict[int, str]:
-    """Give the columns of a list that can be put in order, with the path by which they are."""
+    """Return the columns of a list that can be put in order, with the path by which they are."""
     page, found = admin.site._registry[model], {}
     for number, column in enumerate(page.list_display, start=1):
         shown = getattr(page, str(column), None)

@@ -80,7 +80,7 @@ def supplier() -> Generator[Supplier, None, None]:
 
 @pytest.fixture(scope="session")
 def product(chromium: Chromium, supplier: Supplier) -> Generator[Product, None, None]:
-    """Give one running product with its demo; its operator lets calls go to the supplier."""
+    """Provide one running product with its demo; its operator lets calls go to the supplier."""
     with a_product(WORKFLOW_HTTP_ALLOW=supplier.origin) as running:
         yield running
 
@@ -117,7 +117,7 @@ def kept_sessions() -> dict[tuple[str, str], Any]:
 
 @pytest.fixture
 def signed_in(new_context: NewContext, product: Product, kept_sessions: dict[tuple[str, str], Any]) -> SignedIn:
-    """Give a page of a person who is signed in, in a browser of their own."""
+    """Return a page of a person who is signed in, in a browser of their own."""
 
     def enter(name: str, of: Product = product, **options: Any) -> Page:
         kept = kept_sessions.get((name, of.address))

@@ -30,7 +30,7 @@ steps:
 
 @pytest.fixture
 def doomed(product: Product) -> Generator[Product, None, None]:
-    """Give the product to be killed, and leave it running for those who come after."""
+    """Provide the product to be killed, and leave it running for those who come after."""
     yield product
     if not product.sandbox.leftovers():
         product.start()

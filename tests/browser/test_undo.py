@@ -32,7 +32,7 @@ SECONDS = re.compile(r"\b\d+\b")
 
 @pytest.fixture
 def tasks(errands: Errands) -> list[str]:
-    """Give the ids of two tasks of Ada's, in the order of her list."""
+    """Return the ids of two tasks of Ada's, in the order of her list."""
     activate(errands.page, SOURCE)
     begun = [
         send(errands.page, "instances/", {"template": "countdown", "input": {"what": one}}) for one in ("one", "two")

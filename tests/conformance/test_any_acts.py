@@ -90,7 +90,7 @@ def _roles(value: Any) -> Iterator[str]:
 
 
 def workflows() -> Iterator[Any]:
-    """Give every workflow once, by its first test."""
+    """Yield every workflow once, by its first test."""
     for stored in stored_tests():
         if stored.is_first and stored.expects:
             yield pytest.param(stored, id=f"{stored.source}: {stored.definition.name}")

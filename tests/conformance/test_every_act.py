@@ -16,7 +16,7 @@ from workflowplatform.ids import keep_time
 
 
 def played() -> Iterator[Any]:
-    """Give every stored test; in the short form the first of each workflow that says what must come of it."""
+    """Yield every stored test; in the short form the first of each workflow that says what must come of it."""
     for stored in stored_tests():
         marks = [] if stored.is_first and stored.expects else [pytest.mark.slow]
         yield pytest.param(stored, id=slug(stored.title), marks=marks)

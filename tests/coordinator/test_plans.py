@@ -71,7 +71,7 @@ steps: [{id: talk, task: {title: Talk}, throttle: {key: room, limit: 1}}]
 
 @pytest.fixture
 def staged(committed_cast: Cast) -> Iterator[Cast]:
-    """Give two tenants in which everything has happened once, with plans kept and autovacuum out of the way."""
+    """Provide two tenants in which everything has happened once, with plans kept and autovacuum out of the way."""
     for source in (W1, NAMED, SIGNED, TIMER, CALL, LISTENING, ROOM):
         activated(committed_cast.actor("gwen"), source)
     growth.rest()

@@ -32,7 +32,7 @@ Hold = Callable[[Callable[[], bool]], None]
 
 @pytest.fixture
 def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
-    """Give a function that says how long calls of `slow` take: until something is so. It answers whether it came to be."""
+    """Provide a function that says how long calls of `slow` take: until something is so. It answers whether it came to be."""
     released = Event()
     asked: list[Callable[[], bool]] = []
 
@@ -50,7 +50,7 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
 
 @pytest.fixture
 def staged(committed_cast: Cast, hold: Hold, valkey: object, settings: Any) -> Cast:
-    """Give two tenants with the same workflows, and nobody who drains."""
+    """Return two tenants with the same workflows, and nobody who drains."""
     settings.WORKFLOW_DISPATCHER = "rq"
     for author in ("gwen", "sam"):
         for source in (CALL, SLOW, TIMER):

@@ -207,7 +207,7 @@ steps:
 
 @pytest.fixture
 def stuck(staged: Cast) -> Instance:
-    """Give an incident at a four-eyes task: Adam started it, Ada did the step that it names."""
+    """Return an incident at a four-eyes task: Adam started it, Ada did the step that it names."""
     activated(staged.actor("gwen"), FAILED)
     instance = start_instance(actor=staged.actor("adam"), template="failed", input={}).instance
     complete_task(actor=staged.actor("ada"), task_id=Task.objects.open().get().pk)

@@ -255,7 +255,7 @@ def test_a_bare_refusal_would_be_found() -> None:
 
 @pytest.fixture
 def german(cast: Cast, review: str) -> Task:
-    """Give a task that Ada, who reads German, began herself and must not do."""
+    """Return a task that Ada, who reads German, began herself and must not do."""
     User.objects.filter(username__in=("ada", "gwen")).update(language="de")
     return only_task(started(cast.actor("ada"), "review", what="lunch", amount=3))
 

@@ -258,7 +258,7 @@ def _begun_task(actor: Actor, case: Instance, name: str) -> Task:
 def _pages_of(
     tenant: Tenant, people: dict[int, User], case: Instance, broken: Instance, active: TemplateVersion, draft: Any
 ) -> dict[str, Any]:
-    """Give the key of one row for every page of the admin."""
+    """Return the key of one row for every page of the admin."""
     god = actor_of(people[5])
     token, _ = create_token(actor=None, person=people[2], name=f"{tenant.name}-token")
     role = create_role(actor=god, tenant=tenant, name=f"{tenant.name}-role")

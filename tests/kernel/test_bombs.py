@@ -109,7 +109,7 @@ VALUES = st.recursive(
 
 
 def _said(program: Any, names: Any) -> tuple[str, Any]:
-    """Give the kind of what a program answers and its value; of an error only that it is one."""
+    """Return the kind of what a program answers and its value; of an error only that it is one."""
     try:
         found = program.eval(names)
     except RuntimeError:

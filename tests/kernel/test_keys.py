@@ -182,7 +182,7 @@ def test_an_instance_begun_before_keeps_the_keys_that_it_had() -> None:
 
 
 def _as_before(stored: dict[str, Any]) -> dict[str, Any]:
-    """Give a snapshot as the release before occurrences stored it."""
+    """Return a snapshot as the release before occurrences stored it."""
     old = json.loads(json.dumps(stored))
     old.pop("occurrences", None)
     for frame in old["frames"]:

@@ -44,7 +44,7 @@ def _spelled(template: str) -> str:
 
 
 def mutated(pattern: Pattern, mutant: dict[str, str]) -> str:
-    """Give the template of a neighbour."""
+    """Return the template of a neighbour."""
     before, after = _spelled(mutant["from"]), _spelled(mutant["to"])
     assert before in pattern.template, (pattern.number, before)
     return pattern.template.replace(before, after, 1)

@@ -26,7 +26,7 @@ DEAF = [
 
 @pytest.fixture
 def group() -> Generator[ProcessGroup, None, None]:
-    """Give a group that is empty again afterwards."""
+    """Provide a group that is empty again afterwards."""
     owned = ProcessGroup()
     yield owned
     owned.stop_all()

@@ -62,7 +62,7 @@ class Home:
 
 @pytest.fixture(scope="module")
 def product() -> Generator[Home, None, None]:
-    """Give one running product with its demo; a test that kills it starts it again."""
+    """Provide one running product with its demo; a test that kills it starts it again."""
     with a_sandbox() as sandbox:
         started = start_up(sandbox)
         home = Home(sandbox, started, ready(started))

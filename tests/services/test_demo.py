@@ -49,7 +49,7 @@ pytestmark = pytest.mark.usefixtures("furnished", "db")
 
 @pytest.fixture(scope="module")
 def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Give the committed demo to all tests of this module, a moment after `bin/up` would say ready."""
+    """Provide the committed demo to all tests of this module, a moment after `bin/up` would say ready."""
     with django_db_blocker.unblock():
         assert furnish()
         let_time_pass()

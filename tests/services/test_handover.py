@@ -46,7 +46,7 @@ ANSWER: dict[str, Any] = {"outcome": "yes", "values": {"note": "fits"}}
 
 @pytest.fixture
 def lea(cast: Cast) -> Actor:
-    """Give a person of level 3 in finance."""
+    """Return a person of level 3 in finance."""
     create_person(actor=None, tenant=cast.acme, name="lea", level=3, roles=("finance",), email="l@a.example")
     return cast.actor("lea")
 
@@ -60,7 +60,7 @@ def max_(cast: Cast) -> Actor:
 
 @pytest.fixture
 def task(gwen: Actor, uri: Actor, lea: Actor) -> Task:
-    """Give a task that Lea has claimed."""
+    """Return a task that Lea has claimed."""
     activated(gwen, CHECK)
     return claim_task(actor=lea, task_id=only_task(started(uri, "check")).pk)
 

@@ -34,7 +34,7 @@ PATTERNS = read_resources()
 
 @pytest.fixture
 def tenant(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealTenant]:
-    """Give a tenant with everybody of the book, under a stopped clock."""
+    """Provide a tenant with everybody of the book, under a stopped clock."""
     found = RealTenant.found(MONDAY)
     for person in PEOPLE.values():
         found.add_person(person)

@@ -32,7 +32,7 @@ PDF = b"%PDF-1.7 a bill"
 
 @pytest.fixture
 def task(gwen: Actor, settings: Any, tmp_path: Path) -> Task:
-    """Give a task of finance that wants a file."""
+    """Return a task of finance that wants a file."""
     settings.DATA_DIR = tmp_path
     activated(gwen, FILES)
     return only_task(started(gwen, "files"))

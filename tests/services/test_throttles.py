@@ -41,7 +41,7 @@ steps:
 
 @pytest.fixture
 def staged(committed_cast: Cast) -> Cast:
-    """Give two tenants with rooms for two."""
+    """Return two tenants with rooms for two."""
     for author in ("gwen", "sam"):
         activated(committed_cast.actor(author), ROOM)
         activated(committed_cast.actor(author), BANK)

@@ -102,7 +102,7 @@ class Windows:
     audit_for: str = ""
 
     def over(self, other: RetentionRule | None) -> "Windows":
-        """Lay a rule over these: what it leaves empty stays."""
+        """Merge a rule over these: what it leaves empty stays."""
         own = {name: getattr(other, name) for name in WINDOWS if other is not None and getattr(other, name)}
         return replace(self, **own)
 

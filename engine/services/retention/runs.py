@@ -1,4 +1,4 @@
-"""Let retention run by itself: once a day, and when a person asks, a share at a time.
+"""Run retention automatically: once a day, and when a person asks, a share at a time.
 
 Workers host it (engine.dispatch.retention). One process at a time holds the lock. A worker that dies leaves its run open; when
 the lock has expired another worker continues. That the day's run is over is a second lock, which nobody releases. Files go with
