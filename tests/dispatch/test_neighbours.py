@@ -107,6 +107,7 @@ def test_a_function_that_spins_in_its_transaction_holds_one_worker_for_so_long_a
     activated(sam, LISTENER)
     bounds = {"WORKFLOW_WORKER_SECONDS": str(SPIN_SECONDS), "WORKFLOW_POISON_ATTEMPTS": "1"}
     with workers.running("worker", **workers.AS_SHIPPED, **bounds):
+        signal_seconds(sam, 5)
         quiet = signal_seconds(sam, SIGNALS)
         spinning = started(gwen, "spin")
         assert eventually(spins.exists)
