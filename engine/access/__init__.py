@@ -20,6 +20,7 @@ from engine.access.instances import (
     step_runs_of,
     visible_instances,
     waits_of,
+    withdrawn_by,
 )
 from engine.access.levels import require_level
 from engine.access.lists import (
@@ -209,4 +210,5 @@ __all__ = [
     "walk_available",
     "walk_overdue",
     "webhook_of",
+    "withdrawn_by",
 ]
