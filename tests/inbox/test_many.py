@@ -164,7 +164,7 @@ def test_started_list_says_what_each_case_waits_for(cast: Cast, review: str, bro
     task, _other = some_tasks(cast, 2)
     claim_task(actor=cast.actor("ada"), task_id=task.pk)
     html = browser("uri").get("/inbox/started/").content.decode()
-    assert "Waiting for Ada to answer “Review trip 0”, claimed today" in html
+    assert "Ada in Finance is deciding, since today" in html
     assert "Waiting for Finance to claim “Review trip 1”, since today" in html
 
 

@@ -98,7 +98,7 @@ def _task_sentence(task: Task, reader: UUID | None, for_starter: bool = False) -
     is_own, is_claimed = task.assignee_id is not None and task.assignee_id == reader, task.status == "claimed"
     words, who = TASK_WAITS[is_own, is_claimed], who_of(task)
     if for_starter and is_claimed and not is_own:
-        words, who = AT_WORK[any(outcome.get("reject") for outcome in task.outcomes)], _person_in_role(task)
+        words, who = AT_WORK[task.is_decision], _person_in_role(task)
     first = str(words) % {"task": said(task.title), "who": who, "since": since}
     more = _("Due %(when)s.") % {"when": moment_words(task.due_at, timezone.now())} if task.due_at else ""
     return StatusSummary(first, more, "accent", "user")
