@@ -15,6 +15,11 @@ class Amount:
     unit: str
     value: Decimal
 
+    @property
+    def plain(self) -> str:
+        """Write its number for programs, in no language's signs."""
+        return str(self.value)
+
     def said(self) -> str:
         """Write it as its reader does."""
         number = f"{abs(self.value):,.2f}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -82,7 +82,7 @@ def places_of(errands: Errands) -> dict[str, str]:
 
 def an_absence(errands: Errands) -> str:
     """Let Gwen be away, long from now: that is nobody's concern yet."""
-    day = date.today() + timedelta(days=700)
+    day = datetime.now(UTC).date() + timedelta(days=700)
     body = {"person": "gwen", "deputy": None, "from": str(day), "until": str(day)}
     for one in errands.page.request.get("/api/v1/substitutions/").json()["results"]:
         if one["person"] == "gwen":

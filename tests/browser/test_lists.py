@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.axe import FEW_LOOKS, faults_in
+from tests.browser.axe import FEW_LOOKS, faults_in, faults_of
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
 from tests.browser.faces import FACES, options_of
@@ -126,7 +126,8 @@ def test_a_selection_grows_over_pages_to_all_that_match_and_is_confirmed(
     expect(line).to_contain_text("2")
     expect(head.locator("[data-bulk-count]")).to_contain_text(str(PAGE + 2))
     picture(ada, f"bulk-all-{language}{'-360' if size else ''}")
-    assert faults_in(ada, FEW_LOOKS) == []
+    ada.evaluate("window.scrollTo(0, document.body.scrollHeight)")  # a phone's bar covers no row there
+    assert faults_of(ada) == []
     act(ada, "choose_page").click()
     expect(head.locator("[data-bulk-count]")).to_contain_text(str(PAGE))
     act(ada, "choose_matching").click()

@@ -243,6 +243,8 @@ def test_amounts_are_summed_where_every_row_has_one_of_the_same_currency(cast: C
     listed = ada.get("/inbox/?view=available&sort=oldest").content.decode()
     assert values("amount", listed)[:2] == ["1000.25", "1001.25"]
     assert set(values("unit", listed)) == {"€"}
+    german = ada.get("/inbox/?view=available&sort=oldest", headers={"accept-language": "de"}).content.decode()
+    assert values("amount", german) == values("amount", listed)
     assert "€25,306.25 together" in element("data-sum", matching(ada, "claim"))
     Task.objects.filter(pk=tasks[0].pk).update(columns={"sum": "soon"})
     assert "data-sum" not in matching(ada, "claim").content.decode()

@@ -85,6 +85,15 @@ def test_usual_times_give_the_expected_answer_and_end(cast: Cast, browser: SignI
 
 
 @pytest.mark.usefixtures("tea")
+def test_usual_times_are_rounded_to_what_people_say(cast: Cast) -> None:
+    drunk(cast, FEWEST_CASES, timedelta(hours=4, minutes=58))
+    template_id = Instance.objects.values_list("template_id", flat=True)[0]
+    times = usual_times_of(actor=cast.actor("uri"), template_id=template_id, now=timezone.now())
+    assert times.steps["taste"] == timedelta(hours=5)
+    assert times.whole == timedelta(hours=10)
+
+
+@pytest.mark.usefixtures("tea")
 def test_times_older_than_ninety_days_do_not_count(cast: Cast, browser: SignIn) -> None:
     drunk(cast, FEWEST_CASES, timedelta(hours=1))
     long_ago = timezone.now() - timedelta(days=91)

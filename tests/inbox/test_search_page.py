@@ -24,5 +24,5 @@ def test_windows_that_were_full_are_named_and_others_are_not(
     monkeypatch.setattr(search, "MOST_CASES", 3)
     assert windows(browser, "gwen") == ["tasks", "cases"]
     assert windows(browser, "gwen", "@adam") == []
-    assert windows(browser, "gwen", "#trip") == ["cases"]
+    assert windows(browser, "gwen", "%23trip") == ["cases"]
     assert windows(browser, "gwen", "nowhere") == ["tasks", "cases"], "where nothing is found, above all"

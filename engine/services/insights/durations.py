@@ -54,7 +54,13 @@ def usual_task_times(*, actor: Actor, template_id: UUID, now: datetime) -> dict[
     took = tasks.order_by().annotate(took=F("completed_at") - F("created_at")).values("step")
     cases = Count("instance_id", distinct=True)
     found = took.annotate(number=cases, usual=MiddleOf("took")).filter(number__gte=FEWEST_CASES)
-    return {row["step"]: row["usual"] for row in found}
+    return {row["step"]: _rough(row["usual"]) for row in found}
+
+
+def _rough(length: timedelta) -> timedelta:
+    """Round a usual time to what people would say: quarters of an hour, below one hour minutes."""
+    unit = timedelta(minutes=15) if length > timedelta(hours=1) else timedelta(minutes=1)
+    return max(round(length / unit), 1) * unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +78,5 @@ def usual_times_of(*, actor: Actor, template_id: UUID, now: datetime) -> UsualTi
     )
     took = ended.annotate(took=F("ended_at") - F("started_at")).order_by("-id")[:LAST_CASES]
     found = took.aggregate(number=Count("pk"), usual=MiddleOf("took"))
-    whole = found["usual"] if found["number"] >= FEWEST_CASES else None
+    whole = _rough(found["usual"]) if found["number"] >= FEWEST_CASES else None
     return UsualTimes(usual_task_times(actor=actor, template_id=template_id, now=now), whole)
