@@ -283,16 +283,16 @@ def tasks_barred(actor: Actor, task_ids: Iterable[UUID]) -> list[Task]:
     return list(tasks.exclude(pk__in=Task.objects.filter(_may_act(actor), pk__in=task_ids).values("pk")))
 
 
-def people_able(tasks: Sequence[Task], *, without: UUID | None) -> dict[UUID, list[User]]:
+def people_able(tasks: Sequence[Task], *, without: UUID) -> dict[UUID, list[User]]:
     """Name for each of some tasks a few of the people who may do it, but not one; one query for all of them."""
     found: dict[UUID, list[User]] = {}
     ways = [_able(task, without) for task in tasks]
     for person in ways[0].union(*ways[1:], all=True) if ways else ():
-        found.setdefault(person.task, []).append(person)
+        found.setdefault(person.task, []).append(person)  # type: ignore[attr-defined]  # annotated below
     return found
 
 
-def _able(task: Task, without: UUID | None) -> QuerySet[User]:
+def _able(task: Task, without: UUID) -> QuerySet[User]:
     fit = people_fit_for(task).exclude(pk=without).order_by().values("pk")
     people = User.objects.filter(pk__in=fit).annotate(task=Value(task.pk, UUIDField()))
     return people.order_by("username")[:MOST_ABLE]

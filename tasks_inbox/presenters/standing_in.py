@@ -73,7 +73,8 @@ def _of(actor: Actor, chosen: Words, asked: Filter, name: str) -> TaskList:
 
 def locked_rows(actor: Actor, rows: Sequence[Task]) -> Mapping[UUID, str]:
     """Say of each row that is an absent person's and that the actor may not do: why, and who can. At most three queries."""
-    absent = {one.person_id: one for one in actor.stands_in}
+    absent: dict[UUID | None, StandIn] = {one.person_id: one for one in actor.stands_in}
+    assert actor.person_id is not None, "only people stand in"
     of_absent = [task.pk for task in rows if task.assignee_id in absent]
     barred = access.tasks_barred(actor, of_absent) if of_absent else []
     able = access.people_able(barred, without=actor.person_id)
