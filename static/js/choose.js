@@ -55,6 +55,7 @@ function money(total, unit) {
 }
 function saySum(chosen, every) {
   const place = head().querySelector("[data-bulk-sum]");
+  if (!place) return;
   const rows = [...chosen.values()];
   const unit = rows[0]?.unit;
   place.hidden = every || rows.length < 2 || !unit || rows.some((row) => row.unit !== unit);

@@ -104,7 +104,7 @@ def test_escape_leaves_a_field_then_a_menu_then_the_selection(signed_in: SignedI
 def test_one_search_finds_tasks_and_cases_from_any_field(
     signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
 ) -> None:
-    word = f"zephyrine{language}{size['width'] if size else ''}"
+    word = f"zephyrine{language}{'phone' if size else 'desk'}"
     task = errands.run(f"Water the {word} plants")
     ada = signed_in("ada", **options_of(language, size))
     ada.goto("/inbox/?view=available")
