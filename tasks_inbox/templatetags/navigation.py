@@ -115,7 +115,7 @@ def _standing(absent: StandIn, counts: dict[str, int], address: str) -> Link:
 
 
 def rows_of_query(actor: Actor, query: str) -> TaskList:
-    """Give the list that an address asks for, such as that of a saved filter."""
+    """Return the list that an address asks for, such as that of a saved filter."""
     asked = QueryDict(query)
     chosen = list_named(asked.get("view", ""), actor)
     return task_lists.list_named(actor, chosen.view, Filter.read(chosen.name, asked).conditions())

@@ -9,10 +9,10 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
-from tests.browser.faces import REPEATED, options_of
+from tests.browser.faces import FACES, options_of
 from tests.browser.pages import act
 
-on_faces = pytest.mark.parametrize(("language", "size"), REPEATED)
+on_faces = pytest.mark.parametrize(("language", "size"), FACES)
 SECTIONS = """\
 workflow: two-payments
 title: Two payments

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.axe import FEW_LOOKS, LOOKS, faults_in
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
-from tests.browser.faces import REPEATED, options_of
+from tests.browser.faces import FACES, options_of
 from tests.browser.pages import act, box_of, toast
 from tests.browser.pictures import picture
 
@@ -28,7 +28,7 @@ steps:
 PHONE = {"width": 360, "height": 740}
 NUMBERS = count(1)
 GERMAN = {"locale": "de-DE"}
-on_faces = pytest.mark.parametrize(("language", "size"), REPEATED)
+on_faces = pytest.mark.parametrize(("language", "size"), FACES)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_what_the_receiver_may_not_do_is_named_and_stays(
     expect(page).to_have_url(re.compile("/inbox/team/.*person=ada"))
 
 
-@pytest.mark.parametrize("german", [False, True])
+@pytest.mark.parametrize("german", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_page_holds_at_every_width_and_in_every_look(
     signed_in: SignedIn, errands: Errands, parcels: list[str], german: bool
 ) -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import FEW_LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
-from tests.browser.faces import FACES, REPEATED, WORDS, options_of
+from tests.browser.faces import FACES, WORDS, options_of
 from tests.browser.pages import act
 from tests.browser.pictures import picture
 from tests.browser.product import Product
@@ -153,7 +153,7 @@ def test_button_of_a_mail_answers_with_one_press(
     assert page.context.cookies() == []
 
 
-@pytest.mark.parametrize(("language", "size"), REPEATED)
+@pytest.mark.parametrize(("language", "size"), FACES)
 def test_names_are_completed_and_marked(
     signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
 ) -> None:
@@ -173,7 +173,7 @@ def test_names_are_completed_and_marked(
     assert faults_in(page, FEW_LOOKS) == []
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("language", [pytest.param("en", marks=pytest.mark.slow), "de"])
 def test_case_is_a_page_of_pdf(
     signed_in: SignedIn, errands: Errands, language: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
