@@ -767,6 +767,7 @@ CREATE TABLE wf_bulk_reports (
   "left" integer NOT NULL,
   created_at timestamp with time zone NOT NULL,
   tenant_id uuid NOT NULL,
+  words jsonb DEFAULT '{}'::jsonb NOT NULL,
   CONSTRAINT wf_bulk_reports_pkey PRIMARY KEY (id),
   CONSTRAINT wf_bulk_reports_tenant_id_b1721f9f_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT wf_bulk_reports_done_check CHECK (done >= 0),
