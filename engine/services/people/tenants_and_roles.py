@@ -78,9 +78,7 @@ def choose_tenant(*, actor: Actor, tenant: Tenant) -> Actor:
 
 
 @in_one_transaction
-def create_role(
-    *, actor: Actor | None, tenant: Tenant, name: str, title: str = "", confidential: bool = False
-) -> Role:
+def create_role(*, actor: Actor | None, tenant: Tenant, name: str, title: str = "", confidential: bool = False) -> Role:
     """Add a role by which work can be offered."""
     acting = manager_of(actor, tenant)
     role = Role(tenant=tenant, name=name, title=title, confidential=confidential)
