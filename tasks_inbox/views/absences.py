@@ -28,6 +28,7 @@ from workflowplatform.accounts.models import Absence, Role, User
 MOST_SHOWN = 50
 ONLY = {"roles": ("covers", "role"), "templates": ("requests", "template")}
 """What a deputy may stand in for, by the field that says whether all or only some, and the field of those."""
+ABOUT_DEPUTY = {"deputy", *ONLY}
 
 
 @require_http_methods(["GET", "POST"])
@@ -87,11 +88,25 @@ def _checked(request: InboxRequest, person: User, changed: Absence | None = None
     sent.setlist("role", [name for name in sent.getlist("role") if name in held])
     refusal = absence = None
     if sent.get("from") and sent.get("until"):
-        try:
-            absence = _meant(request, person, changed, _given(sent))
-        except Invalid as error:
-            refusal = error
+        absence, refusal = _looked_at(request, person, changed, sent)
     return _page(request, person, changed=changed, refusal=refusal, sent=sent, looked_at=absence, status=200)
+
+
+def _looked_at(
+    request: InboxRequest, person: User, changed: Absence | None, sent: QueryDict
+) -> tuple[Absence | None, Invalid | None]:
+    """Return the absence as it is meant, and what is wrong about it; its days count where only the deputy is wrong."""
+    try:
+        return _meant(request, person, changed, _given(sent)), None
+    except Invalid as refusal:
+        if not {error.path for error in refusal.errors} <= ABOUT_DEPUTY:
+            return None, refusal
+        days = {"starts_at": _day(sent, "from"), "ends_at": _day(sent, "until")}
+        alone = {"deputy": None, "roles": [], "templates": [], "note": "", "keeps_open": False}
+        try:
+            return _meant(request, person, changed, days | alone), refusal
+        except Invalid as wrong:
+            return None, wrong
 
 
 def _meant(request: InboxRequest, person: User, changed: Absence | None, given: dict[str, Any]) -> Absence:
