@@ -38,6 +38,8 @@ class Asked:
     needs: int
     others: tuple[str, ...]
     """The steps whose people may not do it."""
+    limit: int | None = None
+    """How many of it one person may hold."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -230,6 +232,7 @@ def _asked(definition: Definition, step: Step, name: str, template_title: str) -
         min_level=raw.get("min_level", DEFAULT_LEVEL),
         needs=_needed(raw.get("complete_when")),
         others=tuple(definition.four_eyes.get(step.id, ())),
+        limit=raw.get("wip_limit"),
     )
 
 

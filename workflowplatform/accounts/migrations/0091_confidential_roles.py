@@ -6,6 +6,4 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = (("accounts", "0090_undo"),)
 
-    operations = (
-        migrations.AddField("role", "confidential", models.BooleanField(db_default=False, default=False)),
-    )
+    operations = (migrations.AddField("role", "confidential", models.BooleanField(db_default=False, default=False)),)
