@@ -164,7 +164,7 @@ def sentence_of(load: TeamLoad) -> str:
     said = words % {"tasks": tasks, "n": people}
     first, last = load.people[0], load.people[-1]
     here = [each for each in load.people if each.away is None]
-    if first.open == last.open or not here:
+    if first.open == last.open or not here or here[-1] is first:
         return said
     names = {"most": first.person.display_name, "least": here[-1].person.display_name}
     return f"{said} " + _("%(most)s has the most, %(least)s has room.") % names
