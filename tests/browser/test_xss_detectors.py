@@ -84,13 +84,13 @@ HOSTS_OF_PAYLOADS = "xss9.invalid"
 
 @pytest.fixture
 def watch() -> Watch:
-    """Give a watch whose complaints fail nothing: here they are what is looked for."""
+    """Return a watch whose complaints fail nothing: here they are what is looked for."""
     return Watch()
 
 
 @pytest.fixture
 def page(chromium: Chromium, watch: Watch) -> Generator[Page, None, None]:
-    """Give a page that reaches nothing, watched as every page of the product is."""
+    """Provide a page that reaches nothing, watched as every page of the product is."""
     context = chromium.new_context()
     watch.over(context, ADDRESS)
     yield context.new_page()

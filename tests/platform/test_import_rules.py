@@ -70,7 +70,7 @@ BREAKS = [
 
 @pytest.fixture(scope="module")
 def copied_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a copy of the tree to break."""
+    """Return a copy of the tree to break."""
     copy = tmp_path_factory.mktemp("tree")
     for package in PACKAGES:
         shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns("static", "__pycache__"))
@@ -103,7 +103,7 @@ def test_tree_as_it_is_keeps_every_rule(copied_tree: Path) -> None:
 
 
 def _breaks() -> Iterator[Any]:
-    """Give every break; a short run takes the first of each rule."""
+    """Yield every break; a short run takes the first of each rule."""
     seen = set[str]()
     for rule, file, line in BREAKS:
         marks = [pytest.mark.slow] if rule in seen else []

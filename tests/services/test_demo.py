@@ -49,7 +49,7 @@ pytestmark = pytest.mark.usefixtures("furnished", "db")
 
 @pytest.fixture(scope="module")
 def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Give the committed demo to all tests of this module, a moment after `bin/up` would say ready."""
+    """Provide the committed demo to all tests of this module, a moment after `bin/up` would say ready."""
     with django_db_blocker.unblock():
         assert furnish()
         let_time_pass()
@@ -234,7 +234,7 @@ def test_a_webhook_has_something_to_tell_and_fails_at_nothing() -> None:
     assert set(waiting.values_list("event", flat=True)) == set(webhook.events)
 
 
-def test_furnishing_twice_is_furnishing_once() -> None:
+def test_seeding_twice_is_seeding_once() -> None:
     before = counts()
     assert not furnish()
     assert counts() == before

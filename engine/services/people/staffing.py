@@ -180,7 +180,7 @@ def _gaps(
 def _gap(
     staff: Staff, task: Asked, known: Mapping[tuple[str, str], Asked], starts_at: datetime, ends_at: datetime
 ) -> Gap | None:
-    """Look at every part of a time in which nothing changes; join the parts in which too few are here."""
+    """Check every part of a time in which nothing changes; join the parts in which too few are here."""
     moments = [starts_at, *(at for one in staff.absences for at in (one.starts_at, one.ends_at))]
     moments = sorted({at for at in moments if starts_at <= at < ends_at})
     parts = [
@@ -205,7 +205,7 @@ def _too_few(staff: Staff, task: Asked, known: Mapping[tuple[str, str], Asked], 
 
 
 def tasks_of(definition: Definition, name: str, title: str) -> Iterator[Asked]:
-    """Give the tasks of a workflow whose people are written as fixed names."""
+    """Return the tasks of a workflow whose people are written as fixed names."""
     for step in definition.steps.values():
         if step.kind == "task":
             task = _asked(definition, step, name, title or name)
