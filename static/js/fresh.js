@@ -1,4 +1,4 @@
-/* Draw anew what a page from the server says at the places that are marked for it. A place in which somebody types or has the focus stays. */
+/* Draw anew what a page from the server says at the places that are marked for it. A place that has the focus stays. */
 export async function pageOf(address, options) {
   const answer = await fetch(address, options).catch(() => null);
   if (!answer) return null;

@@ -51,7 +51,7 @@ async function send(form, button) {
   if (focused === button) refocus(form, button);
 }
 
-/* Before the other modules: for them nothing is sent, so that drafts go on being saved and buttons stay as they are. */
+/* Before the other modules: for them nothing is sent, so that drafts are still saved and buttons stay as they are. */
 document.addEventListener("submit", (event) => {
   const button = event.submitter;
   const form = event.target;
@@ -63,7 +63,7 @@ document.addEventListener("submit", (event) => {
   send(form, button);
 }, true);
 
-/* Somebody did something with this task. */
+/* A person did something with this task. */
 document.addEventListener("wf:task", async () => {
   const page = place && (await pageOf(place.dataset.said));
   if (page?.isOk) draw(page, place.querySelectorAll("[data-fresh]"));

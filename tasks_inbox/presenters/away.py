@@ -117,7 +117,7 @@ def preview_of(actor: Actor, absence: Absence) -> AbsencePreview:
 
 
 def _length(actor: Actor, absence: Absence) -> str:
-    """Say how many working days it takes, and when the person is back."""
+    """Describe how many working days it takes, and when the person is back."""
     calendar = working_calendar(absence.tenant_id)
     count = sum(calendar.is_business_day(day) for day in days_away(absence))
     days = ngettext("%(n)d working day.", "%(n)d working days.", count) % {"n": count}

@@ -83,7 +83,7 @@ def _checked(request: InboxRequest, person: User, changed: Absence | None = None
     """Show what the absence would bring about; nothing is written. Days that are not complete yet are no mistake."""
     sent = request.POST.copy()
     if sent.get("instead"):
-        sent["deputy"] = sent["instead"]
+        sent["deputy"] = str(sent["instead"])
     held = set(person.roles.values_list("name", flat=True))
     sent.setlist("role", [name for name in sent.getlist("role") if name in held])
     refusal = absence = None
@@ -102,7 +102,7 @@ def _looked_at(
         if not {error.path for error in refusal.errors} <= ABOUT_DEPUTY:
             return None, refusal
         days = {"starts_at": _day(sent, "from"), "ends_at": _day(sent, "until")}
-        alone = {"deputy": None, "roles": [], "templates": [], "note": "", "keeps_open": False}
+        alone: dict[str, Any] = {"deputy": None, "roles": [], "templates": [], "note": "", "keeps_open": False}
         try:
             return _meant(request, person, changed, days | alone), refusal
         except Invalid as wrong:

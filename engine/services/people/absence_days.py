@@ -27,7 +27,7 @@ class PersonDays:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Who is here on each working day of an absence; for a task also how many can do it, and whether that is too few."""
+    """The people who are here on each working day of an absence; for a task also how many can do it, and whether that is too few."""
 
     days: tuple[date, ...]
     people: tuple[PersonDays, ...]
@@ -50,7 +50,7 @@ def zone_of(absence: Absence) -> ZoneInfo:
 
 
 def days_away(absence: Absence) -> Iterator[date]:
-    """Give the days of an absence as the person has them."""
+    """Yield the days of an absence as the person has them."""
     day = absence.starts_at.astimezone(zone_of(absence)).date()
     last = absence.last_moment.astimezone(zone_of(absence)).date()
     while day <= last:

@@ -130,7 +130,7 @@ class Outlook:
         return _gaps(self.staff, self.concerned, self.known, self.absence.starts_at, self.absence.ends_at)
 
     def is_closed_by(self, gap: Gap, deputy: UUID) -> bool:
-        """Return whether enough people are here for a task when somebody else stands in."""
+        """Return whether enough people are here for a task when another person stands in."""
         others = [one for one in self.staff.absences if one is not self.absence]
         instead = copy(self.absence)
         instead.deputy_id = deputy
@@ -143,7 +143,7 @@ class Outlook:
 
 
 def tasks_in_force(tenant_id: UUID) -> Iterator[Asked]:
-    """Give the tasks of a tenant's active templates whose people are written as fixed names."""
+    """Yield the tasks of a tenant's active templates whose people are written as fixed names."""
     versions = TemplateVersion.objects.in_force().filter(tenant_id=tenant_id).select_related("template")
     for version in versions[:MOST_VERSIONS]:
         yield from tasks_of(definition_of(version.pk), version.template.name, version.template.title)

@@ -101,7 +101,7 @@ def rename_role(*, actor: Actor, role: Role, title: str) -> Role:
 
 @in_one_transaction
 def mark_role(*, actor: Actor, role: Role, confidential: bool) -> Role:
-    """Say whether deputies get the work of a role only where the absent person chooses it."""
+    """Choose whether deputies get the work of a role only where the absent person chooses it."""
     acting = manager_of(actor, role.tenant)
     if role.confidential == confidential:
         return role

@@ -392,7 +392,7 @@ class RoleForm(ServiceForm):
         super().__init__(*args, **kwargs)
         if not self.instance._state.adding:
             self.fields.pop("name", None)
-            self.initial |= {"title": self.instance.title, "confidential": self.instance.confidential}
+            self.initial.update(title=self.instance.title, confidential=self.instance.confidential)
 
     def act(self, typed: dict[str, Any]) -> Role:
         if self.instance._state.adding:
