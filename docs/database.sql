@@ -1367,6 +1367,7 @@ CREATE TABLE wf_roles (
   name character varying(63) NOT NULL,
   title character varying(200) NOT NULL,
   tenant_id uuid NOT NULL,
+  confidential boolean DEFAULT false NOT NULL,
   CONSTRAINT wf_roles_pkey PRIMARY KEY (id),
   CONSTRAINT role_in_tenant UNIQUE (tenant_id, id),
   CONSTRAINT role_name_once_a_tenant UNIQUE (tenant_id, name),

@@ -31,6 +31,7 @@ from tasks_inbox.views import (
 task_routes = [
     path("", tasks.show, name="task"),
     path("live/", live.task_news, name="task_live"),
+    path("said/", live.said, name="said"),
     path("claim/", tasks.claim, name="claim"),
     path("release/", tasks.release, name="release"),
     path("complete/", tasks.complete, name="complete"),
@@ -68,6 +69,7 @@ urlpatterns = [
     path("start/<slug:name>/files/<uuid:draft_file_id>/", start_drafts.file, name="start_file"),
     path("start/<slug:name>/files/<uuid:draft_file_id>/remove/", start_drafts.remove_file, name="remove_start_file"),
     path("team/", team.show, name="team"),
+    path("team/export/", team.export, name="team_export"),
     path("away/", absences.away, name="away"),
     path("away/<uuid:absence_id>/", absences.change, name="change_away"),
     path("away/<uuid:absence_id>/end/", absences.end, name="end_away"),
