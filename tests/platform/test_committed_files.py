@@ -65,6 +65,13 @@ def test_architecture_is_seen_at_a_glance(room: str, most: int) -> None:
     assert 10 < len(entries) <= most, sorted(entries)
 
 
+def test_advisory_locks_are_spelled_in_one_place() -> None:
+    """A second spelling could share a number with the first; migrations stay as they ran."""
+    code = [(name, text) for name, text in committed_texts() if name.endswith(".py")]
+    found = [name for name, text in code if "pg_" + "advisory" in text or "pg_" + "try_advisory" in text]
+    assert [name for name in found if "/migrations/" not in name] == ["engine/db/advisory_locks.py"]
+
+
 def pinned(file: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9][\w.-]*)==([^ ]+)", (PROJECT / file).read_text(), re.MULTILINE))
 
