@@ -178,7 +178,7 @@ def _read_arguments() -> tuple[argparse.Namespace, tuple[str, ...], tuple[str, .
 
 @contextmanager
 def _servers() -> Iterator[tuple[dict[str, str], Path]]:
-    """Lend servers that nobody else uses, whatever the environment names."""
+    """Provide servers that nobody else uses, whatever the environment names."""
     scratch = Path(tempfile.mkdtemp(prefix="wftest-"))
     scratch.chmod(0o755)
     data = DataFolder(scratch)
@@ -281,7 +281,7 @@ def _run_through_pooler(run: Run, output: Path | None) -> Counts:
 
 
 def _say(words: str, output: Path | None) -> None:
-    """Say it in the terminal, or where the check's words are kept until it is over."""
+    """Print it in the terminal, or where the check's words are kept until it is over."""
     if output is None:
         sys.stdout.write(f"{words}\n")
     else:

@@ -32,7 +32,7 @@ def instance_of(actor: Actor, instance_id: UUID) -> Instance:
 def instance_to_operate(actor: Actor, instance_id: UUID) -> Instance:
     """Return an instance that the actor may cancel, suspend or repair."""
     instance = instance_of(actor, instance_id)
-    require_level(actor, TO_OPERATE, gettext_noop("operate an instance"))
+    require_level(actor, TO_OPERATE, gettext_noop("operate a case"))
     return instance
 
 

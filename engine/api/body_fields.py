@@ -82,7 +82,7 @@ class Values(serializers.JSONField):
 
 
 class Word(serializers.ChoiceField):
-    """One of a few words; who sends another is told which there are."""
+    """One of a few words; the error for another one lists them."""
 
     def __init__(self, choices: Sequence[str], **kwargs: Any) -> None:
         super().__init__(choices, error_messages={"invalid_choice": f"Use one of {', '.join(choices)}."}, **kwargs)

@@ -29,7 +29,7 @@ def suspend(instance: Instance, *, actor: Actor, reason: str) -> None:
 
 
 def resume(instance: Instance, *, actor: Actor, reason: str) -> None:
-    """Let the instance continue, or be an incident again if its error is still there."""
+    """Resume the instance, or make it an incident again if its error is still there."""
     status = InstanceStatus.INCIDENT if instance.error else InstanceStatus.RUNNING
     _write(instance, status, Act("resume_workflow", cause=reason), actor)
     if status is InstanceStatus.RUNNING:
@@ -64,7 +64,7 @@ def raise_incident(instance: Instance, error: dict[str, Json]) -> None:
 
 
 def admit_queued(instance: Instance, now: datetime) -> None:
-    """Let a queued instance begin."""
+    """Start a queued instance."""
     _write(instance, InstanceStatus.RUNNING, Act("admit_workflow"), engine_actor(instance.tenant_id), now=now)
     queue_signal(instance.tenant_id, instance.pk, SignalType.INTERNAL_CONTINUE, now)
 
@@ -109,7 +109,7 @@ def _hold_signals(instance: Instance) -> None:
 
 
 def release_signals(instance: Instance) -> None:
-    """Give held signals their own time again, and wake the workers for them."""
+    """Set held signals back to their own time, and wake the workers for them."""
     Signal.objects.filter(instance_id=instance.pk, held_due_at__isnull=False).update(
         due_at=F("held_due_at"), held_due_at=None
     )

@@ -103,7 +103,7 @@ def _cases(actor: Actor, words: Sequence[str], window: Sequence[UUID]) -> list[I
 
 
 def _comments(actor: Actor, words: Sequence[str], tasks: Sequence[UUID], cases: Sequence[UUID]) -> list[TaskComment]:
-    """Look through what was said about the cases and tasks at hand that the actor sees."""
+    """Search the comments on the given cases and tasks that the actor sees."""
     about = Q(instance_id__in=cases, task__isnull=True) | Q(task_id__in=tasks)
     if actor.level >= TO_SEE_TENANT:
         about |= Q(instance_id__in=cases)

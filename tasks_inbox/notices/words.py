@@ -45,7 +45,7 @@ class Words:
     """The person behind the news, if there is one."""
 
 
-def words_of(item: Item) -> Words:
+def message_words(item: Item) -> Words:
     """Return what a message about one thing says."""
     return SAID[item.kind](item)
 
@@ -61,7 +61,7 @@ def subject_of(instance: Instance) -> str:
     return f"{title} ({instance.reference})" if instance.reference else title
 
 
-def path_of(item: Item) -> str:
+def page_path(item: Item) -> str:
     """Return the page to which a message leads."""
     if item.kind == "asked":
         return reverse("inbox:questions")
@@ -217,7 +217,7 @@ def _decided(item: Item) -> Words:
 
 
 def _for_another(item: Item) -> Words:
-    """Tell a deputy of one task of an absent person."""
+    """Write to a deputy about one task of an absent person."""
     absent = _task_of(item).assignee
     who = absent.display_name.split(" ")[0] if absent else _("Someone")
     why = _("You get this because you stand in for someone.")
@@ -226,9 +226,9 @@ def _for_another(item: Item) -> Words:
 
 
 def _handed_over(item: Item) -> Words:
-    """Tell a deputy of one task, or for how long they stand in.
+    """Write to a deputy about one task, or about how long they stand in.
 
-    Then the text is `first day/last day/number of open tasks`, as engine.services.people.told writes it.
+    Then the text is `first day/last day/number of open tasks`, as engine.services.notifications.announcements writes it.
     """
     if item.task is not None:
         return _for_another(item)
@@ -250,7 +250,7 @@ def _handed_over(item: Item) -> Words:
 
 
 def _not_sent(item: Item) -> Words:
-    """Tell a person that their answer was refused when it was to be sent; the text is the refusal."""
+    """Write to a person that their answer was refused when it was to be sent; the text is the refusal."""
     why = _("You get this because you answered a task.")
     said = _("Your answer was not sent. What you typed is kept.")
     return Words(_title(item) or _("Your answer was not sent"), said, _("Open"), why, quoted(item.row.text))

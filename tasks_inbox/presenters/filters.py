@@ -74,7 +74,7 @@ class Filter:
         )
 
     def conditions(self) -> list[Q | Asked]:
-        """Say it to the services."""
+        """Return the conditions as the services take them."""
         return [_condition(name, text) for name, text in self.asked.items()]
 
     def address(self, without: str = "") -> str:
@@ -96,7 +96,7 @@ class Filter:
 
     @property
     def without_words(self) -> str:
-        """Give the address of all the rest."""
+        """Return the address without the words that were searched for."""
         return self.address("q")
 
     @property

@@ -46,7 +46,7 @@ def late_words(late: int) -> str:
 
 @register.filter
 def either(names: list[str]) -> str:
-    """Write names as a sum: Finance, Support and Management."""
+    """Join names with commas and a last “and”: Finance, Support and Management."""
     return (
         names[0] if len(names) == 1 else _("%(some)s and %(last)s") % {"some": ", ".join(names[:-1]), "last": names[-1]}
     )

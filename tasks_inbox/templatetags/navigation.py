@@ -90,7 +90,7 @@ def _live_requests(actor: Actor) -> QuerySet[Instance]:
 
 
 def rows_of_saved(actor: Actor, saved: SavedFilter) -> TaskList:
-    """Give the list that a saved filter asks for."""
+    """Return the list that a saved filter asks for."""
     asked = QueryDict(saved.query)
     chosen = list_named(asked.get("view", ""), actor)
     return task_lists.list_named(actor, chosen.view, Filter.read(chosen.name, asked).conditions())

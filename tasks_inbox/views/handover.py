@@ -15,7 +15,7 @@ from tasks_inbox.views.tasks import task_act
 
 @task_act
 def delegate(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Let another person fill a task in for one's final word."""
+    """Ask another person to fill a task in for one's final word."""
     note = posted_line(request, "note")
     task = handover.delegate_task(actor=request.actor, task_id=task_id, user=posted_line(request, "person"), note=note)
     assert task.assignee

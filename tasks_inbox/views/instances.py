@@ -124,7 +124,7 @@ def _own(actor: Actor, instance: Instance, outline: Sequence[Step], tasks: Seque
 
 
 def _child_waited_for(actor: Actor, instance: Instance, waits: Sequence[Wait]) -> Instance | None:
-    """Give the case that this one waits for, where the reader may see it."""
+    """Return the case that this one waits for, where the reader may see it."""
     if not any(wait.kind == "child" for wait in waits):
         return None
     open_ones = access.visible_instances(actor).filter(parent=instance, result="in_progress")
@@ -206,7 +206,7 @@ def _remind(request: InboxRequest, instance_id: UUID) -> None:
 @require_POST
 @inbox_page
 def comment(request: InboxRequest, instance_id: UUID) -> HttpResponse:
-    """Say something to everyone who works on a case."""
+    """Comment for everyone who works on a case."""
     return _do(request, instance_id, lambda: _comment(request, instance_id))
 
 

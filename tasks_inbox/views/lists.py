@@ -114,7 +114,7 @@ def _page(request: InboxRequest, shown: TaskList) -> tuple[int, Page]:
 
 
 def _places(request: InboxRequest, page: Page) -> dict[str, int]:
-    """Give the numbers of the rows on the page, and those with which the pages before and after it begin."""
+    """Return the numbers of the rows on the page, and those with which the pages before and after it begin."""
     first = _first_place(request)
     return {
         "place_from": first,

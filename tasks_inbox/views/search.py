@@ -52,7 +52,7 @@ def search(request: InboxRequest) -> HttpResponse:
 
 
 def _groups(found: Found, text: str, kind: str) -> list[Group]:
-    """Give the groups in their fixed order, each with its first rows, or with all where one is asked for."""
+    """Return the groups in their fixed order, each with its first rows, or with all where one is asked for."""
     groups = []
     for name in KINDS:
         rows = list(getattr(found, name))

@@ -37,7 +37,12 @@ def started(request: InboxRequest) -> HttpResponse:
     words = request.GET.get("q", "").replace("\0", "").strip()[:200]
     found = mine.filter(SHOWN[show][1], _has(words))
     counts = count_lists(actor, {name: mine.filter(fits) for name, (_word, fits) in SHOWN.items()} | {"found": found})
-    page = page_of(found.prefetch_related("waits", _open_tasks()), NEWEST, _cursor(request), PAGE)
+    page = page_of(
+        found.prefetch_related("waits", Prefetch("tasks", queryset=Task.objects.open().select_related("assignee"))),
+        NEWEST,
+        _cursor(request),
+        PAGE,
+    )
     context = {
         "place": "started",
         "rows": _with_sentences(page.rows, actor),
@@ -67,10 +72,6 @@ def _cursor(request: InboxRequest) -> Any:
         return read_cursor(request.GET["after"], NEWEST) if request.GET.get("after") else None
     except ValueError:
         return None
-
-
-def _open_tasks() -> "Prefetch[Any]":
-    return Prefetch("tasks", queryset=Task.objects.open().select_related("assignee"))
 
 
 def _with_sentences(instances: list[Instance], actor: Actor) -> list[tuple[Instance, StatusSummary]]:

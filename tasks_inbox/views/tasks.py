@@ -40,7 +40,7 @@ from tasks_inbox.presenters.prev_next import (
     task_address,
 )
 from tasks_inbox.presenters.task_actions import acts_for, files_of, is_snoozed, points_of, snooze_choices
-from tasks_inbox.unsent_answers import take_kept, whose
+from tasks_inbox.unsent_answers import take_kept_answer, whose
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 
@@ -99,7 +99,7 @@ def read_answer(request: InboxRequest, task: Task) -> TaskForm:
 
 
 def refused(request: InboxRequest, task_id: UUID, refusal: WorkflowError, form: TaskForm | None = None) -> HttpResponse:
-    """Show the task as it is now, under a notice; who no longer sees it gets the notice alone."""
+    """Show the task as it is now, under a notice; a person who no longer sees it gets the notice alone."""
     status = http_status_of(refusal)
     try:
         task = access.task_of(request.actor, task_id)
@@ -222,7 +222,7 @@ def _place(actor: Actor, task: Task, *, may_act: bool) -> str:
 def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Show a task to everyone who may see it, with what they sent after their session ended."""
     task = access.task_of(request.actor, task_id)
-    kept = take_kept(request, request.actor.person_id)
+    kept = take_kept_answer(request, request.actor.person_id)
     if kept is None or task.is_over:
         return task_page(request, task)
     return task_page(request, task, form_of(task, kept).begun_again(), notice=back_again())
@@ -238,7 +238,7 @@ def claim(request: InboxRequest, task_id: UUID) -> HttpResponse:
 
 @task_act
 def release(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Give a task back."""
+    """Release a task."""
     lifecycle.release_task(actor=request.actor, task_id=task_id)
     undo = reverse("inbox:claim", args=[task_id])
     toast(request, "task.released", _("Released. Others can claim it now."), undo=undo)
@@ -334,7 +334,7 @@ def _to_next_task(request: InboxRequest, task: Task, done: lifecycle.CompletedTa
 
 
 def answer_words(task: Task, outcome: str) -> str:
-    """Say in short how a task was answered."""
+    """Describe in short how a task was answered."""
     chosen = task.outcome_named(outcome)
     return f"{task.business_reference or said(task.title)}: {chosen['title'] if chosen else _('Done')}."
 

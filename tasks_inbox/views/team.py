@@ -55,7 +55,7 @@ def show(request: InboxRequest) -> HttpResponse:
 
 
 def _tabs(load: TeamLoad) -> list[tuple[str, Role, bool]]:
-    """Give the roles to choose from, each with its address; none where there is one."""
+    """Return the roles to choose from, each with its address; none where there is one."""
     if len(load.roles) < 2:
         return []
     page = address_of(TeamLoad((), None, (), (), load.now))

@@ -205,7 +205,7 @@ def test_supergod_founds_a_tenant_and_enters_it_audited(cast: Cast, sign_in: Sig
     assert "Acme" in where(shown.wsgi_request)
     assert where(shown.wsgi_request) in words_of(shown)
     assert Audit.objects.get(subject_id=cast.acme.pk, action="enter_tenant").actor_name == "zoe"
-    browser.post(page(cast.house, "enter"))
+    browser.post(page(cast.platform, "enter"))
     assert "ada" not in sight_of(browser.get("/admin/accounts/user/"))
 
 

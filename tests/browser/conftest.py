@@ -13,6 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.chromium import Chromium, close_calmly
 from tests.browser.errands import Errands, activate
+from tests.browser.faces import leave_one_each
 from tests.browser.outside_world import Supplier, a_supplier
 from tests.browser.pages import Door
 from tests.browser.product import Product, a_product
@@ -30,8 +31,10 @@ NewContext = Callable[..., BrowserContext]
 SignedIn = Callable[..., Page]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put last what fills the product of all with payloads."""
+    """Choose faces before slow tests are left out, and put last what fills the product of all with payloads."""
+    leave_one_each(items)
     items.sort(key=lambda item: item.path.name == "test_xss.py")
 
 
@@ -52,7 +55,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Tell of every test whose browser hung, also when its second run was green."""
+    """Report every test whose browser hung, also when its second run was green."""
     for told in config.stash.get(HUNG, []):
         terminalreporter.section(f"Chromium did not answer within {TEST_SECONDS} s; ended, and run once more")
         terminalreporter.line(told)
@@ -77,7 +80,7 @@ def supplier() -> Generator[Supplier, None, None]:
 
 @pytest.fixture(scope="session")
 def product(chromium: Chromium, supplier: Supplier) -> Generator[Product, None, None]:
-    """Give one running product with its demo; its operator lets calls go to the supplier."""
+    """Provide one running product with its demo; its operator lets calls go to the supplier."""
     with a_product(WORKFLOW_HTTP_ALLOW=supplier.origin) as running:
         yield running
 
@@ -114,7 +117,7 @@ def kept_sessions() -> dict[tuple[str, str], Any]:
 
 @pytest.fixture
 def signed_in(new_context: NewContext, product: Product, kept_sessions: dict[tuple[str, str], Any]) -> SignedIn:
-    """Give a page of a person who is signed in, in a browser of their own."""
+    """Return a page of a person who is signed in, in a browser of their own."""
 
     def enter(name: str, of: Product = product, **options: Any) -> Page:
         kept = kept_sessions.get((name, of.address))

@@ -37,7 +37,7 @@ def notice(page: Page, code: str) -> Locator:
 
 
 def wait_until(page: Page, there: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
-    """Let the browser go on until something has come of it that only the test can see."""
+    """Let the browser work until something has come of it that only the test can see."""
     deadline = time.monotonic() + seconds
     while not there():
         assert time.monotonic() < deadline, f"{what} did not come within {seconds:g} s at {page.url}"

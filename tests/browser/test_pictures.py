@@ -25,7 +25,7 @@ WIDER = "document.documentElement.scrollWidth - document.documentElement.clientW
 
 @pytest.fixture(scope="module")
 def fresh(chromium: Chromium) -> Generator[Product, None, None]:
-    """Give a product that nobody has worked in yet."""
+    """Provide a product that nobody has worked in yet."""
     with a_product() as running:
         yield running
 

@@ -11,7 +11,7 @@ from tests.browser.axe import faults_of
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
 from tests.browser.pages import PATIENCE, act, toast
-from tests.platform.running_house import eventually
+from tests.platform.sandbox import eventually
 
 SOURCE = """\
 workflow: countdown
@@ -32,7 +32,7 @@ SECONDS = re.compile(r"\b\d+\b")
 
 @pytest.fixture
 def tasks(errands: Errands) -> list[str]:
-    """Give the ids of two tasks of Ada's, in the order of her list."""
+    """Return the ids of two tasks of Ada's, in the order of her list."""
     activate(errands.page, SOURCE)
     begun = [
         send(errands.page, "instances/", {"template": "countdown", "input": {"what": one}}) for one in ("one", "two")
@@ -126,6 +126,7 @@ def test_a_worker_sends_it_when_the_browser_is_closed(signed_in: SignedIn, tasks
     assert (done["status"], done["outcome"]) == ("completed", "soon")
 
 
+@pytest.mark.slow
 def test_the_countdown_ends_with_the_news(signed_in: SignedIn, tasks: list[str]) -> None:
     page = signed_in("ada")
     open_task(page, tasks[0])

@@ -86,13 +86,13 @@ HOSTS_OF_PAYLOADS = "xss9.invalid"
 
 @pytest.fixture
 def watch() -> Watch:
-    """Give a watch whose complaints fail nothing: here they are what is looked for."""
+    """Return a watch whose complaints fail nothing: here they are what is looked for."""
     return Watch()
 
 
 @pytest.fixture
 def page(chromium: Chromium, watch: Watch) -> Generator[Page, None, None]:
-    """Give a page that reaches nothing, watched as every page of the product is."""
+    """Provide a page that reaches nothing, watched as every page of the product is."""
     context = chromium.new_context()
     watch.over(context, ADDRESS)
     yield context.new_page()
@@ -125,6 +125,7 @@ def let_it_be_heard(page: Page) -> None:
         page.evaluate(f"requestAnimationFrame(() => setTimeout(() => console.log('{LAST_WORDS}')))")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unsafe", ALONE)
 def test_each_detector_alone_notices_what_no_other_does(
     page: Page, watch: Watch, unsafe: str, monkeypatch: pytest.MonkeyPatch
@@ -154,6 +155,7 @@ def test_no_detector_complains_of_a_safe_page(page: Page, watch: Watch) -> None:
     assert canary.noticed() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", RUNS)
 def test_the_canary_hears_what_runs(page: Page, payload: str) -> None:
     canary = Canary(page)
@@ -161,6 +163,7 @@ def test_the_canary_hears_what_runs(page: Page, payload: str) -> None:
     assert canary.ran() != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", RUNS)
 def test_markup_is_found_although_a_policy_stops_it(page: Page, payload: str) -> None:
     canary = Canary(page)

@@ -28,7 +28,7 @@ SignedIn = Callable[[str], Client]
 
 @pytest.fixture
 def pays(cast: Cast) -> list[Task]:
-    """Give three tasks of Finance, one asked for by Mira; Mira has all of them that she may have. Lena leads."""
+    """Return three tasks of Finance, one asked for by Mira; Mira has all of them that she may have. Lena leads."""
     activated(cast.actor("gwen"), DESK)
     person(cast, "lena")
     person(cast, "mira")

@@ -109,7 +109,7 @@ BREAKS = [
 
 @pytest.fixture(scope="module")
 def imports() -> grimp.ImportGraph:
-    """Give who imports whom in the tree as it is."""
+    """Provide who imports whom in the tree as it is."""
     return grimp.build_graph(*PACKAGES, include_external_packages=True, cache_dir=None)
 
 
@@ -177,7 +177,7 @@ def test_module_without_a_layer_is_red(imports: grimp.ImportGraph, rule: str) ->
 
 @pytest.fixture
 def copied_tree(tmp_path: Path) -> Path:
-    """Give a copy of the tree to break."""
+    """Provide a copy of the tree to break."""
     for package in PACKAGES:
         shutil.copytree(PROJECT / package, tmp_path / package, ignore=shutil.ignore_patterns("static", "__pycache__"))
     (tmp_path / "tests").mkdir()

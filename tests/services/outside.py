@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send(307, b"", location=rest)
 
     def log_message(self, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

@@ -51,7 +51,7 @@ pytestmark = pytest.mark.usefixtures("furnished", "db")
 
 @pytest.fixture(scope="module")
 def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Give the committed demo to all tests of this module, a moment after `bin/up` would say ready."""
+    """Provide the committed demo to all tests of this module, a moment after `bin/up` would say ready."""
     with django_db_blocker.unblock():
         assert furnish()
         let_time_pass()
@@ -243,7 +243,7 @@ def test_every_instance_run_again_from_its_audit_has_its_whole_snapshot() -> Non
         assert unlike_when_replayed() == {}
 
 
-def test_furnishing_twice_is_furnishing_once() -> None:
+def test_seeding_twice_is_seeding_once() -> None:
     before = counts()
     assert not furnish()
     assert counts() == before

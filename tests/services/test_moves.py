@@ -162,14 +162,14 @@ PROBLEM: dict[str, Json] = {
 
 @pytest.fixture
 def asleep(committed_cast: Cast) -> Instance:
-    """Give an instance that waits for its timer, the one signal that it has."""
+    """Provide an instance that waits for its timer, the one signal that it has."""
     activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT1H"))
     return started(committed_cast.actor("ada"), "timer")
 
 
 @contextmanager
 def claimed(instance: Instance) -> Iterator[Instance]:
-    """Give an instance as it is now, under its claim."""
+    """Provide an instance as it is now, under its claim."""
     with transaction.atomic():
         assert claims.lock([instance.pk])
         yield Instance.objects.get(pk=instance.pk)

@@ -60,7 +60,7 @@ $$
 
 @pytest.fixture
 def crowd(committed_cast: Cast) -> Iterator[Actor]:
-    """Give the lead of a large team, and what the planner knows of its tables."""
+    """Provide the lead of a large team, and what the planner knows of its tables."""
     activated(committed_cast.actor("gwen"), DESK)
     person(committed_cast, "lena")
     lena = lead(committed_cast, "lena")
@@ -78,6 +78,7 @@ def crowd(committed_cast: Cast) -> Iterator[Actor]:
         own.execute("TRUNCATE wf_absences")
 
 
+@pytest.mark.slow
 def test_a_large_team_is_counted_by_indexes_whoever_asks(crowd: Actor, committed_cast: Cast) -> None:
     with as_application(), acting_for(crowd.tenant_id):
         for actor, role in ((crowd, ""), (committed_cast.actor("ada"), ""), (committed_cast.actor("ada"), "finance")):

@@ -149,7 +149,7 @@ class User(AbstractBaseUser, AuditedSubject):  # type: ignore[django-manager-mis
 
     @property
     def email_held_until(self) -> datetime | None:
-        """Say until when a changed mail address that nobody else has confirmed gets no links."""
+        """Return until when a changed mail address that nobody else has confirmed gets no links."""
         until = self.email_changed_at and self.email_changed_at + EMAIL_WAITS
         return until if until and until > timezone.now() else None
 

@@ -49,7 +49,7 @@ class Unread(RawIOBase):
         raise RequestDataTooBig("The body is too large.")
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Say that there is more than may be read."""
+        """Report that there is more than may be read."""
         return self._most + 1
 
 

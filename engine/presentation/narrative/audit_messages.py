@@ -16,7 +16,7 @@ class AuditMessage:
     icon: str
     tone: str = ""
     always: bool = True
-    """Whether the short telling has it even when it changed no value."""
+    """Whether the short timeline has it even when it changed no value."""
 
 
 INSTANCE_MESSAGES: Mapping[str, AuditMessage] = {

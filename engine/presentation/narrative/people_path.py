@@ -41,7 +41,7 @@ class Stop:
 
 
 def stops_ahead(outline: Sequence[Step], canonical: Json, usual: Mapping[str, timedelta]) -> list[Stop]:
-    """Tell a starter who will decide, in which order."""
+    """Return the stops of a case before it starts: who will decide, in which order."""
     asked = _asked_in(canonical)
     return [
         Stop(
@@ -52,7 +52,7 @@ def stops_ahead(outline: Sequence[Step], canonical: Json, usual: Mapping[str, ti
 
 
 def stops_of(instance: Instance, outline: Sequence[Step], tasks: Iterable[Task], reader: str) -> list[Stop]:
-    """Tell a starter where their case is: sent, who decided, who decides now, who comes next, how it ended."""
+    """Return the stops of a case for its starter: sent, who decided, who decides now, who comes next, how it ended."""
     latest = {task.step: task for task in sorted(tasks, key=lambda task: task.pk)}
     asked = _asked_in(instance.version.canonical)
     sent = Stop(_("Sent"), _you_or(instance.started_by_name, reader), "done", "check", instance.started_at)

@@ -122,7 +122,7 @@ def _add(wait: Wait, step: str) -> StatusSummary:
 
 
 def _task(wait: Wait, step: str) -> StatusSummary:
-    """Say it without the task's row, which may have been closed a moment ago."""
+    """Describe it without the task's row, which may have been closed a moment ago."""
     return StatusSummary(_("Waiting for an answer to “%(step)s”.") % {"step": step}, tone="accent", icon="user")
 
 
@@ -150,7 +150,7 @@ def _ended(words: str, instance: Instance) -> str:
 def _completed(instance: Instance, tasks: Iterable[Task]) -> StatusSummary:
     ended, rejected = _ended(_("Completed %(when)s after %(span)s."), instance), rejection_of(instance, tasks)
     if rejected is None:
-        more = _("Outcome: %(outcome)s.") % {"outcome": outcome_text(instance.outcome)} if instance.outcome else ""
+        more = _("Answer: %(answer)s.") % {"answer": outcome_text(instance.outcome)} if instance.outcome else ""
         mark = ("danger", "circle-x") if turns_down(instance.outcome) else ("good", "circle-check")
         return StatusSummary(ended, more, *mark)
     words = _("Rejected by %(who)s: “%(comment)s”") if rejected.comment else _("Rejected by %(who)s.")

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.audit.chain import Act, Chain
-from engine.kernel.effects import BarPeople, CancelChild, ChangeTask, Emit, OpenTask, Slice, StartChild, TellPeople
+from engine.kernel.effects import BarPeople, CancelChild, ChangeTask, Emit, NotifyPeople, OpenTask, Slice, StartChild
 from engine.kernel.machine.throttle_slots import Place, places_of
 from engine.kernel.signals import ChildEnded, Event, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
@@ -51,7 +51,7 @@ class Loaded:
     limited: bool = False
     """Whether a limit counts this instance, so that its end frees a slot."""
     weight: int = 0
-    """How many bytes its snapshot was, as it was read."""
+    """How many bytes its snapshot had when it was read."""
 
 
 def new_instance(
@@ -172,7 +172,7 @@ class Stage:
     @property
     def asks_people(self) -> bool:
         """Return whether people are concerned beyond the rows of their tasks: it assigns, escalates, bars or sends mail."""
-        return any(isinstance(effect, ChangeTask | BarPeople | TellPeople) for effect in self.result.effects) or any(
+        return any(isinstance(effect, ChangeTask | BarPeople | NotifyPeople) for effect in self.result.effects) or any(
             wait.task and finds_person(wait.task) for wait in self.result.opened
         )
 

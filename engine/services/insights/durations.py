@@ -26,7 +26,7 @@ class Middle(Subquery):
 
 
 def usual_times(*, actor: Actor, template_ids: Sequence[UUID]) -> dict[UUID, timedelta]:
-    """Give the middle time of the last completed cases of each template, where there are some; one query."""
+    """Return the median time of the last completed cases of each template, where there are some; one query."""
     ended = Instance.objects.filter(
         tenant_id=OuterRef("tenant_id"), template_id=OuterRef("pk"), status=InstanceStatus.COMPLETED
     )
@@ -45,7 +45,7 @@ class MiddleOf(Aggregate):
 
 
 def usual_task_times(*, actor: Actor, template_id: UUID, now: datetime) -> dict[str, timedelta]:
-    """Give for each step how long people usually take, over the last 90 days; one query, of the latest cases only."""
+    """Return for each step how long people usually take, over the last 90 days; one query, of the latest cases only."""
     lately = Instance.objects.filter(tenant_id=actor.tenant_id, template_id=template_id).order_by("-id")[:LAST_CASES]
     tasks = Task.objects.filter(
         instance_id__in=lately.values("pk"), completed_at__gt=now - LATELY, status=TaskStatus.COMPLETED

@@ -190,7 +190,11 @@ class _Counting:
         waiting, came, went = self._waiting(), _daily(self._came()), _daily(done)
         days = [self.since.date() + timedelta(days=number) for number in range(DAYS)]
         queues = [
-            QueueLoad(role, *waiting.get(role.pk, (0, 0, None)), _days(role.name, days, came, went))
+            QueueLoad(
+                role,
+                *waiting.get(role.pk, (0, 0, None)),
+                tuple(Day(on, came[role.name, on], went[role.name, on]) for on in days),
+            )
             for role in self.team
         ]
         return sorted(queues, key=lambda queue: (-queue.waiting, -queue.came, queue.role.name))
@@ -222,7 +226,3 @@ def _daily(rows: Iterable[Mapping[str, Any]]) -> Daily:
         for role in row["effective_roles"]:
             found[role, row["on"]] += row["n"]
     return found
-
-
-def _days(role: str, days: Iterable[date], came: Daily, done: Daily) -> tuple[Day, ...]:
-    return tuple(Day(on, came[role, on], done[role, on]) for on in days)

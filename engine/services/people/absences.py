@@ -23,8 +23,8 @@ from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, Refused
 from engine.kernel.forms import FieldError
 from engine.kernel.program import Definition
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.people.staffing import Gap, gaps_of_absence, gaps_of_definition
-from engine.services.people.told import Told, tell
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Role, User
 from workflowplatform.i18n.dates import date_format
@@ -54,7 +54,7 @@ def list_absences(*, actor: Actor) -> QuerySet[Absence]:
 
 @in_one_transaction
 def enter_absence(*, actor: Actor, person: str, deputy: str | None, **words: Any) -> Absence:
-    """Say that a person is away from one moment to another, and who stands in meanwhile."""
+    """Enter the absence of a person from one moment to another, and their deputy."""
     wanted = _wanted(actor, person, deputy, words)
     _take_turn(actor)
     now = database_now()
@@ -62,7 +62,7 @@ def enter_absence(*, actor: Actor, person: str, deputy: str | None, **words: Any
     absence = Absence(tenant_id=actor.tenant_id, entered_by=actor.name)
     _write(absence, wanted)
     record(wanted.person, Act("enter_absence", new=facts_of(absence)), actor=actor)
-    _tell(actor, absence, "deputy_named")
+    _announce(actor, absence, "deputy_named")
     return absence
 
 
@@ -79,7 +79,7 @@ def change_absence(*, actor: Actor, absence_id: UUID, **words: Any) -> Absence:
     _write(absence, wanted)
     record(wanted.person, Act("change_absence", old=old, new=facts_of(absence)), actor=actor)
     if absence.deputy_id != before:
-        _tell(actor, absence, "deputy_named")
+        _announce(actor, absence, "deputy_named")
     return absence
 
 
@@ -89,7 +89,7 @@ def end_absence(*, actor: Actor, absence_id: UUID) -> None:
     _take_turn(actor)
     absence = absence_to_change(actor, absence_id)
     record(absence.person, Act("end_absence", old=facts_of(absence)), actor=actor)
-    _tell(actor, absence, "deputy_ended")
+    _announce(actor, absence, "deputy_ended")
     now = database_now()
     if absence.starts_at >= now:
         absence.delete()
@@ -121,7 +121,7 @@ def facts_of(absence: Absence) -> dict[str, Any]:
 
 
 def _take_turn(actor: Actor) -> None:
-    """Let absences of a tenant be entered one after the other: two at once could close a circle."""
+    """Make absences of a tenant wait for each other: two at once could close a circle."""
     take_locks(lock_name("absences", actor.tenant_id))
 
 
@@ -322,10 +322,10 @@ def days_of(starts_at: datetime, ends_at: datetime) -> str:
     return f"{date_format(first, 'j' if same else 'j M')}–{date_format(last, 'j M')}"
 
 
-def _tell(actor: Actor, absence: Absence, kind: str) -> None:
+def _announce(actor: Actor, absence: Absence, kind: str) -> None:
     if absence.deputy is not None:
         told = {"person": absence.person.username, "from": absence.starts_at, "until": absence.ends_at}
-        tell(Told(kind, absence.deputy.pk, actor, facts=told))
+        announce(Announcement(kind, absence.deputy.pk, actor, facts=told))
 
 
 def absences_now(people: Sequence[UUID], moment: datetime) -> dict[UUID, Absence]:

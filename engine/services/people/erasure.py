@@ -133,7 +133,11 @@ def _open_erasure(person: User) -> Erasure:
 
 def refuse_needed(person: User) -> None:
     """Refuse while open tasks are offered to this person alone, or the person owns active schedules."""
-    alone = [task for task in _open_for(person) if not _others_may(task, person)]
+    alone = [
+        task
+        for task in _open_for(person)
+        if not TaskCandidate.objects.filter(task_id=task.pk).exclude(principal=person.pk).exists()
+    ]
     if alone:
         named = ", ".join(f"{task.title} ({task.pk})" for task in alone[:10])
         raise Conflict(
@@ -152,10 +156,6 @@ def refuse_needed(person: User) -> None:
 def _open_for(person: User) -> list[Task]:
     theirs = Q(assignee_id=person.pk) | Q(pk__in=TaskCandidate.objects.filter(principal=person.pk).values("task_id"))
     return list(Task.objects.open().filter(theirs))
-
-
-def _others_may(task: Task, person: User) -> bool:
-    return TaskCandidate.objects.filter(task_id=task.pk).exclude(principal=person.pk).exists()
 
 
 def _new_pseudonym() -> str:

@@ -106,7 +106,11 @@ class Staff:
 def gaps_of_absence(absence: Absence) -> list[Gap]:
     """Return the tasks of active templates that nobody could do at some time of an absence, and who is missing because of it."""
     versions = TemplateVersion.objects.in_force().filter(tenant_id=absence.tenant_id).select_related("template")
-    absences = _absences(absence.tenant_id, absence.starts_at, absence.ends_at)
+    absences = list(
+        Absence.objects.filter(
+            tenant_id=absence.tenant_id, starts_at__lt=absence.ends_at, ends_at__gt=absence.starts_at
+        )
+    )
     staff = Staff(absence.tenant_id, absences)
     tasks = [
         task
@@ -127,10 +131,6 @@ def gaps_of_definition(tenant_id: UUID, definition: Definition, name: str, title
     return _gaps(Staff(tenant_id, absences), tasks, tasks, now, until)
 
 
-def _absences(tenant_id: UUID, starts_at: datetime, ends_at: datetime) -> list[Absence]:
-    return list(Absence.objects.filter(tenant_id=tenant_id, starts_at__lt=ends_at, ends_at__gt=starts_at))
-
-
 def _gaps(
     staff: Staff, concerned: Iterable[Asked], tasks: Iterable[Asked], starts_at: datetime, ends_at: datetime
 ) -> list[Gap]:
@@ -142,7 +142,7 @@ def _gaps(
 def _gap(
     staff: Staff, task: Asked, known: Mapping[tuple[str, str], Asked], starts_at: datetime, ends_at: datetime
 ) -> Gap | None:
-    """Look at every part of a time in which nothing changes; join the parts in which too few are here."""
+    """Check every part of a time in which nothing changes; join the parts in which too few are here."""
     moments = [starts_at, *(at for one in staff.absences for at in (one.starts_at, one.ends_at))]
     moments = sorted({at for at in moments if starts_at <= at < ends_at})
     parts = [
@@ -167,7 +167,7 @@ def _too_few(staff: Staff, task: Asked, known: Mapping[tuple[str, str], Asked], 
 
 
 def tasks_of(definition: Definition, name: str, title: str) -> Iterator[Asked]:
-    """Give the tasks of a workflow whose people are written as fixed names."""
+    """Return the tasks of a workflow whose people are written as fixed names."""
     for step in definition.steps.values():
         if step.kind == "task":
             task = _asked(definition, step, name, title or name)
