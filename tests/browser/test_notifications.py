@@ -11,7 +11,7 @@ from tests.browser.axe import FEW_LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
 from tests.browser.faces import FACES, WORDS, options_of
-from tests.browser.pages import act
+from tests.browser.pages import act, wait_until
 from tests.browser.pictures import picture
 from tests.browser.product import Product
 from tests.browser.watching import Watch
@@ -111,7 +111,7 @@ def test_worker_of_the_browser_shows_what_is_pushed(signed_in: SignedIn, product
         lambda told: seen.extend(one["registrationId"] for one in told["registrations"]),
     )
     tool.send("ServiceWorker.enable")
-    page.wait_for_timeout(500)
+    wait_until(page, lambda: bool(seen), "the registration of the worker")
     message = '{"title": "Look", "body": "at this", "url": "/inbox/", "tag": "one"}'
     tool.send(
         "ServiceWorker.deliverPushMessage", {"origin": product.address, "registrationId": seen[-1], "data": message}
