@@ -27,7 +27,7 @@ class PersonDays:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The people who are here on each working day of an absence; for a task also how many can do it, and whether that is too few."""
+    """The people who are here on each working day of an absence; for a task also how many can do it, and if that is too few."""
 
     days: tuple[date, ...]
     people: tuple[PersonDays, ...]
