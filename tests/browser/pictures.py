@@ -17,7 +17,7 @@ FOLDER = PROJECT / "docs" / "pictures"
 KEPT = {
     "admin", "authoring-changes", "authoring-try", "authoring-write",
     "away-en", "away-de-360", "bulk_result", "case", "case-print-en", "escalated", "filter",
-    "for-ada-en", "form-errors-de", "form-files-en", "form-with-rows", "four_eyes", "hand-over-en", "hand-over-de-360",
+    "for-ada-en", "form-errors-en", "form-files-en", "form-with-rows", "four_eyes", "hand-over-en", "hand-over-de-360",
     "inbox", "inbox_dark", "inbox_phone", "inbox_rail", "mail-answer-de-360", "notifications-en",
     "operating-act", "operating-dashboard", "operating-incidents", "operating-instance",
     "request-rejected-en", "search", "start", "task", "task_dark", "task_phone", "task_phone_dark",
