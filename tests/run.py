@@ -266,8 +266,12 @@ def _other_grounds(run: Run) -> Iterator[Check]:
 THROUGH_POOLER = Family(
     "pgbouncer", ("tests/services", "tests/coordinator", "tests/dispatch", "tests/races"), processes=2
 )
-OVER_CURSORS = replace(THROUGH_POOLER, name="plain cursors")
-"""The same without the short way to the database: whatever fails only on one of the two is its fault."""
+OVER_CURSORS = replace(
+    THROUGH_POOLER,
+    name="plain cursors",
+    folders=(*THROUGH_POOLER.folders, "tests/access", "tests/conformance", "tests/model", "tests/inbox"),
+)
+"""All that uses hot statements, without the short way to the database: whatever fails only on one of the two is its fault."""
 
 
 def _run_through_pooler(run: Run, output: Path | None) -> Counts:
