@@ -36,6 +36,7 @@ from engine.models import Instance, Task, Template, TemplateVersion
 from engine.runtime.commit import run_hot, run_hot_together
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Loaded
+from engine.runtime.stored_snapshots import read_snapshot
 from workflowplatform.accounts.actor import Actor, actor_by, actor_of, stand_ins
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.accounts.models import Tenant, Token, User
@@ -154,7 +155,7 @@ def _json(value: Any) -> Any:
 def _snapshot(stored: str) -> Snapshot | None:
     """Read a snapshot; an instance that waited for admission has none yet."""
     content = read_json(stored)
-    return Snapshot.from_json(content) if content else None
+    return read_snapshot(content) if content else None
 
 
 # What an act of a person begins with
