@@ -30,7 +30,7 @@ from tasks_inbox.messages import back_again, changed_by, http_status_of, not_sen
 from tasks_inbox.pending_answers import kept_in, remember
 from tasks_inbox.presenters.case_context import case_context_of
 from tasks_inbox.presenters.field_labels import answer_of, input_schema_of
-from tasks_inbox.presenters.files import shown_files
+from tasks_inbox.presenters.files import ShownFile, shown_files
 from tasks_inbox.presenters.live import state_of
 from tasks_inbox.presenters.prev_next import (
     HEADING,
@@ -134,12 +134,7 @@ def task_page(
     may_fill = may_act and (not free or form is not None or not access.needs_claim(actor, task))
     usual = _place(actor, task, may_act=may_act)
     place = neighbours_of(request, task, usual)
-    files = shown_files(
-        access.attachments_of(actor, task.pk),
-        lambda file: reverse("inbox:file", args=[task.pk, file.pk]),
-        lambda file: reverse("inbox:remove_file", args=[task.pk, file.pk]),
-    )
-    comments = list(access.comments_of(actor, task.pk))
+    files = files_on(actor, task)
     context = {
         "place": place.list.name if place.place else usual,
         "neighbours": place,
@@ -169,9 +164,6 @@ def task_page(
         "facts": _facts(task, shown_form),
         "answer": answer_of(task),
         "answer_outcome": task.outcome_named(task.outcome or ""),
-        "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
-        "comments": comments,
-        "mentioned": known_names(task, [comment.text for comment in comments]),
         "files": files,
         "files_by_name": {file.name: file for file in files},
         "upload": reverse("inbox:add_file", args=[task.pk]),
@@ -180,8 +172,42 @@ def task_page(
             lambda file: reverse("inbox:case_file_of_task", args=[task.pk, file.pk]),
         ),
         "file_rules": files_of(task),
-    } | case_context_of(actor, task)
+    }
+    context |= said_of(actor, task) | case_context_of(actor, task)
     return render(request, "inbox/task.html", context, status=status)
+
+
+def said_of(actor: Actor, task: Task) -> dict[str, Any]:
+    """Return what was said and done at a task."""
+    comments = list(access.comments_of(actor, task.pk))
+    return {
+        "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
+        "comments": comments,
+        "mentioned": known_names(task, [comment.text for comment in comments]),
+    }
+
+
+def files_on(actor: Actor, task: Task) -> list[ShownFile]:
+    """Return the files of a task, each with its addresses."""
+    return shown_files(
+        access.attachments_of(actor, task.pk),
+        lambda file: reverse("inbox:file", args=[task.pk, file.pk]),
+        lambda file: reverse("inbox:remove_file", args=[task.pk, file.pk]),
+    )
+
+
+def is_by_script(request: HttpRequest) -> bool:
+    """Return whether the page's script asks, which draws only what has changed."""
+    return request.headers.get("X-Requested-With") == "said"
+
+
+def said_part(request: InboxRequest, task_id: UUID, *, files: bool = False, toasts: bool = True) -> HttpResponse:
+    """Draw what was said and done at a task, without the page around it."""
+    task = access.task_of(request.actor, task_id)
+    context = {"task": task, "with_files": files, "with_toasts": toasts} | said_of(request.actor, task)
+    if files:
+        context["files"] = files_on(request.actor, task)
+    return render(request, "inbox/said.html", context)
 
 
 def _facts(task: Task, form: TaskForm) -> list[Fact]:
