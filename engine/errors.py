@@ -46,7 +46,7 @@ class Conflict(WorkflowError):
 
 
 class Unreadable(Conflict):
-    """What is stored has a shape that no release of this code writes; whoever needs it is told what and where."""
+    """What is stored has a shape that no release of this code writes; the message names what and where."""
 
     code = "unreadable"
 

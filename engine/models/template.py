@@ -46,7 +46,7 @@ class DefinitionField(ObjectField):
 
 
 def cannot_be_read(place: str) -> str:
-    """Say that a stored definition cannot be read, and where."""
+    """Return the sentence that a stored definition cannot be read, and where."""
     return _("The stored definition of this version can't be read: %(place)s has another shape.") % {"place": place}
 
 

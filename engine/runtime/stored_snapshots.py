@@ -1,4 +1,4 @@
-"""Read stored snapshots for whoever answers a person: what cannot be read is a refusal that says so."""
+"""Read stored snapshots where a person is answered: what cannot be read is a refusal that says so."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

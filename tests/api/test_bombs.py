@@ -231,7 +231,7 @@ LIMIT = 400
 def test_a_thousand_bombs_stay_below_the_limit_and_fail_no_neighbour(
     committed_cast: Cast, record_property: Any
 ) -> None:
-    """Processes that have grown are replaced on their socket; who keeps a connection is asked to connect anew."""
+    """Processes that have grown are replaced on their socket; clients that keep a connection are asked to connect anew."""
     activated(committed_cast.actor("sam"), APPROVAL)
     peaks: dict[int, int] = {}
     thrown: list[str] = []

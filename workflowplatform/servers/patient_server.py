@@ -41,7 +41,7 @@ class PatientServer(uvicorn.Server):
         self.is_retiring = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say when it serves, and retire when asked to."""
+        """Start to serve, tell the parent, and retire when asked to."""
         await super().startup(sockets)
         asyncio.get_running_loop().add_signal_handler(RETIRE, self._retire)
         self.say(READY)

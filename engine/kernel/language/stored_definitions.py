@@ -1,7 +1,7 @@
-"""Say whether a stored definition has the shape that its readers rely on, by the tables from which it was written.
+"""Decide whether a stored definition has the shape that its readers rely on, by the tables from which it was written.
 
 Rows may hold what no release of this code wrote: SQL by hand, a restored backup, a later release. What is asked here is the
-kind of value at each place, not its meaning, so that whoever walks a definition that fits needs no guard of their own.
+kind of value at each place, not its meaning, so that code that walks a definition that fits needs no guard of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
