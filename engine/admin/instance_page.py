@@ -19,7 +19,7 @@ from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, Si
 from engine.presentation.narrative import timeline
 from engine.presentation.narrative.status_summary import summary_of
 from engine.presentation.narrative.step_outline import WORDS, Step, outline_of, steps_by_id
-from engine.runtime.stored_snapshots import read_snapshot
+from engine.runtime.claims import read_snapshot
 from engine.services.templates.diagrams import inline_diagram
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.database.stored_json import object_in, objects_in

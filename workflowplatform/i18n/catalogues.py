@@ -35,7 +35,6 @@ MODULES = (
     "engine/models/task.py",
     "engine/models/template.py",
     "engine/runtime/claims.py",
-    "engine/runtime/stored_snapshots.py",
     "engine/kernel/forms.py",
     "engine/kernel/json_safety.py",
     "engine/services",

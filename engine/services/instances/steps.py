@@ -11,8 +11,8 @@ from engine.errors import Unreadable
 from engine.kernel.interpreter.pending_steps import pending_steps
 from engine.kernel.transitions import StepStatus
 from engine.models import Instance, RuntimeState, StepRun
+from engine.runtime.claims import read_snapshot
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.stored_snapshots import read_snapshot
 from workflowplatform.accounts.actor import Actor
 
 

@@ -20,9 +20,9 @@ from engine.kernel.transitions import InstanceStatus
 from engine.models import Task, Wait
 from engine.runtime import claims
 from engine.runtime.calendars import calendar_named
+from engine.runtime.claims import readable_or_refused
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Loaded
-from engine.runtime.stored_snapshots import readable_or_refused
 from workflowplatform.accounts.actor import Actor
 
 SHOWN = frozenset(

@@ -19,9 +19,9 @@ from engine.kernel.machine.redoable import redoable_in
 from engine.kernel.signals import TaskRedone
 from engine.models import RuntimeState, Task, TaskDraft
 from engine.runtime import claims, coordinator
+from engine.runtime.claims import read_snapshot
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Delivery, Loaded
-from engine.runtime.stored_snapshots import read_snapshot
 from engine.services.instances.lifecycle import instance_now, next_tasks
 from engine.services.tasks.assignment import try_claim
 from engine.services.tasks.lifecycle import CompletedTask, claim_instance, hold_active, note_act, refuse_held
