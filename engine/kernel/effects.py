@@ -15,6 +15,7 @@ from typing import NamedTuple
 from engine.kernel.signals import Json, SignalType
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.tasks.rules import NO_RULES, TaskRules
+from engine.kernel.timing.pauses import Pause
 from engine.kernel.transitions import InstanceStatus, StepStatus
 
 
@@ -195,6 +196,26 @@ class ChangeTask:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseClock:
+    """The clock of an open task stands still: nothing is due until it runs again, which it does at `until` by itself."""
+
+    token: int
+    step: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeClock:
+    """The clock of an open task runs again; what it promises moves by the pause."""
+
+    token: int
+    step: str
+    pause: Pause
+    ran_out: bool = False
+    """Whether the pause took as long as its author allows, and the question is still open."""
+
+
+@dataclass(frozen=True, slots=True)
 class BarPeople:
     """The people whom four eyes now exclude from an open task, because they took part in a step that it names."""
 
@@ -203,7 +224,9 @@ class BarPeople:
     excluded: tuple[str, ...]
 
 
-Effect = Emit | StartChild | CancelChild | MakeCallLater | TellPeople | ChangeTask | BarPeople
+Effect = (
+    Emit | StartChild | CancelChild | MakeCallLater | TellPeople | ChangeTask | BarPeople | PauseClock | ResumeClock
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,16 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskComment, TaskQuestion
 from engine.runtime import claims
 from engine.services.people.told import Told, tell
+from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import (
     UNBOUND,
     claim_instance,
     give_back,
-    note_act,
     refuse_shared,
     require_may_act,
     tell_engine,
 )
+from engine.services.tasks.waiting import wait_for, wait_no_more, withdraw_open_question
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Kind, User
 
@@ -46,6 +47,7 @@ def delegate_task(*, actor: Actor, task_id: UUID, user: str, note: str = "") -> 
     refusal = access.refuse_given(actor_of(person), task)
     if refusal is not None:
         raise refusal
+    withdraw_open_question(actor, task)
     holder = task.assignee
     assert holder
     was_claimed = task.status == TaskStatus.CLAIMED
@@ -70,7 +72,7 @@ def ask_about_task(*, actor: Actor, task_id: UUID, user: str, question: str) -> 
         raise Conflict(message % {"name": task.waiting_for_name.capitalize()}, code="waiting")
     person = colleague(actor, user)
     now = database_now()
-    TaskQuestion.objects.create(
+    asked = TaskQuestion.objects.create(
         tenant_id=task.tenant_id,
         instance_id=task.instance_id,
         task=task,
@@ -82,7 +84,7 @@ def ask_about_task(*, actor: Actor, task_id: UUID, user: str, question: str) -> 
         asked_at=now,
     )
     note_act(actor, task, "asked", now, new={"person": person.username}, cause=text)
-    Task.objects.filter(pk=task.pk).update(waiting_for_name=person.username, waiting_since=now)
+    wait_for(actor, task, asked)
     tell(Told("asked", person.pk, actor, task.pk, text))
     task.refresh_from_db()
     return task
@@ -151,7 +153,7 @@ def _answer(actor: Actor, question_id: UUID, answer: str) -> Task | None:
         at=now,
     )
     TaskQuestion.objects.filter(pk=question.pk).update(answer=text, answered_by_name=actor.name, ended_at=now)
-    _wait_no_more(task)
+    wait_no_more(actor, task)
     if question.asked_by_id:
         tell(Told("answered", question.asked_by_id, actor, task.pk, text))
     return access.visible_tasks(actor).filter(pk=task.pk).first()
@@ -163,15 +165,8 @@ def withdraw_question(*, actor: Actor, task_id: UUID) -> Task:
     task = _own_task(actor, task_id)
     if task.waiting_since is None:
         raise Conflict(_("This task waits for nobody."), code="status", status=task.status)
-    note_act(actor, task, "unasked", database_now(), old={"person": task.waiting_for_name})
-    TaskQuestion.objects.filter(task_id=task.pk, ended_at__isnull=True).update(ended_at=database_now())
-    _wait_no_more(task)
-    task.refresh_from_db()
+    withdraw_open_question(actor, task)
     return task
-
-
-def _wait_no_more(task: Task) -> None:
-    Task.objects.filter(pk=task.pk).update(waiting_for_name="", waiting_since=None)
 
 
 def _own_task(actor: Actor, task_id: UUID) -> Task:

@@ -1,0 +1,33 @@
+"""Let the clock of a task stand still while a question about it is open."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = (("engine", "0114_lists_of_people"),)
+
+    operations = (
+        migrations.AddField(
+            model_name="task",
+            name="clock_paused_at",
+            field=models.DateTimeField(
+                blank=True,
+                help_text="Since when its clock stands still; it is due at no time until it runs again.",
+                null=True,
+            ),
+        ),
+        migrations.AddField(
+            model_name="task",
+            name="clock_due_at",
+            field=models.DateTimeField(blank=True, help_text="When it was due as its clock was paused.", null=True),
+        ),
+        migrations.AddField(
+            model_name="task",
+            name="clock_resumes_at",
+            field=models.DateTimeField(
+                blank=True,
+                help_text="When its clock runs again at the latest, where the author limits a pause.",
+                null=True,
+            ),
+        ),
+    )
