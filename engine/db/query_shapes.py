@@ -139,12 +139,15 @@ class _Statement:
     read: Read
 
     def rows(self, values: Values) -> list[Any]:
-        given = [
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, self.params(values))
+            return [self.read(row) for row in cursor.fetchall()]
+
+    def params(self, values: Values) -> list[Any]:
+        """Put the values of a request where they go."""
+        return [
             literal if fill is None else fill(values) for fill, literal in zip(self.places, self.literals, strict=True)
         ]
-        with connection.cursor() as cursor:
-            cursor.execute(self.sql, given)
-            return [self.read(row) for row in cursor.fetchall()]
 
 
 _kept: dict[Hashable, _Statement | None] = {}
@@ -160,15 +163,28 @@ def read_rows(name: Hashable, prepare: Prepare) -> list[Any]:
 
     The name tells what the shape does not: which query this is, and what it reads of each row.
     """
+    statement, values = _statement_for(name, prepare)
+    return list(prepare(PLAIN)()) if statement is None else statement.rows(values)
+
+
+def read_sql(name: Hashable, prepare: Prepare) -> tuple[str, Sequence[Any]]:
+    """Return a query's SQL and its parameters, for a statement of which it is a part."""
+    statement, values = _statement_for(name, prepare)
+    if statement is None:
+        return prepare(PLAIN)().query.sql_with_params()
+    return statement.sql, statement.params(values)
+
+
+def _statement_for(name: Hashable, prepare: Prepare) -> tuple[_Statement | None, Values]:
+    """Return what is kept for the shape of a query, built where it is new, and the values of this request."""
     given = Given()
     build = prepare(given)
     if not given.is_sure:
-        return list(build() if not given.values else prepare(PLAIN)())
+        return None, given.values
     shape = (name, *given.shape)
     if shape not in _kept:
         _keep(shape, _statement_of(build))
-    statement = _kept[shape]
-    return list(prepare(PLAIN)()) if statement is None else statement.rows(given.values)
+    return _kept[shape], given.values
 
 
 def _keep(shape: Hashable, statement: _Statement | None) -> None:

@@ -22,8 +22,10 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from engine import access
+from engine.access.stand_ins import stand_in_for
 from engine.audit.chain import Chain
 from engine.db.hydration import columns_of, link
+from engine.db.query_shapes import Build, Given, read_sql
 from engine.errors import NotFound, Refused
 from engine.kernel.json_text import read_json
 from engine.kernel.machine.four_eyes import barred_from
@@ -319,9 +321,14 @@ def _seen(actor: Actor, task_id: UUID) -> tuple[str, dict[str, Any]]:
     """Say in SQL whether the actor sees the task: from level 4 on all of the tenant, else by the rule of engine.access."""
     if actor.level >= TO_SEE_TENANT:
         return "true", {}
-    rule, given = access.visible_tasks(actor).filter(pk=task_id).order_by().values("pk").query.sql_with_params()
-    names = [f"seen{number}" for number in range(len(given))]
-    return f"EXISTS ({rule % tuple(f'%({name})s' for name in names)})", dict(zip(names, given, strict=True))
+
+    def prepare(given: Given) -> Build:
+        reader, wanted = stand_in_for(actor, given), given(task_id)
+        return lambda: access.visible_tasks(reader).filter(pk=wanted).order_by().values("pk")
+
+    rule, params = read_sql("seen", prepare)
+    names = [f"seen{number}" for number in range(len(params))]
+    return f"EXISTS ({rule % tuple(f'%({name})s' for name in names)})", dict(zip(names, params, strict=True))
 
 
 def _as_now(actor: Actor, is_active: bool | None, level: int | None, same_eyes: Iterable[str] = ()) -> Actor:

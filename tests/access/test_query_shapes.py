@@ -16,11 +16,13 @@ from django.utils import timezone
 from engine.access.task_filters import FILTERS, Asked
 from engine.db import query_shapes
 from engine.db.query_shapes import Build, Given, forget_shapes, read_rows
+from engine.errors import NotFound
 from engine.models import Task
 from engine.services.tasks.lifecycle import claim_task, complete_task
 from engine.services.tasks.lists import VIEWS, TaskList, count_lists, list_named
 from tests.cast import Cast
 from tests.workflows import APPROVAL, activated, hurried, only_task, started
+from workflowplatform.accounts.models import User
 
 
 @pytest.fixture(autouse=True)
@@ -166,3 +168,17 @@ def test_the_number_of_shapes_is_bounded(cast: Cast, tasks: list[Task], monkeypa
     for limit in range(1, 20):
         assert len(asked.page(None, limit).rows) == min(limit, 6)
     assert len(query_shapes._kept) <= 5
+
+
+def test_whether_a_clerk_sees_a_task_is_built_once_for_all_their_claims(cast: Cast, built: Built) -> None:
+    activated(cast.actor("gwen"), APPROVAL.replace("roles: [finance]", "roles: [finance]\n      min_level: 2"))
+    User.objects.filter(username="ada").update(level=2)
+    first, second, last = (only_task(started(cast.actor("uri"), "approval", amount=number)) for number in (1, 2, 3))
+    clerk, other = cast.actor("ada"), cast.actor("uri")
+    before = built.count
+    claim_task(actor=clerk, task_id=first.pk)
+    once = built.count
+    claim_task(actor=clerk, task_id=second.pk)
+    assert before < once == built.count
+    with pytest.raises(NotFound):
+        claim_task(actor=other, task_id=last.pk)

@@ -5,6 +5,7 @@ list into an oracle that reads a password's hash one character at a time. The wa
 model's fields and relations could be asked.
 """
 
+import os
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -107,12 +108,13 @@ def test_every_list_refuses_what_it_does_not_offer(
     browser = sign_in(name)
     if name == "zoe":
         browser.post(reverse("admin:accounts_tenant_enter", args=[cast.acme.pk]))
+    many = 25 if os.environ.get("WORKFLOW_TEST_ALL") else 5
     for model in PAGES:
         base = address_of(model)
         if browser.get(base).status_code == 403:
             continue
         lookups = [
-            *corpus(model)[:: max(1, len(corpus(model)) // 25)],
+            *corpus(model)[:: max(1, len(corpus(model)) // many)],
             "nonsense",
             "nonsense__startswith",
             "__",
@@ -122,12 +124,10 @@ def test_every_list_refuses_what_it_does_not_offer(
         assert [lookup for lookup in lookups if not refused(browser, f"{base}?{lookup}=1")] == [], model
 
 
-OTHER_VALUES = ("", "1", "running", "ümlaut", "[]", "True", "Infinity", "a,b", "'")
+OTHER_VALUES = ("9" * 40, "", "1", "running", "ümlaut", "[]", "True", "Infinity", "a,b", "'")
 
 
-@pytest.mark.parametrize(
-    "value", ["\x00", "9" * 40, *(pytest.param(one, marks=pytest.mark.slow) for one in OTHER_VALUES)]
-)
+@pytest.mark.parametrize("value", ["\x00", *(pytest.param(one, marks=pytest.mark.slow) for one in OTHER_VALUES)])
 def test_any_value_of_an_offered_filter_is_answered(sign_in: SignIn, acmes: dict[str, Model], value: str) -> None:
     browser = sign_in("gwen")
     for model in PAGES:

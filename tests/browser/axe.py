@@ -50,6 +50,7 @@ def faults_in(page: Page, looks: Iterable[Look] = LOOKS) -> list[str]:
 
 def faults_of(page: Page) -> list[str]:
     """Return what is wrong with a page: the rule, what it asks for, and where it is broken."""
+    page.wait_for_load_state()  # its text may be there before its style sheets are
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(_source())
     page.evaluate(SETTLE)

@@ -13,6 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.chromium import Chromium, close_calmly
 from tests.browser.errands import Errands, activate
+from tests.browser.faces import leave_one_each
 from tests.browser.outside_world import Supplier, a_supplier
 from tests.browser.pages import Door
 from tests.browser.product import Product, a_product
@@ -30,8 +31,10 @@ NewContext = Callable[..., BrowserContext]
 SignedIn = Callable[..., Page]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put last what fills the product of all with payloads."""
+    """Choose faces before slow tests are left out, and put last what fills the product of all with payloads."""
+    leave_one_each(items)
     items.sort(key=lambda item: item.path.name == "test_xss.py")
 
 

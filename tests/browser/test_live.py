@@ -65,6 +65,7 @@ def test_a_phone_tells_the_news_of_a_task_from_each_of_its_parts(signed_in: Sign
     expect(page.locator('[data-reason][data-code="offered"]')).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_task_is_found_claimed_and_answered_by_keys_alone(signed_in: SignedIn, errands: Errands) -> None:
     errands.run("Tune the harpsichord")
     page = signed_in("ada")

@@ -116,7 +116,7 @@ def test_what_the_receiver_may_not_do_is_named_and_stays(
     expect(page).to_have_url(re.compile("/inbox/team/.*person=ada"))
 
 
-@pytest.mark.parametrize("german", [False, True])
+@pytest.mark.parametrize("german", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_page_holds_at_every_width_and_in_every_look(
     signed_in: SignedIn, errands: Errands, parcels: list[str], german: bool
 ) -> None:

@@ -168,7 +168,7 @@ def test_names_are_completed_and_marked(signed_in: SignedIn, errands: Errands) -
     assert faults_in(page, FEW_LOOKS) == []
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("language", [pytest.param("en", marks=pytest.mark.slow), "de"])
 def test_case_is_a_page_of_pdf(
     signed_in: SignedIn, errands: Errands, language: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

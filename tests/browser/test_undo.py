@@ -126,6 +126,7 @@ def test_a_worker_sends_it_when_the_browser_is_closed(signed_in: SignedIn, tasks
     assert (done["status"], done["outcome"]) == ("completed", "soon")
 
 
+@pytest.mark.slow
 def test_the_countdown_ends_with_the_news(signed_in: SignedIn, tasks: list[str]) -> None:
     page = signed_in("ada")
     open_task(page, tasks[0])

@@ -91,6 +91,7 @@ def test_draft_is_kept_when_one_leaves_for_a_comment(signed_in: SignedIn, errand
     inbox.reload_until(lambda: page.get_by_label("Note").input_value() == "two spoons", "the draft")
 
 
+@pytest.mark.slow
 def test_whole_task_works_without_javascript(signed_in: SignedIn, pack: str) -> None:
     inbox = Inbox(signed_in("ada", java_script_enabled=False))
     page = inbox.page

@@ -117,6 +117,7 @@ def serve(page: Page, drawn: str, policy: str = "") -> None:
     page.wait_for_timeout(50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unsafe", ALONE)
 def test_each_detector_alone_notices_what_no_other_does(
     page: Page, watch: Watch, unsafe: str, monkeypatch: pytest.MonkeyPatch
@@ -146,6 +147,7 @@ def test_no_detector_complains_of_a_safe_page(page: Page, watch: Watch) -> None:
     assert canary.noticed() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", RUNS)
 def test_the_canary_hears_what_runs(page: Page, payload: str) -> None:
     canary = Canary(page)
@@ -153,6 +155,7 @@ def test_the_canary_hears_what_runs(page: Page, payload: str) -> None:
     assert canary.ran() != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", RUNS)
 def test_markup_is_found_although_a_policy_stops_it(page: Page, payload: str) -> None:
     canary = Canary(page)

@@ -21,7 +21,7 @@ from tests.inbox.conftest import REVIEW, SignIn
 from tests.races.crowd import at_once
 from tests.workflows import activated, only_task, started
 
-FETCHES = 10_000 if os.environ.get("WORKFLOW_TEST_ALL") else 200
+FETCHES = 10_000 if os.environ.get("WORKFLOW_TEST_ALL") else 40
 """Mail scanners fetch every link."""
 
 SECURED = """

@@ -10,7 +10,7 @@ from tests.model.machine import Machine
 UNHURRIED = settings(
     deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=False, derandomize=True
 )
-SHORT = settings(UNHURRIED, max_examples=5, stateful_step_count=25, phases=[Phase.generate])
+SHORT = settings(UNHURRIED, max_examples=3, stateful_step_count=20, phases=[Phase.generate])
 LONG = settings(UNHURRIED, max_examples=40, stateful_step_count=50, phases=[Phase.generate])
 
 

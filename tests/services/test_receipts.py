@@ -103,7 +103,7 @@ def test_receipts_from_before_the_key_was_replaced_still_hold(
         call_command("verify_receipt", str(receipt), key=[old, new])
 
 
-@pytest.mark.parametrize("tampered", [False, True])
+@pytest.mark.parametrize("tampered", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_host_with_nothing_but_the_public_key_verifies(receipt: Path, tmp_path: Path, tampered: bool) -> None:
     theirs, data = tmp_path / "theirs.pem", tmp_path / "elsewhere"
     theirs.write_text(public_key_pem())

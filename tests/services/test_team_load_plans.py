@@ -78,6 +78,7 @@ def crowd(committed_cast: Cast) -> Iterator[Actor]:
         own.execute("TRUNCATE wf_absences")
 
 
+@pytest.mark.slow
 def test_a_large_team_is_counted_by_indexes_whoever_asks(crowd: Actor, committed_cast: Cast) -> None:
     with as_application(), acting_for(crowd.tenant_id):
         for actor, role in ((crowd, ""), (committed_cast.actor("ada"), ""), (committed_cast.actor("ada"), "finance")):

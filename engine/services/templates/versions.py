@@ -88,20 +88,17 @@ def facts_together_with(actor: Actor, names: frozenset[str]) -> TenantFacts:
 def check_source(*, actor: Actor, source: str, together_with: frozenset[str] = frozenset()) -> Normalized:
     """Return the canonical form and the findings of a document, without saving it, together with the others of its set."""
     access.require_level(actor, TO_AUTHOR, "author templates")
-    return _checked(actor, source, together_with)
+    return _checked(actor, source, facts_together_with(actor, together_with))
 
 
 def _checked(
-    actor: Actor,
-    source: str,
-    together_with: frozenset[str] = frozenset(),
-    given: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    actor: Actor, source: str, facts: TenantFacts, given: Mapping[str, dict[str, Any]] = MappingProxyType({})
 ) -> Normalized:
     """Check a document with what the tenant has: its roles and the like, and the workflows around this one.
 
     Of those, the ones that are activated together with it are `given`.
     """
-    found = _normalized(source, facts_together_with(actor, together_with))
+    found = _normalized(source, facts)
     if found.canonical is None:
         return found
     around = {name: one.canonical for name, one in listeners_around(actor.tenant_id, found.canonical).items()}
@@ -287,10 +284,10 @@ def _activate(actor: Actor, version: TemplateVersion) -> TemplateVersion:
 
 def _freeze(actor: Actor, drafts: Sequence[TemplateVersion]) -> None:
     """Check once more, now, with what the tenant has today, and play the stored tests; keep findings, refuse errors."""
-    names = frozenset(draft.template.name for draft in drafts)
-    read = {draft.template.name: _normalized(draft.source, facts_together_with(actor, names)) for draft in drafts}
+    facts = facts_together_with(actor, frozenset(draft.template.name for draft in drafts))
+    read = {draft.template.name: _normalized(draft.source, facts) for draft in drafts}
     given = {name: one.canonical for name, one in read.items() if one.canonical is not None}
-    checked = {draft.template.name: _checked(actor, draft.source, names, given) for draft in drafts}
+    checked = {draft.template.name: _checked(actor, draft.source, facts, given) for draft in drafts}
     red = _red_tests(actor, drafts, {name: one.canonical for name, one in checked.items()})
     found = {name: (*one.findings, *red.get(name, ())) for name, one in checked.items()}
     _refuse_errors(found)
