@@ -30,4 +30,9 @@ class Migration(migrations.Migration):
                 null=True,
             ),
         ),
+        migrations.AddField(
+            model_name="taskquestion",
+            name="reminded_at",
+            field=models.DateTimeField(blank=True, help_text="When its person was reminded last.", null=True),
+        ),
     )

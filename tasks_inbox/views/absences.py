@@ -16,8 +16,8 @@ from engine.access.absences import absence_of, people_to_send_away, people_to_st
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.services.people import absences
+from engine.services.tasks.colleagues import MOST_PEOPLE
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
-from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.models import Absence, User
 
 MOST_SHOWN = 50

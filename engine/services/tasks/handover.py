@@ -4,6 +4,7 @@ The rules of engine.access hold on each of these ways. A delegate fills the task
 took part. An answer to a question is no part in the task, which stays with the person who asked, and waits.
 """
 
+from datetime import timedelta
 from typing import NoReturn
 from uuid import UUID
 
@@ -34,6 +35,7 @@ from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Kind, User
 
 LONGEST_QUESTION = 2_000
+REMIND_ONCE_IN = timedelta(hours=24)
 
 
 @in_one_transaction
@@ -63,10 +65,15 @@ def delegate_task(*, actor: Actor, task_id: UUID, user: str, note: str = "") -> 
 
 
 @in_one_transaction
-def ask_about_task(*, actor: Actor, task_id: UUID, user: str, question: str) -> Task:
-    """Ask a person for information. The task stays with its holder and waits for the answer."""
+def ask_about_task(*, actor: Actor, task_id: UUID, user: str, question: str, instead: bool = False) -> Task:
+    """Ask a person for information. The task stays with its holder and waits for the answer.
+
+    `instead` withdraws the question for whose answer it waits.
+    """
     task = _own_task(actor, task_id)
     text = _checked(question, "question", _("Write a question."))
+    if instead:
+        withdraw_open_question(actor, task)
     if task.waiting_since is not None:
         message = _("This task already waits for %(name)s. Withdraw that question first.")
         raise Conflict(message % {"name": task.waiting_for_name.capitalize()}, code="waiting")
@@ -167,6 +174,23 @@ def withdraw_question(*, actor: Actor, task_id: UUID) -> Task:
         raise Conflict(_("This task waits for nobody."), code="status", status=task.status)
     withdraw_open_question(actor, task)
     return task
+
+
+@in_one_transaction
+def remind_asked(*, actor: Actor, task_id: UUID) -> TaskQuestion:
+    """Remind the person for whose answer a task of one's own waits, once in 24 hours."""
+    task = _own_task(actor, task_id)
+    question = TaskQuestion.objects.filter(task_id=task.pk, ended_at__isnull=True).first()
+    if question is None:
+        raise Conflict(_("This task waits for nobody."), code="status", status=task.status)
+    now, last = database_now(), question.reminded_at
+    if last is not None and now - last < REMIND_ONCE_IN:
+        raise Conflict(_("A reminder was sent less than 24 hours ago."), code="reminded", at=last)
+    note_act(actor, task, "reminded", now, new={"person": question.asked_of_name}, cause="question")
+    question.reminded_at = now
+    question.save(update_fields=["reminded_at"])
+    tell(Told("asked", question.asked_of_id, actor, task.pk, question.text))
+    return question
 
 
 def _own_task(actor: Actor, task_id: UUID) -> Task:
