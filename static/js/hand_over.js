@@ -6,7 +6,7 @@ const plain = word?.textContent;
 
 function name() {
   const first = field.value.trim().split(" ")[0];
-  word.textContent = first ? word.dataset.askWord.replace("%NAME%", first) : plain;
+  word.textContent = first ? word.dataset.askWord.replace("NAME", first) : plain;
 }
 
 if (field) {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from engine.kernel.timing.periods import parse_period
 from engine.models import Task
 from engine.presentation.narrative.relative_times import span_words
-from engine.services.tasks.colleagues import leads_of, open_tasks_of, people_of_case, people_to_hand_to
+from engine.services.tasks.colleagues import MOST_SUGGESTED, leads_of, open_tasks_of, people_of_case, people_to_hand_to
 from tasks_inbox.presenters.task_actions import Acts
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
@@ -31,8 +31,10 @@ class HandOver:
     people: Sequence[Receiver]
     leads: Sequence[User] = ()
     """Those who could add somebody, where nobody else may do the task."""
-    suggested: Sequence[User] = ()
-    """People who know the case; the first is filled in."""
+    asked: User | None = None
+    """The person who is filled in as the one to ask."""
+    others: Sequence[User] = ()
+    """Others whom one may want to ask."""
     returns: bool = False
     """Whether the task can go back to the queue."""
     pauses: bool = False
@@ -54,17 +56,25 @@ def hand_over_of(actor: Actor, task: Task, acts: Acts) -> HandOver | None:
     choices = (ASSIGN, DELEGATE, ASK) if acts.delegate else (ASSIGN,)
     if task.delegated_by_id is not None:
         choices = tuple(choice for choice in choices if choice != DELEGATE)
+    known = _known(actor, task, people) if ASK in choices else []
     rule = task.rules.ask
     return HandOver(
         choices=choices,
         chosen=ASSIGN if people or ASK not in choices else ASK,
         people=[Receiver(person, loads.get(person.pk, 0)) for person in people],
         leads=[] if people else leads_of(actor, task),
-        suggested=people_of_case(actor, task) if ASK in choices else [],
+        asked=known[0] if known and task.waiting_since is None else None,
+        others=[one for one in known if task.waiting_since is not None or one is not known[0]][:MOST_SUGGESTED],
         returns=acts.release,
         pauses=rule is not None,
         at_most=span_words(parse_period(rule.at_most).length) if rule and rule.at_most else "",
     )
+
+
+def _known(actor: Actor, task: Task, people: Sequence[User]) -> list[User]:
+    """List people to ask: who started the case, who answered a task of it, who may do this one; not who was asked already."""
+    found = {person.pk: person for person in (*people_of_case(actor, task), *people)}
+    return [person for person in found.values() if person.username != task.waiting_for_name]
 
 
 def opened(shown: HandOver | None, chosen: str) -> HandOver | None:

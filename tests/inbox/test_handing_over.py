@@ -130,7 +130,7 @@ def test_dialog_offers_only_people_who_may_act_with_their_load(cast: Cast, lea: 
     shown = browser(lea).get(f"/inbox/tasks/{task.pk}/").content.decode()
     assert choices(shown) == ["assign", "delegate", "ask"]
     assert receivers(shown) == {"ada": "0"}, "not the holder, not who started it, nobody outside the role"
-    assert re.findall(r'data-pick-person="(\w*)"', shown) == ["uri", ""]
+    assert re.findall(r'data-pick-person="(\w*)"', shown) == ["ada", ""], "Uri, who started it, is filled in"
     assert 'data-act="return_to_queue"' in shown
     other = only_task(started(cast.actor("uri"), "check"))
     claim_task(actor=cast.actor("ada"), task_id=other.pk)

@@ -16,7 +16,7 @@ from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Kind, Membership, User
 
 MOST_PEOPLE = 200
-MOST_SUGGESTED = 3
+MOST_SUGGESTED = 2
 LOGIN = re.compile(r"@(\S+?)\)?$")
 """A user name behind an @, also as a picker writes it: `Uri Rosen (@uri)`."""
 
