@@ -53,7 +53,7 @@ def hand_over_of(actor: Actor, task: Task, acts: Acts) -> HandOver | None:
         return None
     people = people_to_hand_to(actor, task)
     loads = open_tasks_of(people)
-    choices = (ASSIGN, DELEGATE, ASK) if acts.delegate else (ASSIGN,)
+    choices: tuple[str, ...] = (ASSIGN, DELEGATE, ASK) if acts.delegate else (ASSIGN,)
     if task.delegated_by_id is not None:
         choices = tuple(choice for choice in choices if choice != DELEGATE)
     known = _known(actor, task, people) if ASK in choices else []

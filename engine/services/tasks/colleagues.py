@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from engine import access
@@ -39,7 +39,7 @@ def leads_of(actor: Actor, task: Task) -> list[User]:
     offered = TaskCandidate.objects.filter(task_id=task.pk).values("principal")
     leads = Membership.objects.filter(leads=True, role_id__in=offered).values("user_id")
     people = User.objects.filter(tenant_id=task.tenant_id, is_active=True, pk__in=leads)
-    return list(people.exclude(pk=actor.person_id).order_by("username")[:MOST_SUGGESTED])
+    return list(people.exclude(username=actor.name).order_by("username")[:MOST_SUGGESTED])
 
 
 def people_to_ask(actor: Actor, task: Task, typed: str) -> list[User]:
@@ -47,9 +47,9 @@ def people_to_ask(actor: Actor, task: Task, typed: str) -> list[User]:
     return list(_askable(actor, task).filter(beginning_with(typed)).order_by("username")[:MOST_OFFERED])
 
 
-def _askable(actor: Actor, task: Task) -> "access.tasks.QuerySet[User]":
+def _askable(actor: Actor, task: Task) -> "QuerySet[User]":
     people = access.colleagues(actor, task).filter(is_active=True, kind=Kind.PERSON)
-    return people.exclude(pk=actor.person_id)
+    return people.exclude(username=actor.name)
 
 
 def people_of_case(actor: Actor, task: Task) -> list[User]:
@@ -67,7 +67,7 @@ def person_called(actor: Actor, task: Task, typed: str) -> str:
     exact = people.filter(username=login[1] if login else text.lower()).first()
     found = [exact] if exact else list(people.filter(Q(full_name__iexact=text) | Q(username__iexact=text))[:2])
     if text and len(found) == 1:
-        return found[0].username
+        return str(found[0].username)
     several = _("Several people are called that. Choose one from the list.")
     message = several if found and text else _("There is nobody of this name here.") if text else _("Choose a person.")
     raise Invalid(message, [FieldError("user", "required" if not text else "unknown", message)])
