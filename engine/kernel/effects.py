@@ -197,7 +197,7 @@ class ChangeTask:
 
 @dataclass(frozen=True, slots=True)
 class PauseClock:
-    """The clock of an open task stands still: nothing is due until it runs again, which it does at `until` by itself."""
+    """The clock of an open task is paused: nothing is due until it runs again, which it does at `until` by itself."""
 
     token: int
     step: str

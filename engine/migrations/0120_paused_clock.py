@@ -1,4 +1,4 @@
-"""Let the clock of a task stand still while a question about it is open."""
+"""Pause the clock of a task while a question about it is open."""
 
 from django.db import migrations, models
 
@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
             name="clock_paused_at",
             field=models.DateTimeField(
                 blank=True,
-                help_text="Since when its clock stands still; it is due at no time until it runs again.",
+                help_text="Since when its clock is paused; it is due at no time until it runs again.",
                 null=True,
             ),
         ),

@@ -114,7 +114,7 @@ class Task(PartIdRow):
     )
     waiting_since = models.DateTimeField(null=True, blank=True)
     clock_paused_at = models.DateTimeField(
-        null=True, blank=True, help_text="Since when its clock stands still; it is due at no time until it runs again."
+        null=True, blank=True, help_text="Since when its clock is paused; it is due at no time until it runs again."
     )
     clock_due_at = models.DateTimeField(null=True, blank=True, help_text="When it was due as its clock was paused.")
     clock_resumes_at = models.DateTimeField(
@@ -193,7 +193,7 @@ class Task(PartIdRow):
 
     @property
     def is_paused(self) -> bool:
-        """Return whether its clock stands still because a question about it is open."""
+        """Return whether its clock is paused because a question about it is open."""
         return self.clock_paused_at is not None and not self.is_over
 
     @property

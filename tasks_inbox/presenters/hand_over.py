@@ -30,7 +30,7 @@ class HandOver:
     chosen: str
     people: Sequence[Receiver]
     leads: Sequence[User] = ()
-    """Those who could add somebody, where nobody else may do the task."""
+    """Those who could add a person, where nobody else may do the task."""
     asked: User | None = None
     """The person who is filled in as the one to ask."""
     others: Sequence[User] = ()

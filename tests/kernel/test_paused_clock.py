@@ -1,4 +1,4 @@
-"""The clock of a task stands still while a question about it is open, where its author says so."""
+"""The clock of a task is paused while a question about it is open, where its author says so."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The clock of a task stands still while a question about it is open: rows, signals, mails, audit."""
+"""The clock of a task is paused while a question about it is open: rows, signals, mails, audit."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,8 +1,8 @@
-"""Let the clock of a task stand still while a question about it is open, where its author says so.
+"""Pause the clock of a task while a question about it is open, where its author says so.
 
 A pause closes every timer of the task's step: its timeout, its SLA, reminders, escalations, timed handlers. When the clock runs
 again each is opened anew, under a token of its own, later by the time that the question was open. What is counted on a business
-calendar moves by working time, everything else by plain time. Only the timers of the step itself stand still: a deadline of
+calendar moves by working time, everything else by plain time. Only the timers of the step itself are paused: a deadline of
 the instance, or a timeout of a step around it, is not the task's to move.
 """
 
@@ -25,7 +25,7 @@ PAST = "pauses"
 
 
 def pause_clock(machine: Machine, leaf: Frame) -> bool:
-    """Stop the clock of an open task, unless it stands still already or its author has it run on."""
+    """Stop the clock of an open task, unless it is paused already or its author has it run on."""
     frame = machine.frames[leaf.p]
     rule = machine.step_of(frame).body.get("ask") or {}
     if not rule.get("pause") or is_paused(leaf):
@@ -43,7 +43,7 @@ def pause_clock(machine: Machine, leaf: Frame) -> bool:
 
 
 def resume_clock(machine: Machine, leaf: Frame, *, ran_out: bool = False) -> bool:
-    """Let the clock of a task run again, if it stands still."""
+    """Let the clock of a task run again, if it is paused."""
     if not is_paused(leaf):
         return False
     frame, more = machine.frames[leaf.p], dict(leaf.more or {})
@@ -67,7 +67,7 @@ def ran_out(machine: Machine, frame: Frame, timer: Frame) -> None:
 
 
 def is_paused(leaf: Frame) -> bool:
-    """Return whether the clock of a task stands still."""
+    """Return whether the clock of a task is paused."""
     return leaf.wait == WaitKind.TASK and PAUSED in (leaf.more or {})
 
 

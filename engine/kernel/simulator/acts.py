@@ -131,7 +131,7 @@ def _act_ask(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
         raise Refused("waiting", f"it waits for {task.waiting_for} already")
     asked = receiver(act)
     if asked is None or asked == person.name:
-        raise Refused("invalid", "somebody else is asked", ("user",))
+        raise Refused("invalid", "someone else is asked", ("user",))
     task.waiting_for = asked
     play.world.send(instance, ClockPaused(task.wait.token))
 

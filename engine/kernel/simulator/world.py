@@ -259,7 +259,7 @@ class World:
             task.assignee, task.status = None, TaskStatus.OPEN
 
     def _pause(self, instance: Instance, effect: PauseClock) -> None:
-        """Show a task as due at no time while its clock stands still."""
+        """Show a task as due at no time while its clock is paused."""
         task = instance.tasks[effect.token]
         task.stood_due, task.wait = task.task.due_at, task.wait._replace(task=replace(task.task, due_at=None))
 

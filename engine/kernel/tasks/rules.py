@@ -84,7 +84,7 @@ class FourEyesRule:
 
 @dataclass(frozen=True, slots=True)
 class AskRule:
-    """What a question about the task does to its clock: it stands still until the answer, for so long at most."""
+    """What a question about the task does to its clock: it is paused until the answer, for so long at most."""
 
     at_most: str | None = None
     """A plain duration as the author wrote it; None: until the answer comes."""

@@ -1,4 +1,4 @@
-"""The time for which a clock stood still, and what is due after it."""
+"""The time for which a clock was paused, and what is due after it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from engine.kernel.timing.calendars import Calendar
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The clock of a task stood still from one moment to another; on a business calendar only its working time counts."""
+    """The clock of a task was paused from one moment to another; on a business calendar only its working time counts."""
 
     since: datetime
     until: datetime

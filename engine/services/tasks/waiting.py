@@ -1,4 +1,4 @@
-"""A task waits while a question about it is open. Where its author says so, its clock stands still meanwhile.
+"""A task waits while a question about it is open. Where its author says so, its clock is paused meanwhile.
 
 The question ends with its answer, when it is withdrawn, and when the task changes hands: who holds it then has asked nothing.
 """
