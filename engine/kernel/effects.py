@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from engine.kernel.signals import Json, SignalType
 from engine.kernel.snapshot import Snapshot
 from engine.kernel.tasks.rules import NO_RULES, TaskRules
-from engine.kernel.timing.pauses import Pause
 from engine.kernel.transitions import InstanceStatus, StepStatus
 
 
@@ -193,6 +192,14 @@ class ChangeTask:
     assignee: str | None = None
     late: bool = False
     """Whether the SLA was missed."""
+
+
+class Pause(Protocol):
+    """The time for which a clock was paused: engine.kernel.timing.pauses."""
+
+    def move(self, due: datetime) -> datetime:
+        """Return when something is due after it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
